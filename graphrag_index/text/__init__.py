@@ -1,1 +1,1 @@
-"""Text processing: normalization, languages, sentences, tokens, citations."""
+"""Text processing: normalization, languages, sentences, tokens and citations."""

@@ -1,8 +1,8 @@
 """Citations in Microsoft's syntax: `[Data: Entities (1, 2); Reports (3, +more)]`.
 
-Models also write other brackets or none, no colon, or only the name of a table: `(Sources: 1, 2)`.
-In square brackets behind "Data:" anything is a citation; elsewhere it must consist of names of
-tables and numbers, unlike prose.
+Models also write other brackets or no brackets, no colon, or only the name of a table, as in
+`(Sources: 1, 2)`. In square brackets, any text after "Data:" is a citation. Elsewhere a citation
+must consist of names of tables and numbers, to distinguish it from prose.
 """
 
 import re
@@ -12,15 +12,15 @@ from functools import cache
 from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.normalize import UNSPACED
 
-# Numbers of the rows in a context, by section.
+# Numbers of the rows in a context, by section ("Entities", "Sources").
 Shown = Mapping[str, Set[int]]
-# Maps section and number to the new number; None if the row may not be cited.
+# Function from (section, number) to the new number, or to None to remove the number.
 NumberOf = Callable[[str, int], int | None]
-# A section of a citation, its distinct numbers, and whether there are more.
+# (section, distinct numbers, whether "+more" follows) in a citation.
 Part = tuple[str, list[int], bool]
-# A citation is no longer than this, in characters, unless it is made of names and numbers alone.
+# Maximum characters of a citation that contains other text than names and numbers.
 MAX_CITATION = 300
-# Such a number in round brackets is a year, unless it was shown.
+# A number of this range in round brackets is a year, unless the context has a row of this number.
 YEARS = range(1500, 2100)
 
 _LISTS = read_lists("text/data/citations")
@@ -29,14 +29,14 @@ _OTHER_WORDS, _JOINING_WORDS = _LISTS["other_tables"].split(), _LISTS["joining"]
 
 
 def _one_of(words: Iterable[str]) -> str:
-    # Longer words come first. In Chinese and Japanese no space follows a word.
+    # Longer words are tried first. In Chinese and Japanese, no space is needed after a word.
     ordered = sorted(words, key=lambda word: (-len(word), word))
-    # `re` folds the case of each character of a class at compiling: these have none.
+    # `(?-i:` saves time: `re` would fold the case of each character of the class at compile time.
     return rf"(?:{'|'.join(ordered)})(?!(?-i:(?!{UNSPACED})[^\W\d_]))"
 
 
 def _begins(word: str) -> str:
-    """Return a pattern of any beginning of a word, the longest first."""
+    """Return a pattern that matches any prefix of a word, and prefers the longest."""
     return f"(?:{'(?:'.join(word)}{')?' * (len(word) - 1)})"
 
 
@@ -58,12 +58,12 @@ _ITEM = rf"(?:{_ANY_TABLE}[\s:：]*)?(?:{_GROUP}|{_NUMBER}|\+\s*more)"
 _ROWS = rf"{_ITEM}(?:(?:{_BETWEEN}|\s+){_ITEM})*"
 _NAMED_GROUP = rf"{_ANY_TABLE}[\s:：]*{_GROUP}"
 _GROUPS = rf"{_NAMED_GROUP}(?:{_BETWEEN}(?:{_NAMED_GROUP}|{_GROUP}))*"
-# The end of a sentence, or of the text.
+# The end of a sentence or of the text.
 _ENDS = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
 
 _NAMES = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
 _SQUARE_NUMBERS = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
-# In square brackets, a citation without "Data:" has at least a name and its numbers.
+# In square brackets, a citation without "Data:" has at least the name of a table and its numbers.
 _SQUARE = (
     rf"{_OPEN}\s*(?:{_DATA}\s*[:：](?P<data>{_INSIDE}{{0,{MAX_CITATION}}})"
     rf"|(?P<square>{_NAMES}\s*[(（]{_INSIDE}{{0,{MAX_CITATION}}}"
@@ -74,17 +74,17 @@ _STRICT = (
     rf"(?P<strict>{_ROWS})\s*[.;,]?\s*{_ANY_CLOSE}"
 )
 _NAMED = rf"[(（{{｛]\s*(?P<table>{_TABLE}(?P<colon>\s*[:：])?\s*{_ROWS})\s*[.;,]?\s*[)）}}｝]"
-# A bracket that is never closed counts where the citation ends its sentence.
+# A citation without its closing bracket is accepted at the end of a sentence.
 _UNCLOSED = rf"{_ANY_OPEN}\s*{_DATA}\s*[:：]\s*(?P<unclosed>{_GROUPS}){_ENDS}"
 _BARE = (
     rf"(?<![\w]){_DATA}\s*[:：]\s*"
     rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_ENDS})"
 )
-# First characters of citations, behind a space. Most characters are none of these: to try all
-# forms of citations at each takes five times as long.
+# Possible first characters of a citation. Testing for them first makes the search five times as
+# fast, because most characters of a text are none of them.
 _FIRST = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
 _AHEAD = rf"(?=[\s{_FIRST}])(?=[{_FIRST}]|(?<![^\S\n])[^\S\n]+[{_FIRST}])"
-# Emphasis and further brackets around a citation go with it, and the space before it.
+# The match includes emphasis marks and brackets around the citation, and the space before it.
 _CITATION = _AHEAD + (
     r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
     r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
@@ -104,7 +104,7 @@ _MAY_GO_ON = (
     rf"{_ANY_OPEN}\s*(?:(?:{_DATA}|{_TABLE}){_GOING_ON}|(?:{_BEGUN_WORD})?\Z)"
     rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_GOING_ON})|(?:{_BEGUN_DATA})\Z)"
 )
-# A citation at whose writing a model was cut off: some of it must be there.
+# A citation that is incomplete because the reply of the model was cut off.
 _CUT_OFF = (
     rf"{_OPEN}\s*{_DATA}\s*[:：][^\[\]［］【】\n]*\Z"
     rf"|{_ANY_OPEN}\s*{_DATA}\s*[:：]{_GOING_ON}"
@@ -115,17 +115,17 @@ _CUT_OFF = (
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern at its first use: most programs use one of them, or none."""
+    """Compile a pattern at its first use, because most programs use one pattern or none."""
     return re.compile(pattern, re.IGNORECASE)
 
 
 def _citations_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield each citation of a text, with the space before it."""
+    """Yield the match of each citation in a text, including the space before the citation."""
     return (found for found in _compiled(_CITATION).finditer(text) if _is_meant(found))
 
 
 def _may_be_prose(citation: re.Match[str], parts: Iterable[Part]) -> bool:
-    """Tell whether a citation may be a year of prose: "(Source: 1914)"."""
+    """Return whether a citation may be a year in prose: "(Source: 1914)"."""
     named = citation["table"] or (citation["strict"] and not _names_table(citation["strict"]))
     is_square = citation["strict"] and citation.group().lstrip()[:1] in "[［【"
     is_year = all(number in YEARS for _, numbers, _ in parts for number in numbers)
@@ -133,13 +133,13 @@ def _may_be_prose(citation: re.Match[str], parts: Iterable[Part]) -> bool:
 
 
 def unfinished_from(text: str) -> int:
-    """Return the start of a citation that may be incomplete at the end; the length if none."""
+    """Return the start of a citation that more text may complete; len(text) if there is none."""
     found = _compiled(_MAY_GO_ON).search(text)
     return found.start() if found else len(text)
 
 
 def cut_off_from(text: str) -> int | None:
-    """Return the start of a citation that the end of the text cuts off; None if none is."""
+    """Return the start of a citation that the end of the text cuts off; None if there is none."""
     whole = [citation.span() for citation in _citations_in(text)]
     found = _compiled(_CUT_OFF).search(text)
     while found:
@@ -152,12 +152,12 @@ def cut_off_from(text: str) -> int | None:
 
 
 def _is_meant(citation: re.Match[str]) -> bool:
-    """Tell whether a match is a citation, not prose or code."""
+    """Return whether a match is a citation, not prose or code."""
     if rows := citation["strict"]:
         if ":" in citation["parted"] or "：" in citation["parted"]:
             # "{data: 1}" is code.
             return _names_table(rows) or not re.search(r"[{｛]", citation.group())
-        # "(data sources: 3)" counts them.
+        # "(data sources: 3)" is a count, not a citation.
         is_name = citation["word"][0].isupper() and rows[0].isupper()
         return _names_table(rows) and (is_name or re.search(r"[(（\[]", rows) is not None)
     if rows := citation["table"]:
@@ -177,24 +177,24 @@ def _names_table(rows: str) -> bool:
     return _compiled(_ANY_TABLE).match(rows) is not None
 
 
-# A name precedes a number; "(3-5)" means 3, 4 and 5, but "(-1)" is no row.
+# A name before a number, a range, a number or "+". "(3-5)" means 3, 4, 5; "(-1)" is no range.
 _TOKEN = re.compile(
     r"(?P<name>[^\W\d_]+)[\s:：(（\[#]+(?=[-–]?\d)"
     r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
     r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
 )
-# The form that `renumber_citations` writes, without the space before it: a search for both takes
-# twice as long.
+# The form of citations that `renumber_citations` writes, without the space before the citation:
+# including the space would make the search twice as slow.
 _PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
 _WRITTEN = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
 _SECTIONS = {name: tuple(text.split()) for name, text in _LISTS["sections"].items()}
 _NO_SECTION = word_set(_LISTS["no_section"])
-# A longer range is taken for its ends.
+# Maximum length of a range of rows. Of a longer range, only the two ends are cited.
 _MAX_RANGE = 50
 
 
 def cited(text: str) -> dict[str, set[int]]:
-    """Return the numbers that a text cites, by section."""
+    """Return the row numbers that a text cites, by section."""
     found: dict[str, set[int]] = {}
     for _, _, rows in find_citations(text):
         for section, number in rows:
@@ -205,9 +205,9 @@ def cited(text: str) -> dict[str, set[int]]:
 def find_citations(
     text: str, shown: Shown | None = None
 ) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
-    """Yield each citation of a text: start, end, and the rows that it names.
+    """Yield (start, end, rows) for each citation in a text. A row is (section, number).
 
-    "(Source: 1914)" is prose unless it is among what was `shown`.
+    "(Source: 1914)" is a citation only if `shown` contains source 1914; otherwise it is prose.
     """
     for citation in _citations_in(text):
         parts = _parts(citation)
@@ -218,14 +218,14 @@ def find_citations(
 
 
 def check_citations(text: str, shown: Shown) -> tuple[str, int]:
-    """Remove rows that were not shown from the citations of a text; return their count."""
+    """Remove numbers that are not in `shown` from citations; return the text and their count."""
     return renumber_citations(
         text, lambda section, number: number if number in shown.get(section, ()) else None
     )
 
 
 def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
-    """Renumber the citations of a text; return how many numbers were removed."""
+    """Renumber the citations in a text; return the text and the count of removed numbers."""
     pieces: list[str] = []
     n_removed = start = 0
     for citation in _citations_in(text):
@@ -239,7 +239,7 @@ def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
 
 
 def _write_citation(parts: Iterable[Part], number_of: NumberOf) -> tuple[str, int]:
-    """Write a citation with new numbers behind a space, and count the removed numbers."""
+    """Format a citation with new numbers after a space, and count the removed numbers."""
     written, n_removed = [], 0
     for section, numbers, has_more in parts:
         found = [number_of(section, number) for number in numbers]
@@ -251,7 +251,7 @@ def _write_citation(parts: Iterable[Part], number_of: NumberOf) -> tuple[str, in
 
 
 def renumber_written(text: str, number_of: NumberOf) -> str:
-    """Renumber citations in the form that `renumber_citations` writes, a hundred times faster."""
+    """Renumber citations that `renumber_citations` wrote; this is a hundred times faster."""
     if "[Data: " not in text:
         return text.strip()
     pieces: list[str] = []
@@ -268,7 +268,7 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
 
 
 def _parts(citation: re.Match[str]) -> list[Part]:
-    """Return the sections of a citation; numbers without a name are those of sources."""
+    """Parse the sections of a citation. Numbers without a section are numbers of sources."""
     forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
     rows = next((citation[form] for form in forms if citation[form]), "")
     parts: list[tuple[str, dict[int, None], bool]] = []
@@ -277,7 +277,7 @@ def _parts(citation: re.Match[str]) -> list[Part]:
         if token["name"]:
             name = token["name"].lower()
             if name not in _NO_SECTION:
-                # "entity" is Entities.
+                # Map the name to a section: "entity" means Entities.
                 section = next(
                     (s for s, starts in _SECTIONS.items() if name.startswith(starts)), name
                 )
@@ -297,5 +297,5 @@ def _parts(citation: re.Match[str]) -> list[Part]:
 
 
 def _number(digits: str) -> int:
-    """Parse a number, of at most 18 digits."""
+    """Parse an integer. Only the first 18 characters count."""
     return int(digits.replace("–", "-")[:18])

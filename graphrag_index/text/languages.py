@@ -1,7 +1,7 @@
-"""Word lists of languages: word classes, detection, inflected names, titles of persons.
+"""Word lists of languages: word classes, detection, inflected names, and titles of persons.
 
-The lists lie as YAML in the `data` folders of the package. They are short on purpose: other common
-words are learned from the corpus itself.
+The lists are YAML files in the `data` folders of the package. They are short on purpose: other
+common words are learned from the corpus.
 """
 
 import re
@@ -16,15 +16,15 @@ from graphrag_index.text.normalize import fold
 
 _PACKAGE = Path(__file__).parents[1]
 _WORD = re.compile(r"[^\W\d_]+")
-# Characters at the beginning and end of a document used for detection.
+# Number of characters at the start and at the end of a document that are used for detection.
 _SAMPLE = 2_000
-# In a text of at most so many characters, a single function word is enough.
+# Maximum characters of a short text, where one function word is enough to detect the language.
 _SHORT = 200
 
 
 @cache
 def read_lists(name: str, folder: Path = _PACKAGE) -> Mapping[str, Any]:
-    """Read a YAML file of the package or of a folder once, such as `text/data/languages`."""
+    """Read a YAML file once, by its path without suffix, such as `text/data/languages`."""
     import yaml
 
     text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
@@ -33,45 +33,45 @@ def read_lists(name: str, folder: Path = _PACKAGE) -> Mapping[str, Any]:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Split a list of words at its spaces."""
+    """Split a list of words at white space."""
     return frozenset(text.split())
 
 
 @dataclass(frozen=True)
 class Language:
-    """The closed word classes of one language, in lower case."""
+    """The word lists and rules of one language. All words are in lower case."""
 
     code: str
     function_words: frozenset[str] = frozenset()
     determiners: frozenset[str] = frozenset()
-    # Words before things, hardly before persons; all determiners if empty.
+    # Articles: words before things, rarely before persons. If empty, all determiners are used.
     articles: frozenset[str] = frozenset()
     place_prepositions: frozenset[str] = frozenset()
     other_prepositions: frozenset[str] = frozenset()
-    # Verbs behind the subject of a definition, and behind a person.
+    # Verbs after the subject of a definition ("is"), and verbs after a person ("said").
     copulas: frozenset[str] = frozenset()
     person_verbs: frozenset[str] = frozenset()
     capitalizes_nouns: bool = False
-    # An s marks the owner, without an apostrophe.
+    # The genitive of a name is the name with "s", without an apostrophe.
     genitive_s: bool = False
-    # Case endings of names; the base form of a name hardly has one of `oblique`.
+    # Case endings of names. `oblique` are the endings that a nominative rarely has.
     endings: tuple[str, ...] = ()
     oblique: tuple[str, ...] = ()
-    # Vowel that an ending removes from the stem.
+    # Vowel in the last syllable of the stem that disappears before an ending.
     fleeting_vowel: str = ""
-    # Endings with the end of the stem that each replaces, where the last consonant changes.
+    # (ending with a changed consonant, original end of the stem).
     alternations: tuple[tuple[str, str], ...] = ()
-    # Endings of verbs that may begin a sentence, before their subject.
+    # Endings of verbs that may begin a sentence before the subject.
     verb_endings: tuple[str, ...] = ()
 
 
-# A language without a list: everything is learned from the corpus.
+# A language without word lists. Everything is learned from the corpus.
 UNKNOWN = Language("und")
 
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """Return the languages with word lists, by ISO 639-1 code."""
+    """Return all languages with word lists, by ISO 639-1 code."""
     lists = read_lists("text/data/languages")["languages"]
     return {code: _language(code, values) for code, values in lists.items()}
 
@@ -87,18 +87,21 @@ def _language(code: str, values: Mapping[str, Any]) -> Language:
 
 
 def language_of(code: str) -> Language:
-    """Return the language of a code; `UNKNOWN` if there are no lists for it."""
+    """Return the language with an ISO 639-1 code, or `UNKNOWN` if it has no word lists."""
     return languages().get(code, UNKNOWN)
 
 
 def detect_language(text: str) -> str:
-    """Detect the ISO 639-1 code of a text's language by script and function words, or "und"."""
+    """Detect the language of a text by script and function words.
+
+    Returns an ISO 639-1 code, or "und" if the language is not clear.
+    """
     lists = read_lists("text/data/languages")
     sample = text[:_SAMPLE] if len(text) <= 2 * _SAMPLE else text[:_SAMPLE] + text[-_SAMPLE:]
     if not sample.isascii():
         n_letters = sum(map(str.isalpha, sample))
         for code, script in lists["scripts"].items():
-            # Japanese mixes its syllables with Chinese characters, hence the low threshold.
+            # Japanese mixes kana with Chinese characters, so its threshold is low.
             if len(re.findall(script, sample)) * (8 if code == "ja" else 2) > n_letters:
                 return str(code)
     languages_of_word = _languages_of_words()
@@ -107,16 +110,16 @@ def detect_language(text: str) -> str:
     for word, count in Counter(_WORD.findall(sample.lower())).items():
         codes = languages_of_word.get(word, ())
         for code in codes:
-            # A word of several languages counts less.
+            # A word that belongs to several languages counts less.
             votes[code] = votes.get(code, 0.0) + count / len(codes)
             times[code] += count
-    # Of languages with as many votes, the first that is listed.
+    # If several languages have the same number of votes, `max` returns the first in the list.
     code = max(votes, key=lambda code: votes[code])
-    # A single word is enough for a short text if no other language has it.
+    # In a short text, one word is enough if no other language has the same number of votes.
     alone = list(votes.values()).count(votes[code]) == 1
     if times[code] >= 2 or (times[code] and alone and len(sample) <= _SHORT):
         return code
-    # Letters that only one language has, in words in lower case.
+    # Otherwise look for letters, in words in lower case, that only one language uses.
     letters = {c for word in _WORD.findall(sample) if word.islower() for c in word}
     codes = [code for code, own in lists["letters"].items() if letters & {*own}]
     return codes[0] if len(codes) == 1 else "und"
@@ -136,16 +139,17 @@ def _languages_of_words() -> dict[str, list[str]]:
     return codes
 
 
-# Shorter stems say too little.
+# Minimum characters of a stem. A shorter stem is not specific enough.
 MIN_STEM = 3
 
 
 def stems_of(word: str, language: Language) -> frozenset[str]:
-    """Return the possible stems of a word: the word without one of the endings.
+    """Return the possible stems of a word: the word, and the word without each of its endings.
 
-    Two words may be forms of one name if they share a stem. `normalize.stem` is for English words.
+    Two words may be forms of one name if they have a stem in common. For English words, use
+    `normalize.stem`.
     """
-    # Parts of a double name are inflected each by themselves: Skłodowskiej-Curie.
+    # Each part of a double name is inflected: Skłodowskiej-Curie.
     parts = fold(word).split(" ")
     stems = [_stems(part, language.code) for part in parts]
     if len(parts) == 1:
@@ -164,7 +168,7 @@ def _stems(word: str, code: str) -> frozenset[str]:
         if word.endswith(ending) and len(stem) >= MIN_STEM:
             stems.add(stem)
     fleeting = language.fleeting_vowel
-    # Paweł, Pawła: the vowel before the last consonant comes and goes.
+    # The vowel before the last consonant disappears before an ending: Paweł, Pawła.
     if fleeting and len(word) > MIN_STEM and word[-2] == fleeting:
         stems.add(word[:-2] + word[-1])
     return frozenset(stems)
@@ -184,22 +188,22 @@ ABBREVIATED_TITLES = RANKS | _DOTTED | {"mt"}
 
 
 def is_title(word: str) -> bool:
-    """Tell whether a word stands before a person's name and says what the person is."""
+    """Return whether a word is a title before a person's name, such as "Dr." or "General"."""
     lower = word.lower()
     if lower in HONORIFICS or lower in RANKS:
         return True
     if lower.endswith(".") and (lower[:-1] in RANKS or lower[:-1] in _DOTTED):
-        # M. Dupont is a title in French only; elsewhere it is an initial.
+        # "M." is a title only in French; in other languages it is an initial.
         return len(lower) > 2
     # Lieutenant-Colonel, Maj.-Gen.
     return "-" in lower and all(map(is_title, lower.split("-")))
 
 
 def n_titles(name: Sequence[str]) -> int:
-    """Count the titles before a name, of which one word remains at least."""
+    """Count the words of titles at the start of a name. At least one word is not counted."""
     first, titled = 0, False
     while first < len(name) - 1 and (is_title(name[first]) or name[first].lower() in TITLE_PARTS):
         titled = titled or is_title(name[first])
         first += 1
-    # "of Peru" is no name, and a Third Class nobody's title.
+    # "President of Peru" has no name after the title, and "Third Class" is not a title.
     return first if titled and name[first][:1].isupper() else 0

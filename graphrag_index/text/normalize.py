@@ -1,6 +1,7 @@
-"""Text normalization: case, accents, width, words, scripts without spaces, stems.
+"""Text normalization: case, accents, width, words, scripts without spaces, and stems.
 
-Everything that compares texts or names uses a function of this module.
+All code that compares texts or names uses a function of this module. In this table, "yes" means
+that the result keeps the property.
 
 =================== ==== ======= ===== =========== ==============================================
 function            case accents width punctuation for
@@ -9,15 +10,15 @@ function            case accents width punctuation for
 `fold_name`         no   no      no    one space   names in search tables and questions; drops 's
 `letters`           no   no      no    none        texts that models copy with other punctuation
 `letters_accented`  no   yes     no    none        two names that differ in accents alone
-`title_key`         no   yes     no    yes         the identity of an entity
+`title_key`         no   yes     no    yes         key of an entity: equal keys are one entity
 `fold_in_place`     no   yes     yes   yes         spans: the result is as long as the text
 `stem`              –    –       –     –           one English word in lower case
 =================== ==== ======= ===== =========== ==============================================
 
-The rules of `fold`, in this order: compatibility forms become plain ones (ﬁ, Ａ, ①), letters lower
-case; accents of Latin, Greek, Cyrillic, Hebrew and Arabic are removed; letters that no accent
-can be taken off are replaced (ł, ø, ß); letters, digits and the marks of all other scripts, which
-are vowels or change the letter, are words, and everything else separates words.
+`fold` works in this order. Compatibility characters become plain characters (ﬁ, Ａ, ①), and
+letters become lower case. Accents of Latin, Greek, Cyrillic, Hebrew and Arabic are removed. Letters
+with a stroke and ligatures are replaced (ł, ø, ß). Words consist of letters, digits, and the
+combining marks of all other scripts; all other characters separate words.
 """
 
 import re
@@ -29,30 +30,30 @@ from unicodedata import category, combining, east_asian_width, normalize
 if TYPE_CHECKING:
     import polars as pl
 
-# Character classes, for `re` as for polars.
-# Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
+# Character class for `re` and polars: scripts without spaces between words (Thai, Lao, Myanmar,
+# Khmer, kana, Han).
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007"
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U000323af"
 )
 UNSPACED = f"[{_UNSPACED}]"
-# With Hangul: Korean has spaces, but writes particles onto the noun.
+# The same class with Hangul: Korean has spaces, but attaches particles to the noun.
 UNSPACED_OR_HANGUL = f"[{_UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
-# Combining marks that a reader may leave out.
+# Combining marks that people often omit when they write a name.
 _ACCENTS = (
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
-# Letters that no accent can be taken off; of the two small sigmas one stays.
+# Replacements of letters that Unicode does not decompose, and of the final sigma.
 _PLAIN = {
     "ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ħ": "h",
     "ŧ": "t", "ŋ": "n", "ı": "i", "ς": "σ",
 }  # fmt: skip
-# A word of a name or question, with its possessive; for polars.
+# Pattern for polars of a word in a name or question, including the possessive 's.
 WORD = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:['’]s\b)?"
-# Consonants that spellings of one sound exchange, longest first.
+# (spellings of a consonant, the letter that replaces them). Longer spellings come first.
 _SAME_SOUND = (
     ("tsch|tch|sch|sh|ch|z", "s"),
     ("ph|v|w", "f"),
@@ -64,16 +65,19 @@ _SAME_SOUND = (
 _is_accent = re.compile(_ACCENTS).match
 _is_unspaced = re.compile(UNSPACED).search
 _ASCII_WORD = re.compile("[a-z0-9]+")
-# In a folded text, where every character is of a word, an apostrophe or a space.
+# The possessive 's in a folded text. This text has only characters of words, "'" and spaces.
 _POSSESSIVE = re.compile(r"'s(?![^\s'])")
-# Terminal columns of a title: a longer one would push the numbers beside it off the screen.
+# Maximum terminal columns of a title, so that the numbers next to the title stay on the screen.
 MAX_WIDTH = 60
-# White space characters of one code unit, which a model or an editor may replace by a space.
+# White space characters that a model or an editor may replace by a space.
 _SPACES = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 
 
 class _Folds(dict[int, str]):
-    """The folded form of each character by its code; "'" and " " stand between words."""
+    """Cache of the folded form of each character, by its code point.
+
+    Characters that separate words become " ", and apostrophes become "'".
+    """
 
     def __missing__(self, code: int) -> str:
         folded = ""
@@ -92,20 +96,20 @@ _FOLDS = _Folds()
 
 @lru_cache(maxsize=65_536)
 def fold(text: str) -> str:
-    """Fold case, accents and width; whatever is no letter or digit becomes one space."""
+    """Fold case, accents and width, and replace all other characters by single spaces."""
     if text.isascii():
         return " ".join(_ASCII_WORD.findall(text.lower()))
     return " ".join(normalize("NFC", text.translate(_FOLDS)).replace("'", " ").split())
 
 
 def fold_name(name: str) -> str:
-    """Fold a name as the search tables hold it: `fold` without the possessive."""
+    """Fold a name as in the search tables: apply `fold` and drop the possessive 's."""
     folded = normalize("NFC", name.translate(_FOLDS))
     return " ".join(_POSSESSIVE.sub("", folded).replace("'", " ").split())
 
 
 def fold_names(names: "pl.Expr") -> "pl.Expr":
-    """Apply `fold_name` to a column."""
+    """Apply `fold_name` to a column of names."""
     return (
         names.str.normalize("NFKD")
         .str.to_lowercase()
@@ -125,12 +129,12 @@ def letters(text: str) -> str:
 
 @cache
 def _letters_of(character: str) -> str:
-    """Return the folded letters and digits of a character: none, one or several (ß, ﬁ)."""
+    """Return the folded letters and digits of a character. Some have none or several (ß, ﬁ)."""
     return _FOLDS[ord(character)].strip("' ")
 
 
 def letters_with_offsets(text: str) -> tuple[str, list[int]]:
-    """Return `letters` of a text, and the offset of the character that each comes from."""
+    """Return `letters` of a text, and the offset in the text of each of these letters."""
     parts = list(map(_letters_of, text))
     return "".join(parts), [offset for offset, part in enumerate(parts) for _ in part]
 
@@ -142,27 +146,27 @@ def letters_accented(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def title_key(title: str) -> str:
-    """Return a title without case, width and superfluous space: equal keys are one entity."""
+    """Fold case, width and white space of a title. Titles with equal keys are one entity."""
     return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())
 
 
 def fold_in_place(text: str) -> str:
-    """Fold case and white space of a text whose length must not change."""
+    """Fold case and white space of a text without changing its length."""
     folded = text.lower()
     if len(folded) != len(text):
-        # The few letters that become two in lower case stay as they are.
+        # Do not change the few letters whose lower case has two characters.
         folded = "".join(low if len(low := c.lower()) == 1 else c for c in text)
     return folded.translate(_SPACES)
 
 
 def is_unspaced(text: str) -> bool:
-    """Tell whether a text has characters of a script without spaces between words."""
+    """Return whether a text has characters of a script without spaces between words."""
     return _is_unspaced(text) is not None
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Return Snowball's English stem of a word in lower case, as in full-text search."""
+    """Return the English Snowball stem of a word in lower case, as in full-text search."""
     return _stemmer()(word)
 
 
@@ -175,9 +179,10 @@ def _stemmer() -> Callable[[str], str]:
 
 
 def sounds_of(words: "pl.Expr") -> "pl.Expr":
-    """Return the sound of each folded Latin word of a column; empty for short or other words.
+    """Return a phonetic key for each folded Latin word of a column; "" for short or other words.
 
-    It has the consonants, similar ones as one and each run once, and "A" for a first vowel.
+    The key has the consonants of the word: similar consonants are equal, repeated consonants occur
+    once, and a vowel at the start is "A".
     """
     import polars as pl
 
@@ -192,7 +197,7 @@ def sounds_of(words: "pl.Expr") -> "pl.Expr":
 
 
 def sound(word: str) -> str:
-    """Return the sound of one folded word."""
+    """Return the phonetic key of one folded word."""
     import polars as pl
 
     return str(pl.select(sounds_of(pl.lit(word))).item())
@@ -201,7 +206,7 @@ def sound(word: str) -> str:
 def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:
     """Shorten a text to one terminal line of at most `max_width` columns.
 
-    Characters that move the cursor or reverse the writing direction are removed.
+    Characters that move the cursor or change the writing direction become spaces.
     """
     clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if display_width(clean) <= max_width:
@@ -213,5 +218,5 @@ def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:
 
 
 def display_width(text: str) -> int:
-    """Count the terminal columns of a text: wide letters take two, combining accents none."""
+    """Count the terminal columns of a text. Wide letters have two, combining accents none."""
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,8 +1,8 @@
 """Sentences: boundaries, headings, near-duplicates, and sentences that can be quoted.
 
-Boundaries follow rules, not a model. A full stop behind an abbreviation, initial, ordinal or
-number ends no sentence; short brackets and quotations are kept whole; blank lines, headings,
-list items and table rows end the sentence before them.
+Rules, not a model, find the boundaries of sentences. A full stop after an abbreviation, initial,
+ordinal or number does not end a sentence. Short brackets and quotations are not split. Blank lines,
+headings, list items and table rows end the sentence before them.
 """
 
 import re
@@ -22,18 +22,18 @@ Integers = npt.NDArray[np.int64]
 
 
 class Sentence(NamedTuple):
-    """A sentence or another unit of layout, as offsets into its text."""
+    """A sentence or another unit of layout (heading, list item, table row), as offsets."""
 
     start: int
     end: int
-    # A whole sentence that can be quoted by itself; not a heading, list stub or table row.
+    # Whether this is a whole sentence that can be quoted, not a heading, list item or table row.
     prose: bool
 
 
 _LISTS = read_lists("text/data/sentences")
 _ABBREVIATIONS, _MAY_END = word_set(_LISTS["abbreviations"]), word_set(_LISTS["may_end"])
 _OPENERS, _BEHIND_ORDINALS = word_set(_LISTS["openers"]), word_set(_LISTS["behind_ordinals"])
-# Letters with full stops between them: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
+# Letters with full stops between the letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
 _BOUNDARY = re.compile(
     r"""
@@ -47,7 +47,7 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
-# Brackets and quotations that hold a stop, by the mark that opens them.
+# Patterns of brackets and quotations that contain the end of a sentence, by their opening mark.
 _ENCLOSED = {
     opening: re.compile(
         rf"{re.escape(opening)}{condition}"
@@ -55,13 +55,13 @@ _ENCLOSED = {
     )
     for opening, condition, marks, closing in _LISTS["enclosed"]
 }
-# An enclosure ends before so many characters, or does not count: a mark may be forgotten.
+# Maximum characters of a bracket or quotation. In a longer one, a closing mark may be missing.
 MAX_ENCLOSED = 200
-# Ends of paragraphs, list items and table rows: an enclosure that contains one does not count.
+# Ends of paragraphs, list items and table rows. Brackets and quotations do not extend over them.
 _LAYOUT = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
-# The characters at which a boundary can begin: to look for these first is much quicker.
+# Characters at which a boundary can begin. Searching for them first is much faster.
 _MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
-# A capital that is a label or a numeral and not an initial.
+# Text that ends with a capital that is a label or a numeral, not an initial: "Figure A".
 _LABEL = re.compile(
     rf"°[CF]$|\b(?:{_LISTS['labels'].replace(' ', '|')}) [A-Z]$"
     rf"|\b(?:{_LISTS['rulers'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
@@ -73,9 +73,9 @@ _TERMINAL = re.compile(r"[.!?…。！？｡؟۔।॥።][\"'”’»)\]」』�
 
 
 def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sentence]:
-    """Cut a text into its sentences, in order, without the space and list marks between them.
+    """Split a text into sentences, without the white space and list markers between sentences.
 
-    `starts` are those of `segment_starts`, if they are known already.
+    `starts` is the result of `segment_starts`, if it was computed before.
     """
     sentences = []
     starts = segment_starts(text) if starts is None else starts
@@ -99,9 +99,10 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
 
 
 def segment_starts(text: str) -> list[int]:
-    """Return the starts of segments: sentences with their marks and the space behind.
+    """Return the offsets at which segments start.
 
-    The first is 0; an empty text has none. Together the segments are the text.
+    A segment is a sentence with its list marker and the white space after it. The segments cover
+    the whole text: the first start is 0, and an empty text has no segments.
     """
     starts = [0] if text else []
     reached = 0
@@ -120,10 +121,10 @@ def segment_starts(text: str) -> list[int]:
             continue
         if reached < len(text):
             starts.append(reached)
-    # Starts within short brackets or quotations, which are dropped.
+    # Starts inside short brackets or quotations. They are dropped.
     enclosed: set[int] = set()
     for opening, pattern in _ENCLOSED.items():
-        # To look for the mark first is quicker than any pattern.
+        # Searching for the opening mark first is faster than the pattern.
         for match in pattern.finditer(text) if opening in text else ():
             begin, end = match.span()
             first, last = bisect_right(starts, begin), bisect_left(starts, end)
@@ -133,7 +134,7 @@ def segment_starts(text: str) -> list[int]:
 
 
 def _plainly_ends_sentence(text: str, stop: int) -> bool:
-    """Detect the common end of a sentence: a word, its full stop, a space, a capital."""
+    """Return whether a full stop is a clear sentence end: after a word, before a capital."""
     after = text[stop + 1 : stop + 3]
     if after[:1] != " " or not after.isupper():
         return False
@@ -147,7 +148,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     end = match.end()
     following = text[end : end + 1]
     if match["stop"] != ".":
-        # "…" and "?!" may occur inside a sentence, which continues in lower case.
+        # "…" and "?!" are inside a sentence if the text after them begins in lower case.
         return not following.islower()
     if following.islower():
         return False
@@ -156,7 +157,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     surface = word_match.group() if word_match else ""
     word = surface.lower()
     if len(word) == 1 and word.isalpha():
-        # Such a capital may be a pronoun, a label or a number, and no initial: George V.
+        # A single capital may be a pronoun, a label or a numeral ("George V."), not an initial.
         before = text[max(0, begin - 60) : begin]
         is_initial = not before.endswith(" I") and _LABEL.search(before) is None
         return text[begin - 1].isupper() and not is_initial
@@ -173,7 +174,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_prose(sentence: str) -> bool:
-    """Tell whether a segment is a whole sentence: no heading, stub, or table row."""
+    """Return whether a segment is a whole sentence, not a heading, fragment or table row."""
     length, last, first = len(sentence), sentence[-1], sentence[0]
     if length > 700 or (last not in ".!?" and not _TERMINAL.search(sentence[-6:])):
         return False
@@ -183,11 +184,11 @@ def _is_prose(sentence: str) -> bool:
         return False
     if any(sentence.count(opening) != sentence.count(closing) for opening, closing in ("()", "[]")):
         return False
-    # Scripts without spaces say a sentence in few characters.
+    # A sentence in a script without spaces has few characters.
     return length >= 5 if last in "。！？｡" else length >= 20 and sentence.count(" ") >= 3
 
 
-# "# Words" and "Words" over a line of = or -, indented by three spaces at most:
+# A heading is "# Words", or "Words" above a line of = or -, indented by at most three spaces:
 # https://spec.commonmark.org/0.31.2/#atx-headings and #setext-headings
 _HEADING = re.compile(
     r"^ {0,3}(?P<marks>#{1,6})[^\S\n]+(?P<words>[^\n]+?)[^\S\n]*#*[^\S\n]*$"
@@ -199,7 +200,7 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 
 class Heading(NamedTuple):
-    """A heading with its span, depth (1 is the outermost) and words."""
+    """A heading with its span, depth (1 is the top level) and words."""
 
     start: int
     end: int
@@ -208,7 +209,7 @@ class Heading(NamedTuple):
 
 
 def find_headings(text: str) -> list[Heading]:
-    """Find Markdown headings outside of code."""
+    """Find the Markdown headings of a text. Code blocks are skipped."""
     if "#" not in text and "\n==" not in text and "\n--" not in text:
         return []
     may_be_fenced = "```" in text or "~~~" in text
@@ -222,7 +223,7 @@ def find_headings(text: str) -> list[Heading]:
 
 
 def breadcrumb(headings: Sequence[Heading], position: int) -> str:
-    """Join the headings above a position, the outermost first."""
+    """Join the headings above a position into a path, with the top-level heading first."""
     path: list[tuple[int, str]] = []
     for start, _, depth, words in headings:
         if start > position:
@@ -233,35 +234,39 @@ def breadcrumb(headings: Sequence[Heading], position: int) -> str:
     return " > ".join(words for _, words in path)
 
 
-# Near-duplicates share more than this of the shorter sentence's telling words, in any order.
+# Two sentences are near-duplicates if their common telling words are more than this share of the
+# telling words of the shorter sentence. Telling words are long words and numbers.
 MAX_SHARED = 0.7
-# Numbers, and words long enough not to be particles in most languages.
+# Words of four or more characters (shorter words are particles in most languages), and numbers.
 _TELLING = re.compile(r"\w{4,}|\d+")
 _ANY_WORD = re.compile(r"\w+")
 
 
 def telling_words(sentence: str) -> frozenset[str]:
-    """Return the long words of a sentence in lower case; all words if fewer than two are long."""
+    """Return the long words and numbers of a sentence in lower case.
+
+    If a sentence has fewer than two of them, return all its words.
+    """
     folded = sentence.lower()
     words = frozenset(_TELLING.findall(folded))
     return words if len(words) > 1 else frozenset(_ANY_WORD.findall(folded))
 
 
 def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
-    """Tell whether two sentences, as sets of telling words, say the same."""
+    """Return whether two sentences, given as sets of telling words, are near-duplicates."""
     return len(a & b) > MAX_SHARED * min(len(a), len(b))
 
 
-# Documents read at once: bounds memory, not results.
+# Number of documents in one batch. It limits memory and does not change results.
 BATCH_DOCUMENTS = 512
 
-# A line in so many documents, or so often in one, is a footer or header.
+# A line is a footer or header if it occurs in this many documents, or this often in one document.
 MIN_REPEATS = 3
-# A document of so large a share of repeated lines is a copy of others, and keeps them.
+# A document with this share of repeated lines is a copy of others. Its lines can be quoted.
 COPIED_SHARE = 0.8
-# Marks of quoted mail before a line, but not "> 5 mm".
+# Quotation marks of e-mails at the start of a line, but not "> 5 mm".
 _QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
-# A word cut at the end of a line, but not "Vor- und Nachteile".
+# A hyphen that divides a word at the end of a line, but not "Vor- und Nachteile".
 _HYPHEN = re.compile(
     r"(?<=([^\W\d_]))[-\u00ad\u2010]\s*\n\s*"
     rf"(?!(?:{_LISTS['behind_hyphens'].replace(' ', '|')})\b)(?=([^\W\d_]))"
@@ -270,19 +275,19 @@ _NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
 
 
 def quotable(sentences: pl.DataFrame) -> pl.Series:
-    """Return a mask of the rows of `sentences` that can be quoted.
+    """Return for each row of `sentences` whether it can be quoted.
 
-    Such a row is a whole sentence, and its line is not repeated throughout the corpus, as
-    footers and running heads are. Copied documents keep their lines.
+    A row can be quoted if it is a whole sentence and its line is not repeated in the corpus, as
+    footers and headers are. In copied documents, repeated lines can be quoted.
     """
     place = pl.col("document", "line")
-    # A run of sentences on one line counts once.
+    # Count adjacent sentences on the same line once.
     begins = pl.any_horizontal(place.ne_missing(place.shift()))
     lines = (
         sentences.select("document", "line", "quotable", run=begins.cum_sum())
         .with_row_index("row")
         .filter("quotable", pl.col("line") != 0)
-        # Most lines occur once; without them the rest is quick.
+        # Most lines occur once. Dropping them first makes the next steps fast.
         .filter(pl.len().over("line") >= MIN_REPEATS)
     )
     often = (
@@ -303,7 +308,7 @@ def quotable(sentences: pl.DataFrame) -> pl.Series:
 
 
 def one_line(text: str) -> str:
-    """Put a quotation on one line, without marks of quoted mail and hyphens of line ends."""
+    """Put a quotation on one line, without e-mail quotation marks and line-end hyphens."""
 
     def joined(hyphen: re.Match[str]) -> str:
         return "" if hyphen[1].islower() and hyphen[2].islower() else "-"
@@ -314,7 +319,7 @@ def one_line(text: str) -> str:
 
 
 def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
-    """Find a quotation that `one_line` may have changed; None if the text lacks it."""
+    """Return the span of a quotation that `one_line` may have changed, or None if not found."""
     places = [at for at, c in enumerate(text) if not _NO_LETTERS.match(c)]
     letters = _NO_LETTERS.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
@@ -322,9 +327,10 @@ def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
 
 
 class Quotations:
-    """Chosen sentences: their `texts` on one line each, and their `places`.
+    """Selected sentences: their texts and their positions.
 
-    `places` has one row per sentence: `document` (its number), `start_char`, `end_char`.
+    `texts` has each sentence on one line. `places` has one row per sentence: `document` (the number
+    of the document), `start_char` and `end_char`.
     """
 
     def __init__(self, documents: pl.LazyFrame, sentences: pl.DataFrame, rows: Integers) -> None:
@@ -344,9 +350,9 @@ class Quotations:
                 text = texts[document - offset]
                 found.extend(one_line(text[start:end]) for _, start, end in spans)
             parts.append(pl.Series(found, dtype=pl.String))
-        # One Arrow column: a Python string for each would take three times the memory.
+        # One Arrow column: a list of Python strings would take three times the memory.
         self.texts = pl.concat(parts)
 
     def positions(self, rows: Integers) -> Integers:
-        """Return the positions of sentences in `texts` and `places`."""
+        """Return the row indexes of sentences in `texts` and `places`."""
         return np.searchsorted(self.rows, rows)

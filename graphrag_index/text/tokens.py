@@ -1,7 +1,7 @@
-"""Token counts as OpenAI's models count.
+"""Token counts with the encodings of OpenAI's models.
 
-Both encodings lie in `encodings/` as tiktoken publishes them, the ranks gzipped, because
-tiktoken itself downloads them at first use.
+The files of both encodings are in `encodings/` (as published for tiktoken, but gzipped), because
+tiktoken would download them at first use.
 """
 
 import binascii
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 Integers = npt.NDArray[np.int64]
 
-# tiktoken's regular expressions overflow their stack on some hundred thousand blanks in a row.
-MAX_PIECE = 100_000  # characters
-# A lone surrogate counts as the replacement character.
+# Maximum characters of a text that is encoded in one call. The regular expressions of tiktoken
+# overflow their stack on some hundred thousand adjacent spaces.
+MAX_PIECE = 100_000
+# A lone surrogate is counted like the replacement character.
 _LONE = re.compile("[\ud800-\udfff]")
 
 
 def load_encoding(name: str) -> "tiktoken.Encoding":
-    """Build an encoding from the files of this package; `SettingsError` if it has none."""
+    """Load an encoding from the files of this package; raise `SettingsError` if it is unknown."""
     return _load_with_lengths(name)[0]
 
 
@@ -42,7 +43,7 @@ def _load_with_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]":
     if name not in encodings:
         raise SettingsError(f"There is no encoding {name!r}; known: {', '.join(encodings)}.")
     path = Path(__file__).parent / "encodings" / f"{name}.tiktoken.gz"
-    # Lines of a token in base64 and its rank, in the order of the ranks, none left out.
+    # Each line has a base64 token and its rank. Lines are sorted by rank without gaps.
     lines = gzip.decompress(path.read_bytes()).split()[::2]
     tokens = list(map(binascii.a2b_base64, lines))
     ranks = {token: rank for rank, token in enumerate(tokens)}
@@ -53,8 +54,8 @@ def _load_with_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]":
 def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
     """Count the tokens of a text.
 
-    What looks like a special token (`<|endoftext|>`) counts as ordinary text. Pieces of
-    `MAX_PIECE` characters are counted one by one, which can add a token at each border.
+    Text that looks like a special token (`<|endoftext|>`) is counted as ordinary text. Pieces of
+    `MAX_PIECE` characters are counted separately, which can add a token at each boundary.
     """
     return sum(
         len(encoding.encode_ordinary(text[start : start + MAX_PIECE]))
@@ -63,10 +64,10 @@ def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
 
 
 class TokenCounts:
-    """Token counts of spans of one text, which is encoded once.
+    """Token counts of spans of one text, which is encoded only once.
 
-    Its seams are the offsets at which both encodings always split: the tokens between two of
-    them are those of that span by itself.
+    Seams are the offsets at which both encodings always split the text. So the tokens between
+    two seams do not depend on the text before and after. A part is the text between two seams.
     """
 
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
@@ -76,7 +77,7 @@ class TokenCounts:
         # Whether a part begins with a space.
         self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
         plain = _LONE.sub("\ufffd", text)
-        # Where tokens end and parts begin, in bytes.
+        # Ends of tokens and starts of parts, in bytes.
         lengths = _load_with_lengths(encoding.name)[1]
         ends = np.cumsum(lengths[_encode_pieces(plain, self._starts, encoding)])
         begins = self._starts
@@ -87,7 +88,7 @@ class TokenCounts:
         self._before = np.searchsorted(ends, begins, "right")
 
     def of(self, start: int, end: int) -> int:
-        """Count the tokens of a span."""
+        """Count the tokens of the span from `start` to `end`."""
         first = int(np.searchsorted(self._starts, start, "right")) - 1
         last = int(np.searchsorted(self._starts, end, "left")) - 1
         if first >= last:
@@ -98,9 +99,9 @@ class TokenCounts:
         return count_tokens(head, self._encoding) + between + count_tokens(tail, self._encoding)
 
     def between(self, starts: Sequence[int]) -> list[int]:
-        """Count the tokens from each offset to the next, the last to the end of the text.
+        """Count the tokens from each offset to the next offset, or to the end of the text.
 
-        A space before a place counts with what follows it, as encodings do.
+        A single space before an offset is counted with the text after it, as the encodings do.
         """
         bounds = np.append(np.asarray(starts, np.int64), len(self._text))
         part = np.searchsorted(self._starts, bounds, "right") - 1
@@ -112,14 +113,14 @@ class TokenCounts:
         return list(map(int, counts))
 
 
-# Whether each character is space, as far as the last one that is.
+# Whether each character is white space, up to the last white space character of Unicode.
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 def _seams(codes: npt.NDArray[np.uint32]) -> Integers:
-    """Return the seams of a text, and its end.
+    """Return the seams of a text, including its start and end.
 
-    Both encodings let a single space only begin a token, and a line end only end one.
+    In both encodings, a single space can only begin a token, and a line end can only end a token.
     """
     if not len(codes):
         return np.zeros(1, np.int64)
@@ -134,7 +135,7 @@ def _seams(codes: npt.NDArray[np.uint32]) -> Integers:
 def _encode_pieces(
     text: str, seams: Integers, encoding: "tiktoken.Encoding"
 ) -> npt.NDArray[np.uint32]:
-    """Encode a text in pieces, which end at seams where possible."""
+    """Encode a text in pieces of at most `MAX_PIECE` characters that end at seams if possible."""
     found, start = [np.zeros(0, np.uint32)], 0
     while start < len(text):
         longest = start + MAX_PIECE
