@@ -232,7 +232,7 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
 def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
     """Write and name a workflow that extends the imported index; return lines that say so."""
     from graphrag_index.errors import WorkflowError
-    from graphrag_index.microsoft.import_folder import Imported
+    from graphrag_index.microsoft.import_folder import ImportedIndex
     from graphrag_index.pipeline.import_version import set_workflow, write_continuing_workflow
     from graphrag_index.schema.settings.settings import SETTINGS_FILE, write_missing_workflows
 
@@ -243,7 +243,10 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
         return [f"No workflow continues from it: {error}"]
     lines = []
     steps = (root / "workflows" / f"{name}.yaml").read_text(encoding="utf-8")
-    if Imported(root).has("community_reports") and "create_community_reports_nlp" in steps:
+    if (
+        ImportedIndex(root).has_table("community_reports")
+        and "create_community_reports_nlp" in steps
+    ):
         lines.append(
             f"The workflow {name} writes all reports again from sentences; to keep those that were "
             "imported, put create_community_reports, which asks a model, into it."

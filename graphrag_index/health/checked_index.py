@@ -16,7 +16,7 @@ from graphrag_index.microsoft.read_files import (
     open_table,
     open_vectors,
 )
-from graphrag_index.microsoft.read_tables import generation
+from graphrag_index.microsoft.read_tables import detect_generation
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
@@ -238,7 +238,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
     if missing:
         place = found.place / "lancedb"
         notes.append(f"There are no vectors {', '.join(missing)} in {place}: they are not checked.")
-    made_by = f"Microsoft GraphRAG {generation(found.is_legacy, raw)}"
+    made_by = f"Microsoft GraphRAG {detect_generation(found.is_legacy, raw)}"
     return CheckedIndex(found.place, made_by, None, tables, {**vectors}, {}, damaged, notes)
 
 

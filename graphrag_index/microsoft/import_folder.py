@@ -1,10 +1,10 @@
-"""The folder `imported/` beside `settings.yaml`, a copy of the index that was imported.
+"""The folder `imported/` beside `settings.yaml`: a copy of the imported index.
 
     imported/<table>.parquet    the public tables, with all columns
     imported/<name>.parquet     `id` and `vector` of each imported vector table
-    imported/import.json        the source, the model of the vectors, size and digest of each file
+    imported/import.json        source, model of the vectors, and size and digest of each file
 
-A run depends on it as it does on documents, settings and replies.
+If this folder changes, a run computes its tables again.
 """
 
 import json
@@ -18,8 +18,8 @@ import polars as pl
 
 from graphrag_index.errors import InputError, TableError, describe_error
 from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_SUFFIX
-from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
+from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_error
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import digest_file, flush_file, temporary_path, write_json
 from graphrag_index.storage.table_store import INDEX_FILE
@@ -35,15 +35,15 @@ PUBLIC = (
 _BATCH = 8_192  # rows
 
 
-class Imported:
-    """The opened folder; only its description is read at first."""
+class ImportedIndex:
+    """The folder of an imported index; tables are read on use."""
 
     def __init__(self, root: Path) -> None:
         self.place = root / FOLDER
         self.description = _read_description(self.place)
         # The dimension of each imported vector table.
         self.vectors: Mapping[str, int] = self.description["vectors"]
-        # Name and requested dimensions of the model that the vectors are attributed to.
+        # (name, requested dimensions) of the model of the vectors; None if there are no vectors.
         self.embedded_by = tuple(self.description.get("embedded_by") or ()) or None
         for name, file in self.description["files"].items():
             path = self.place / name
@@ -54,34 +54,34 @@ class Imported:
                     "--replace`)."
                 )
 
-    def has(self, name: str) -> bool:
+    def has_table(self, name: str) -> bool:
         return f"{name}.parquet" in self.description["files"]
 
     def scan(self, name: str) -> pl.LazyFrame:
-        """Open a public table; one that was not imported is empty."""
-        if not self.has(name):
+        """Open a public table; a table that was not imported is empty."""
+        if not self.has_table(name):
             return TABLES[name].empty().lazy()
         return self.scan_vectors(name).select(list(TABLES[name].columns))
 
     def scan_vectors(self, name: str) -> pl.LazyFrame:
-        """Open `id` and `vector` of a vector table."""
+        """Open a vector table with the columns `id` and `vector`."""
         return pl.scan_parquet(self.place / f"{name}.parquet", glob=False)
 
 
 def has_imported(root: Path) -> bool:
-    """Tell whether an index was imported into this project."""
+    """Return whether an index was imported into this project."""
     return (root / FOLDER / DESCRIPTION).is_file()
 
 
 def fingerprint_imported(_: object, root: Path) -> str:
-    """Return the hash of all files that were imported; raise InputError if one is missing."""
-    files = Imported(root).description["files"]
+    """Return a hash of all imported files; raise InputError if a file is missing."""
+    files = ImportedIndex(root).description["files"]
     digests = {name: file["digest"] for name, file in files.items()}
     return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def row_batches(rows: pl.LazyFrame, size: int = _BATCH) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a table, `size` at a time."""
+    """Yield the rows of a table in batches of `size` rows."""
     n_rows = rows.select(pl.len()).collect().item()
     for start in range(0, n_rows, size):
         yield rows.slice(start, size).collect()
@@ -104,10 +104,10 @@ def _read_description(place: Path) -> dict[str, Any]:
     raise InputError(f"{path} is of another version of this program: import the index again.")
 
 
-class Source(NamedTuple):
+class ImportSource(NamedTuple):
     """An index to import: its tables with all of our columns, and its vectors.
 
-    `model` made the vectors; None if unknown.
+    `model` is the name of the model of the vectors; None if unknown.
     """
 
     place: Path
@@ -118,8 +118,8 @@ class Source(NamedTuple):
     model: str | None
 
 
-def open_source(folder: Path) -> Source:
-    """Open an index of Microsoft GraphRAG, or one that `export --to microsoft` wrote."""
+def open_source(folder: Path) -> ImportSource:
+    """Open an index of Microsoft GraphRAG, or an index written by `export --to microsoft`."""
     for place in (folder, folder / "output"):
         if (place / INDEX_FILE).is_file() and (place / "versions").is_dir():
             raise TableError(
@@ -134,7 +134,7 @@ def open_source(folder: Path) -> Source:
         )
     export = _read_export(index.place)
     if export is None:
-        tables = renumbered(index.tables)
+        tables = renumber(index.tables)
         tables["community_lineage"] = _new_lineage(tables["communities"])
         kind, model = f"Microsoft GraphRAG {index.generation}", None
     else:
@@ -145,11 +145,11 @@ def open_source(folder: Path) -> Source:
             if name in index.raw or path.is_file()
         }
         kind, model = "an export of this program", export.get("embedding_model")
-    return Source(index.place, index.files, kind, tables, index.vectors, model)
+    return ImportSource(index.place, index.files, kind, tables, index.vectors, model)
 
 
 def _read_export(place: Path) -> dict[str, Any] | None:
-    """Return the description of an export; None if this is not one."""
+    """Return the description of an export; None if the folder is not an export."""
     path = place / OWN_FOLDER / EXPORT_FILE
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -161,7 +161,7 @@ def _read_export(place: Path) -> dict[str, Any] | None:
 
 
 def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFrame:
-    """Join a table of an export with our columns, which lie in a file beside it."""
+    """Join a table of an export with our additional columns from the Arrow file."""
     parts: list[pl.LazyFrame] = []
     columns: list[str] = []
     if path.is_file():
@@ -170,7 +170,7 @@ def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
             columns = parts[0].collect_schema().names()
             n_own = parts[0].select(pl.len()).collect().item()
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise damaged_file(path, error) from error
+            raise damaged_file_error(path, error) from error
         if name in index.raw and n_own != (n_rows := index.n_rows(name)):
             raise TableError(
                 f"{path} has {n_own:,} rows and {index.files[name]} {n_rows:,}: they are not "
@@ -188,7 +188,7 @@ def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
 
 
 def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the lineage of communities without predecessors."""
+    """Return `community_lineage` for communities without predecessors."""
     schema = TABLES["community_lineage"].schema
     values = {"status": "born", "previous_size": 0, "overlap": 0.0, "came_from": [], "went_to": []}
     rows = communities.select(
@@ -197,10 +197,13 @@ def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
     return rows.select(list(schema)).sort("level", "community")
 
 
-def write_imported(root: Path, source: Source, embedded_by: tuple[str, int | None] | None) -> None:
-    """Write the folder under a temporary name, and rename it when it is whole.
+def write_imported(
+    root: Path, source: ImportSource, embedded_by: tuple[str, int | None] | None
+) -> None:
+    """Write the folder under a temporary name, and rename the complete folder.
 
-    Vectors are copied only if `embedded_by`, the model that made them, is given.
+    `embedded_by` is (name, requested dimensions) of the model of the vectors. If it is None, no
+    vectors are copied.
     """
     target = root / FOLDER
     temporary, replaced = temporary_path(target), target.with_name(f".{FOLDER}.old.tmp")
@@ -231,15 +234,15 @@ def write_imported(root: Path, source: Source, embedded_by: tuple[str, int | Non
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _write_table(source: Source, name: str, path: Path) -> None:
-    """Write a table, and check it against our schema."""
+def _write_table(source: ImportSource, name: str, path: Path) -> None:
+    """Write a table, and check its rows against our schema."""
     file = source.files.get(name, source.place)
     try:
         source.tables[name].sink_parquet(path, compression="zstd", maintain_order=True)
     except (pl.exceptions.PolarsError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise damaged_file(file, error) from error
+        raise damaged_file_error(file, error) from error
     check = TableCheck("import", TABLES[name])
     check.wrote = f"{file} makes the table {name} with"
     for batch in row_batches(pl.scan_parquet(path, glob=False)):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.microsoft.import_folder import Imported, row_batches
+from graphrag_index.microsoft.import_folder import ImportedIndex, row_batches
 from graphrag_index.microsoft.read_communities import relationships_within
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 class ImportMerge:
     """Merger of imported rows and the rows of new documents into the tables of a run."""
 
-    def __init__(self, imported: Imported) -> None:
+    def __init__(self, imported: ImportedIndex) -> None:
         self.imported = imported
         self.unit_ids = imported.scan("text_units").select("id").collect()["id"]
         self.entity_ids = imported.scan("entities").select("id").collect()["id"]

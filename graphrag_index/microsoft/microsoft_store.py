@@ -21,7 +21,7 @@ import polars as pl
 from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
 from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
 from graphrag_index.microsoft.read_positions import first_rows
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumbered
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, TABLES
 from graphrag_index.storage.mapped_table import MappedTable
@@ -143,7 +143,7 @@ class MicrosoftStore:
     def tables(self) -> Mapping[str, pl.LazyFrame]:
         """The public tables by name; `human_readable_id` is the row number."""
         with self._lock, name_damaged_file(self.index.files):
-            tables = renumbered(self.index.tables)
+            tables = renumber(self.index.tables)
             tables["documents"] = add_missing_documents(tables["documents"], tables["text_units"])
             if "community_reports" in tables:
                 tables["communities"] = add_missing_communities(

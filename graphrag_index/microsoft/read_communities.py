@@ -1,4 +1,4 @@
-"""Communities and reports completed to our columns, and rows that other tables refer to."""
+"""Missing columns of communities and reports, and missing rows that other tables refer to."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,8 +11,8 @@ from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 
 _TITLE = pl.format("Community {}", "community")
-# Columns that a report takes from its community, and their defaults without one.
-_OF_COMMUNITY = {"level": 0, "parent": -1, "children": [], "period": "", "size": 0}
+# Columns that a report copies from its community, with defaults for an unknown community.
+_COMMUNITY_COLUMNS = {"level": 0, "parent": -1, "children": [], "period": "", "size": 0}
 
 
 def complete_communities(
@@ -21,10 +21,10 @@ def complete_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
 ) -> pl.DataFrame:
-    """Add the columns that a table of communities lacks; rows and their order stay.
+    """Add the missing columns of communities; keep the rows and their order.
 
-    Members come from `nodes`. The parent is the community one level up that holds the first
-    member; children follow from parents, relationships from members, text units from
+    Members are read from `nodes`. The parent is the community one level up that has the first
+    member. Children are derived from parents, relationships from members, and text units from
     relationships.
     """
     rows = communities.collect()
@@ -32,12 +32,12 @@ def complete_communities(
     size = pl.col("entity_ids").list.len().cast(pl.Int64)
     # The derived column, and the value that replaces null.
     columns: dict[str, tuple[Callable[[], Any], Any]] = {
-        "entity_ids": (lambda: _members(rows, nodes, entities), []),
+        "entity_ids": (lambda: _derive_members(rows, nodes, entities), []),
         "level": (lambda: pl.lit(0, pl.Int64), 0),
-        "parent": (lambda: _parents(rows), -1),
-        "children": (lambda: _children(rows), []),
-        "relationship_ids": (lambda: _relationships(rows, entities, relationships), []),
-        "text_unit_ids": (lambda: _text_units(rows, relationships), []),
+        "parent": (lambda: _derive_parents(rows), -1),
+        "children": (lambda: _derive_children(rows), []),
+        "relationship_ids": (lambda: _derive_relationships(rows, entities, relationships), []),
+        "text_unit_ids": (lambda: _derive_text_units(rows, relationships), []),
         "period": (lambda: pl.lit(""), ""),
         "title": (lambda: _TITLE, _TITLE),
         "size": (lambda: size, size),
@@ -53,9 +53,9 @@ def complete_communities(
 def complete_reports(
     reports: pl.DataFrame, has: Collection[str], communities: pl.DataFrame
 ) -> pl.DataFrame:
-    """Fill the columns of reports that their file lacks; `has` are those of the file."""
+    """Add the missing columns of reports; `has` are the columns of the file."""
     at = first_rows(reports["community"], communities["community"])
-    for name, default in _OF_COMMUNITY.items():
+    for name, default in _COMMUNITY_COLUMNS.items():
         if name not in has:
             known = communities[name]
             values = pl.concat([known, pl.Series(name, [default], known.dtype)])
@@ -70,7 +70,7 @@ def complete_reports(
 
 
 def members_from_nodes(nodes: pl.LazyFrame, entities: pl.LazyFrame) -> pl.LazyFrame | None:
-    """Return `community` and `entity_ids`, in entity order; None if a column is missing."""
+    """Return `community` and its `entity_ids`, in entity order; None if a column is missing."""
     is_usable = {"title", "community"}.issubset(nodes.collect_schema())
     if not is_usable or not {"title", "id"}.issubset(entities.collect_schema()):
         return None
@@ -86,40 +86,42 @@ def members_from_nodes(nodes: pl.LazyFrame, entities: pl.LazyFrame) -> pl.LazyFr
     )
 
 
-def _members(rows: pl.DataFrame, nodes: pl.LazyFrame | None, entities: pl.LazyFrame) -> pl.Series:
+def _derive_members(
+    rows: pl.DataFrame, nodes: pl.LazyFrame | None, entities: pl.LazyFrame
+) -> pl.Series:
     members = members_from_nodes(nodes, entities) if nodes is not None else None
     if members is None:
         return pl.Series("entity_ids", [[]] * rows.height, dtype=STRINGS)
-    return _look_up(rows, members.collect(), "entity_ids").fill_null([])
+    return _values_by_community(rows, members.collect(), "entity_ids").fill_null([])
 
 
-def _parents(rows: pl.DataFrame) -> pl.Series:
+def _derive_parents(rows: pl.DataFrame) -> pl.Series:
     held = rows.select("level", "community", member="entity_ids").explode("member").drop_nulls()
     above = held.select("member", pl.col("level") + 1, parent="community").unique(
         ["member", "level"], keep="first", maintain_order=True
     )
     first = held.unique("community", keep="first", maintain_order=True)
     parents = first.join(above, on=["member", "level"], how="left").select("community", "parent")
-    return _look_up(rows, parents, "parent").fill_null(-1)
+    return _values_by_community(rows, parents, "parent").fill_null(-1)
 
 
-def _children(rows: pl.DataFrame) -> pl.Series:
+def _derive_children(rows: pl.DataFrame) -> pl.Series:
     children = (
         rows.filter(pl.col("parent") >= 0)
         .sort("parent", "community")
         .group_by(community="parent", maintain_order=True)
         .agg(children=pl.col("community"))
     )
-    return _look_up(rows, children, "children").cast(INTEGERS).fill_null([])
+    return _values_by_community(rows, children, "children").cast(INTEGERS).fill_null([])
 
 
-def _look_up(rows: pl.DataFrame, values: pl.DataFrame, column: str) -> pl.Series:
-    """Return the value of each row's community."""
+def _values_by_community(rows: pl.DataFrame, values: pl.DataFrame, column: str) -> pl.Series:
+    """Return, for each row, the value of `column` for the community of the row."""
     numbers = rows.select("community")
     return numbers.join(values, on="community", how="left", maintain_order="left")[column]
 
 
-def _relationships(
+def _derive_relationships(
     rows: pl.DataFrame, entities: pl.LazyFrame, relationships: pl.LazyFrame
 ) -> pl.Series:
     known = entities.select("id", "title").collect()
@@ -133,10 +135,10 @@ def _relationships(
 
 
 def relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: int) -> pl.Series:
-    """Return for each community the ids of the relationships between two members, sorted.
+    """Return, for each community, the sorted ids of relationships between its members.
 
-    `held` has the `row` of a community and the number of an `entity` in it; `links` have an `id`,
-    and the numbers of `source` and `target`, below 0 for an unknown end.
+    `held` has the `row` of a community and the row number of an `entity` in it. `links` has an `id`
+    and the row numbers of `source` and `target`, which are negative for an unknown entity.
     """
     inside = (
         links.filter(pl.col("source") >= 0, pl.col("target") >= 0)
@@ -149,8 +151,8 @@ def relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: int) -
     return gather_lists(inside["row"].to_numpy(), inside["id"], n_rows)
 
 
-def _text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
-    """Return the ids of the text units of each community's relationships, sorted."""
+def _derive_text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
+    """Return, for each community, the sorted ids of the text units of its relationships."""
     owners, ids = spread_lists(rows["relationship_ids"])
     links = relationships.select("id", "text_unit_ids").unique("id", keep="first").collect()
     units = (
@@ -166,7 +168,7 @@ def _text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
 
 
 def add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> pl.LazyFrame:
-    """Add an empty document for each id that text units refer to and no row has."""
+    """Add an empty document for each missing document that text units refer to."""
     known = documents.select("id").collect()
     named = text_units.select(id="document_id").collect().unique(maintain_order=True)
     unknown = named.join(known, on="id", how="anti", maintain_order="left").with_columns(
@@ -179,7 +181,7 @@ def add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> 
 
 
 def add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> pl.LazyFrame:
-    """Add a community without members for each that a report refers to and no row has."""
+    """Add a community without members for each missing community that a report names."""
     known = communities.select("community")
     unknown = (
         reports.join(known, on="community", how="anti", maintain_order="left")
@@ -195,7 +197,7 @@ def add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) ->
 
 
 def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFrame:
-    """Append new rows to a table, with empty values in the columns that they lack."""
+    """Append new rows to a table, with default values for their missing columns."""
     if new.is_empty():
         return rows
     table = TABLES[name]
@@ -206,7 +208,7 @@ def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFra
 
 
 def default_value(dtype: Any) -> Any:
-    """Return the value that replaces null; None for types that have none."""
+    """Return the value that replaces null in a column of this type; None if there is none."""
     if isinstance(dtype, pl.List):
         return []
     defaults: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}

@@ -20,7 +20,7 @@ _LEGACY_COLUMNS = {
     "relationships": {"rank": "combined_degree"},
     "community_reports": {"rank_explanation": "rating_explanation"},
 }
-# Columns that we read but have no place for in our own tables.
+# Types of the columns that are read but that our tables lack.
 _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "text_units": {"document_ids": STRINGS},
     "nodes": {
@@ -32,10 +32,10 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
         "y": pl.Float64,
     },
 }
-# Columns of records, which become JSON text.
+# Columns of structs, which are converted to JSON text.
 _RECORDS = ("raw_data", "metadata")
 _VECTOR_BATCH = 8_192  # rows
-# Columns that cannot be derived. Of names joined by | one is enough.
+# Columns that cannot be derived. `a|b` means that one of the two columns is enough.
 _REQUIRED = {
     "documents": "id text",
     "text_units": "id text document_id|document_ids",
@@ -45,25 +45,25 @@ _REQUIRED = {
     "community_reports": "community full_content",
     "covariates": "subject_id text_unit_id",
 }
-# The table names of versions 2 and 3. Up to version 1, `nodes` held the layout of entities.
+# Table names of versions 2 and 3. Versions 0 and 1 have the layout of entities in `nodes`.
 _NAMES = (*_REQUIRED, "nodes")
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 
-class Folder(NamedTuple):
-    """The folder of an index, and its table files by table name."""
+class IndexFolder(NamedTuple):
+    """The folder of an index, and the paths of its table files by table name."""
 
     place: Path
     files: Mapping[str, Path]
 
     @property
     def is_legacy(self) -> bool:
-        """Whether version 0 or 1 wrote it."""
+        """Whether version 0 or 1 of Microsoft GraphRAG wrote the index."""
         return any(path.name.startswith(_LEGACY_PREFIX) for path in self.files.values())
 
 
 class RawTable(NamedTuple):
-    """A file with our column names and types; `left_out` are columns of an unusable type."""
+    """The rows of a file with our column names and types; `left_out` has unusable columns."""
 
     rows: pl.LazyFrame
     left_out: Mapping[str, pl.DataType]
@@ -73,8 +73,8 @@ class RawTable(NamedTuple):
         return self.rows.collect_schema().names()
 
 
-def find_folder(folder: Path) -> Folder:
-    """Find the tables in a folder, in its `output`, or in its newest `output/<time>/artifacts`."""
+def find_folder(folder: Path) -> IndexFolder:
+    """Find table files in a folder, `output` in it, or the newest `output/<time>/artifacts`."""
     if not folder.is_dir():
         what = "is no folder" if folder.exists() else "does not exist"
         raise TableError(f"{folder} {what}: name the folder of an index.")
@@ -87,14 +87,14 @@ def find_folder(folder: Path) -> Folder:
             if path.is_file()
         }
         if paths:
-            return Folder(place, paths)
+            return IndexFolder(place, paths)
     raise TableError(
         f"There is no index in {folder}: neither index.json nor a table such as entities.parquet."
     )
 
 
 def is_microsoft(folder: Path) -> bool:
-    """Tell whether a folder, or `output` in it, holds tables of Microsoft GraphRAG."""
+    """Return whether a folder, or `output` in it, has tables of Microsoft GraphRAG."""
     try:
         place = find_folder(folder).place
     except TableError:
@@ -105,15 +105,15 @@ def is_microsoft(folder: Path) -> bool:
 def open_table(name: str, path: Path) -> RawTable:
     """Open a table lazily, with our column names and types."""
     try:
-        # Without glob=False, brackets in a path would be a pattern.
+        # With glob=True, brackets in a path would be read as a pattern.
         rows = pl.scan_parquet(path, glob=False)
         schema = rows.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise damaged_file(path, error) from error
+        raise damaged_file_error(path, error) from error
     legacy = _LEGACY_COLUMNS.get(name, {})
     rows = rows.rename({a: b for a, b in legacy.items() if a in schema and b not in schema})
     if name == "communities" and "community" not in schema:
-        # Up to version 0 the id was the number.
+        # In version 0 the id of a community is its number.
         numbers = [pl.col(n) for n in ("human_readable_id", "id") if n in schema]
         rows = rows.with_columns(number.alias("community") for number in numbers[:1])
     wanted: dict[str, Any] = dict(TABLES[name].schema) if name in TABLES else {}
@@ -133,8 +133,8 @@ def open_table(name: str, path: Path) -> RawTable:
     return RawTable(rows.select(columns), left_out)
 
 
-def check_tables(folder: Folder, tables: Mapping[str, RawTable]) -> None:
-    """Raise TableError if a table or column is missing that cannot be derived."""
+def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
+    """Raise TableError if a required table or column is missing."""
     for name, columns in _REQUIRED.items():
         if name not in tables:
             if name in _OPTIONAL_TABLES:
@@ -161,7 +161,7 @@ def check_tables(folder: Folder, tables: Mapping[str, RawTable]) -> None:
 
 @contextmanager
 def name_damaged_file(files: Mapping[str, Path]) -> Iterator[None]:
-    """Turn a failure while tables are read into a `TableError` that names the damaged file."""
+    """Convert a read error in the block to a `TableError` that names the damaged file."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -169,12 +169,12 @@ def name_damaged_file(files: Mapping[str, Path]) -> Iterator[None]:
             try:
                 pl.scan_parquet(path, glob=False).collect()
             except (pl.exceptions.PolarsError, OSError) as found:
-                raise damaged_file(path, found) from error
+                raise damaged_file_error(path, found) from error
         raise
 
 
-def damaged_file(path: Path, error: Exception) -> TableError:
-    """Return the error for a file that cannot be read."""
+def damaged_file_error(path: Path, error: Exception) -> TableError:
+    """Return a `TableError` for a file that cannot be read."""
     return TableError(
         f"{path} cannot be read ({describe_error(error)[:160]}): it is cut off or no Parquet file; "
         "copy it again from where the index was made."
@@ -182,7 +182,7 @@ def damaged_file(path: Path, error: Exception) -> TableError:
 
 
 def _as_json(column: str, dtype: pl.DataType) -> pl.Expr:
-    """Encode a column of records as JSON text, with null for bytes."""
+    """Convert a column of structs to JSON text; binary values become null."""
     value = _without_bytes(pl.col(column), dtype)
     if not isinstance(dtype, pl.Struct):
         value = pl.struct(value)
@@ -207,7 +207,7 @@ def _may_hold_bytes(dtype: Any) -> bool:
 
 
 def _as_findings(dtype: Any) -> pl.Expr:
-    """Convert findings of any fields; a plain text becomes an explanation."""
+    """Convert findings to our two fields; a finding that is a text becomes an explanation."""
     item = pl.element()
     if isinstance(dtype.inner, pl.Struct):
         values = {part.name: item.struct.field(part.name) for part in dtype.inner.fields}
@@ -234,14 +234,14 @@ def _is_castable(given: pl.DataType, wanted: Any) -> bool:
 
 
 class LanceVectors:
-    """Vectors in a LanceDB table, read in batches."""
+    """The vectors in a LanceDB table, read in batches."""
 
     def __init__(self, table: Any, place: str = "") -> None:
         self.table, self.place = table, place or str(table.name)
 
     @property
     def dimension(self) -> int:
-        # Lists of variable length have no dimension.
+        # 0 if the vectors are lists of variable length.
         return int(getattr(self.table.schema.field("vector").type, "list_size", 0))
 
     def batches(self) -> Iterator[pl.DataFrame]:
@@ -257,7 +257,7 @@ class LanceVectors:
 
 
 class ParquetVectors:
-    """Vectors in a column of a Parquet file; rows without one are skipped."""
+    """The vectors in a column of a Parquet file; rows without a vector are skipped."""
 
     def __init__(self, path: Path, column: str = "embedding") -> None:
         self.place = str(path)
@@ -290,19 +290,19 @@ MicrosoftVectors = LanceVectors | ParquetVectors
 def open_vectors(
     place: Path, files: Mapping[str, Path]
 ) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
-    """Open the vectors of an index, by our table names.
+    """Open the vectors of an index by our table names; list vectors that cannot be opened.
 
-    They lie in `lancedb/`, else in `embeddings.<name>.parquet`, else, in version 0, in a column of
-    the table. The second result has path and reason of those that cannot be opened.
+    The vectors are in `lancedb/`, or in `embeddings.<name>.parquet`, or (version 0) in a column of
+    the table. The second result has the path and the error of vectors that cannot be opened.
     """
     found: dict[str, MicrosoftVectors] = {}
     damaged: dict[str, tuple[Path, str]] = {}
-    # Where versions 2 and 3 share a folder, version 3 wrote last.
+    # If versions 2 and 3 wrote to the same folder, the vectors of version 3 are newer: open first.
     stores = sorted(
         (place / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in EMBEDDED_COLUMNS, p)
     )
-    # Version 2 writes `default-text_unit-text` or puts the name of a container in front; versions
-    # 0 and 1 write `entity_description_embeddings`.
+    # Version 2 names a table `default-text_unit-text`, or with another container as the prefix.
+    # Versions 0 and 1 name it `entity_description_embeddings`.
     stems = {path: re.sub("[-.]", "_", path.stem).removesuffix("_embeddings") for path in stores}
     failures = (pl.exceptions.PolarsError, ValueError, RuntimeError, OSError, KeyError)
     for name, (table, columns) in EMBEDDED_COLUMNS.items():
@@ -314,7 +314,7 @@ def open_vectors(
             try:
                 vectors = _open_parquet(path, source) if source else _open_lance(path)
             except failures as error:
-                # Damaged tables are reported where they are read.
+                # A damaged table file is reported when the table is read.
                 if path != files.get(table):
                     damaged[name] = (path, describe_error(error))
                 continue
@@ -328,7 +328,7 @@ def open_vectors(
 def _open_lance(path: Path) -> LanceVectors:
     import lancedb
 
-    # LanceDB may take a bare relative name for a cloud address.
+    # LanceDB may treat a relative path as a cloud address.
     table = lancedb.connect(str(path.parent.absolute())).open_table(path.stem)
     vectors = LanceVectors(table, str(path))
     if vectors.dimension <= 0:
@@ -337,7 +337,7 @@ def _open_lance(path: Path) -> LanceVectors:
 
 
 def _open_parquet(path: Path, column: str) -> ParquetVectors | None:
-    """Open a column of vectors; None if there is none, or nothing but nulls in it."""
+    """Open a column of vectors; None if the column is missing or has no vector."""
     if column not in pl.scan_parquet(path, glob=False).collect_schema():
         return None
     vectors = ParquetVectors(path, column)

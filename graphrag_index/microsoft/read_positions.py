@@ -1,4 +1,4 @@
-"""Offsets that Microsoft's tables lack, of text units in documents and names in text units."""
+"""Offsets of text units in documents, and of names in text units, for Microsoft's tables."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,22 +21,23 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import fold_in_place, is_unspaced
 from graphrag_index.text.sentences import split_sentences
 
+# (start, end) of a part of a text, in characters; the end is exclusive.
 Span = tuple[int, int]
 
-# A line of metadata before a text unit: `title: Polar Times.`
+# A metadata line at the start of a text unit: `title: Polar Times.`
 _METADATA_LINE = re.compile(r"[^\n:]{1,100}: [^\n]*\n")
-# The replacement character, left by a cut through the bytes of a character.
+# The replacement character remains where a text was cut inside the bytes of a character.
 _CUT = "\ufffd"
 _WORD = re.compile(r"\w+")
-# A shorter word of a name does not stand for the name.
+# Minimum length of a word of a name that may be found instead of the name.
 _MIN_LETTERS = 4
-# Mentions per entity and text unit that evidence is chosen from, and sentences between two of them.
+# Maximum number of mentions per entity and text unit, and of sentences, in a relationship.
 _MAX_MENTIONS, _MAX_SENTENCES = 16, 5
 _BATCH = 4_096  # text units
 
 
 def first_rows(ids: pl.Series, known: pl.Series) -> Integers:
-    """Return the first row of each id in `known`, which may hold duplicates; -1 if absent."""
+    """Return the first row of each id in `known`, which may have duplicates; -1 if absent."""
     is_first = known.is_first_distinct()
     rows = is_first.arg_true().to_numpy().astype(np.int64)
     places = positions(ids, known.filter(is_first))
@@ -45,49 +46,49 @@ def first_rows(ids: pl.Series, known: pl.Series) -> Integers:
 
 
 def row_pairs(lists: pl.Series, known: pl.Series) -> tuple[Integers, Integers]:
-    """Return the rows of a list column and the rows of the ids in it; unknown ids are dropped."""
+    """Return pairs (row of the list, row of the id) for lists of ids; drop unknown ids."""
     owners, ids = spread_lists(lists)
     rows = first_rows(ids, known)
     return owners[rows >= 0], rows[rows >= 0]
 
 
 def invert_lists(owners: Integers, rows: Integers, ids: pl.Series, n_rows: int) -> pl.Series:
-    """Return for each row the distinct ids of its owners, in their order."""
+    """Return, for each row, the distinct ids of its owners, in the order of the owners."""
     by_row, by_owner = distinct_pairs(rows, owners)
     return gather_lists(by_row, ids.gather(by_owner), n_rows)
 
 
-class Mentions(NamedTuple):
-    """The ascending spans of one entity in one text; `is_named` if by its whole name."""
+class EntityMentions(NamedTuple):
+    """The spans of one entity in one text; `is_named` if the text has the whole name."""
 
     spans: tuple[Span, ...]
     is_named: bool
 
     @property
     def is_located(self) -> bool:
-        """Whether the spans are more than the fallback to the whole text."""
+        """Whether the text has the name or a word of the name after its start."""
         return self.is_named or self.spans[0][0] > 0
 
 
 class TextPositions(NamedTuple):
-    """Offsets of text units and names, and the evidence that follows from them."""
+    """Offsets of text units and names, and the evidence sentences around the names."""
 
-    # `start_char`, `end_char`, `is_found`; from 0 for one that its document does not contain.
+    # `start_char`, `end_char`, `is_found`; the start is 0 if the document lacks the text unit.
     text_units: pl.DataFrame
     mentions: pl.DataFrame
-    # The sentences of the first mention of an entity in each text unit.
+    # Per entity: the sentence of its first mention in each text unit.
     entity_evidence: pl.DataFrame
-    # The sentences between the ends of a relationship in each text unit.
+    # Per relationship: the sentences from source to target in each text unit.
     relationship_evidence: pl.DataFrame
 
 
-def locate(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
+def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     """Locate text units in their documents, and names in text units, in one pass."""
     entities = tables["entities"].select("id", "title", "text_unit_ids").collect()
     links = tables["relationships"].select("source", "target", "text_unit_ids").collect()
     text_units = tables["text_units"].select("id", "entity_ids").collect()
     unit_ids = text_units["id"]
-    # Either table may name the other.
+    # The links between entities and text units may be in either table.
     owners, units = row_pairs(entities["text_unit_ids"], unit_ids)
     more_units, more = row_pairs(text_units["entity_ids"], entities["id"])
     of_units = Grouped(np.append(units, more_units), np.append(owners, more), len(unit_ids))
@@ -114,13 +115,13 @@ def locate(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
         for entity in own:
             spans = found[titles[entity]].spans
             spans_here += [(number, entity, offset + a, offset + b) for a, b in spans]
-            first, last = _whole_sentences(sentences, *spans[0])
+            first, last = _extend_to_sentences(sentences, *spans[0])
             of_entities.append((entity, document_id, offset + first, offset + last))
         mentions += sorted(spans_here, key=lambda row: (row[2], row[3], row[1]))
         for row in own_links:
             one, other = (found[end] for end in ends[row])
             are_located = one.is_located and other.is_located
-            if are_located and (span := _sentences_between(sentences, one, other)):
+            if are_located and (span := _find_sentences_between(sentences, one, other)):
                 of_links.append((row, document_id, offset + span[0], offset + span[1]))
     schema = {"start_char": pl.Int64, "end_char": pl.Int64, "is_found": pl.Boolean}
     table = TABLES["mentions"].schema
@@ -137,7 +138,7 @@ def locate(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
 def _located_text_units(
     tables: Mapping[str, pl.LazyFrame],
 ) -> Iterator[tuple[int, str, str, int | None]]:
-    """Yield number, text, document id and offset of each text unit; None if not found."""
+    """Yield (number, text, document id, offset or None if not found) of each text unit."""
     unit_documents = tables["text_units"].select("document_id").collect()["document_id"]
     rows = first_rows(unit_documents, tables["documents"].select("id").collect()["id"])
     # The offset of the last text unit of each document.
@@ -160,7 +161,7 @@ def _located_text_units(
 def _document_texts(
     documents: pl.LazyFrame, rows: list[int], known: Mapping[int, str]
 ) -> dict[int, str]:
-    """Read the texts of some documents, reusing those of the last batch."""
+    """Read the texts of these documents by row; reuse the texts of the last batch."""
     found = {row: known[row] for row in rows if row in known}
     if new := [row for row in rows if row not in known]:
         read = documents.select("text").slice(new[0], new[-1] - new[0] + 1)
@@ -170,7 +171,7 @@ def _document_texts(
 
 
 def _evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:
-    """Group (row, document id, start, end) into one list per row."""
+    """Group spans (row, document id, start, end) into one evidence list per row."""
     schema = {"row": pl.Int64, "document_id": pl.String, "start_char": pl.Int64}
     places = pl.DataFrame(rows, schema={**schema, "end_char": pl.Int64}, orient="row")
     places = places.sort("row", maintain_order=True)
@@ -180,11 +181,11 @@ def _evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.D
 
 
 def find_text_unit(text: str, document: str, earliest: int) -> int | None:
-    """Return the offset of a text unit in its document; None if the document lacks it.
+    """Return the offset of a text unit in its document; None if the document lacks the text.
 
-    The search begins at `earliest`, just after the start of the previous text unit, since texts
-    overlap and repeat. Metadata lines before the text are not in the document: they are counted
-    back from the text, so that the offset may be below 0.
+    The search begins at `earliest`, one character after the start of the previous text unit, since
+    text units overlap and may be equal. Metadata lines at the start of a text unit are not in the
+    document; their length is subtracted from the offset, so the offset may be negative.
     """
     body = text
     while True:
@@ -200,11 +201,11 @@ def find_text_unit(text: str, document: str, earliest: int) -> int | None:
         body = body[line.end() :]
 
 
-def find_names(text: str, titles: Sequence[str]) -> list[Mentions]:
+def find_names(text: str, titles: Sequence[str]) -> list[EntityMentions]:
     """Find the mentions of entities in a text, ignoring case.
 
-    A part of a longer name among `titles` is not a mention. The fallback for a name that does
-    not occur is its longest word that does, then the whole text.
+    A span inside the mention of a longer name among `titles` is not a mention. If the text lacks a
+    name, the span is that of its longest word in the text, or else the whole text.
     """
     folded = fold_in_place(text)
     names = [fold_in_place(title).strip() for title in titles]
@@ -219,25 +220,25 @@ def find_names(text: str, titles: Sequence[str]) -> list[Mentions]:
         taken += found[name]
     mentions = []
     for name in names:
-        # A name that only occurs within longer ones is still named.
+        # If a name occurs only inside longer names, use these occurrences.
         spans = found[name] or _find_name(name, folded)
         words = [word for word in _WORD.findall(name) if len(word) >= _MIN_LETTERS]
-        parts = (_occurrences(word, folded) for word in sorted(words, key=len, reverse=True))
+        parts = (_find_whole_words(word, folded) for word in sorted(words, key=len, reverse=True))
         fallback = next(chain.from_iterable(parts), (0, len(text)))
-        mentions.append(Mentions(tuple(spans) or (fallback,), bool(spans)))
+        mentions.append(EntityMentions(tuple(spans) or (fallback,), bool(spans)))
     return mentions
 
 
 def _find_name(name: str, text: str) -> list[Span]:
-    """Find a name as whole words; `ss` also matches `ß`, which capitals write as SS."""
+    """Find a name as whole words; `ss` also matches `ß`, since capital letters write SS."""
     if "ss" not in name or "\u00df" not in text:
-        return list(_occurrences(name, text))
+        return list(_find_whole_words(name, text))
     either = re.escape(name).replace("ss", "(?:ss|\u00df)")
     spellings = {name, *re.findall(either, text)}
-    return sorted(span for spelling in spellings for span in _occurrences(spelling, text))
+    return sorted(span for spelling in spellings for span in _find_whole_words(spelling, text))
 
 
-def _occurrences(name: str, text: str) -> Iterator[Span]:
+def _find_whole_words(name: str, text: str) -> Iterator[Span]:
     at = text.find(name) if name else -1
     while at >= 0:
         end = at + len(name)
@@ -250,12 +251,12 @@ def _occurrences(name: str, text: str) -> Iterator[Span]:
 
 
 def _continues_word(letter: str) -> bool:
-    """Tell whether a letter belongs to the word beside it; not in scripts without spaces."""
+    """Return whether a character continues a word; never in scripts without spaces."""
     return letter.isalnum() and not is_unspaced(letter)
 
 
-def _whole_sentences(sentences: Sequence[Span], start: int, end: int) -> Span:
-    """Extend a span to whole sentences."""
+def _extend_to_sentences(sentences: Sequence[Span], start: int, end: int) -> Span:
+    """Extend a span to the bounds of its sentences."""
     for first, last in sentences:
         if first <= start < last:
             start = first
@@ -264,12 +265,14 @@ def _whole_sentences(sentences: Sequence[Span], start: int, end: int) -> Span:
     return start, end
 
 
-def _sentences_between(sentences: Sequence[Span], one: Mentions, other: Mentions) -> Span | None:
-    """Return the sentences that span the nearest mentions of two entities; None if too far."""
+def _find_sentences_between(
+    sentences: Sequence[Span], one: EntityMentions, other: EntityMentions
+) -> Span | None:
+    """Return the span of sentences around the closest mentions of two entities, or None."""
     _, start, end = min(
         (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
         for a in one.spans[:_MAX_MENTIONS]
         for b in other.spans[:_MAX_MENTIONS]
     )
     n_sentences = sum(first < end and start < last for first, last in sentences)
-    return _whole_sentences(sentences, start, end) if n_sentences <= _MAX_SENTENCES else None
+    return _extend_to_sentences(sentences, start, end) if n_sentences <= _MAX_SENTENCES else None

@@ -1,11 +1,11 @@
 """A Microsoft GraphRAG index, version 0 to 3, opened in place as our public tables.
 
-    index = MicrosoftIndex(folder)       # TableError: what is missing or damaged, and what to do
+    index = MicrosoftIndex(folder)       # raises TableError if a file is missing or damaged
     index.tables["entities"]             # LazyFrame with all columns of our table, in our order
     index.vectors["entity_description"]  # `.dimension`, `.batches()` of `id` and `vector`
 
-Rows, ids, numbers and the order of rows are those of the files. Our searches and citations need
-numbers that are row numbers, which those of versions 0 and 1 are not: `renumbered(index.tables)`.
+Rows, ids, numbers and the order of rows are those of the files. Our searches and citations need a
+`human_readable_id` that is the row number, unlike in versions 0 and 1: `renumber(index.tables)`.
 """
 
 import json
@@ -24,23 +24,23 @@ from graphrag_index.microsoft.read_communities import (
 from graphrag_index.microsoft.read_files import (
     RawTable,
     check_tables,
-    damaged_file,
+    damaged_file_error,
     find_folder,
     open_table,
     open_vectors,
 )
 from graphrag_index.microsoft.read_positions import (
     TextPositions,
+    compute_positions,
     first_rows,
     invert_lists,
-    locate,
     row_pairs,
 )
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
-# Columns that a file may lack, or that only we have.
+# Columns that are derived if a file lacks them, and columns that only our tables have.
 _DERIVED = {
     "documents": "title text_unit_ids path metadata language",
     "text_units": "n_tokens entity_ids relationship_ids covariate_ids start_char end_char",
@@ -52,11 +52,11 @@ _ENCODING = "cl100k_base"
 
 
 class MicrosoftIndex:
-    """The tables and vectors of a folder, opened but not read.
+    """The tables and vectors of a Microsoft GraphRAG index; data is read on first use.
 
-    `tables` are our public tables by name, `mentions` among them; `raw` are the files themselves
-    with our column names and types; `damaged_vectors` has the path of vectors that cannot be
-    opened, and the reason.
+    `tables` has our public tables by name, including `mentions`. `raw` has the files with our
+    column names and types. `damaged_vectors` has the path and the error of vectors that cannot be
+    opened.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,31 +66,31 @@ class MicrosoftIndex:
             name: open_table(name, path) for name, path in found.files.items()
         }
         check_tables(found, self.raw)
-        self.generation = generation(found.is_legacy, self.raw)
+        self.generation = detect_generation(found.is_legacy, self.raw)
         self.tables: Mapping[str, pl.LazyFrame] = self._public_tables()
         self.vectors, self.damaged_vectors = open_vectors(self.place, self.files)
 
     @cached_property
     def positions(self) -> TextPositions:
-        """Offsets of text units and names; the first use reads all texts once."""
-        return locate(self._base)
+        """Offsets of text units and names; the first use reads all texts."""
+        return compute_positions(self._base)
 
     def n_rows(self, table: str) -> int:
-        """Count the rows of a file."""
+        """Return the number of rows in a table file."""
         try:
             return int(self.raw[table].rows.select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise damaged_file(self.files[table], error) from error
+            raise damaged_file_error(self.files[table], error) from error
 
-    def _has(self, table: str) -> set[str]:
+    def _file_columns(self, table: str) -> set[str]:
         return set(self.raw[table].columns) if table in self.raw else set()
 
     @cached_property
     def _base(self) -> dict[str, pl.LazyFrame]:
-        """Each file by itself with all of our columns, and no nulls where ours have none."""
+        """Tables with all of our columns, each from one file; defaults replace nulls."""
         found = {}
         for name in self.raw.keys() & TABLES.keys():
-            rows, has, table = self.raw[name].rows, self._has(name), TABLES[name]
+            rows, has, table = self.raw[name].rows, self._file_columns(name), TABLES[name]
             if name == "text_units" and "document_id" not in has:
                 rows = rows.with_columns(document_id=pl.col("document_ids").list.first())
                 has.add("document_id")
@@ -123,7 +123,8 @@ class MicrosoftIndex:
         }
         if "community_reports" in self.raw:
             schema = TABLES["community_reports"].schema
-            reports, columns = self._base["community_reports"], self._has("community_reports")
+            reports = self._base["community_reports"]
+            columns = self._file_columns("community_reports")
             complete = cache(
                 lambda: complete_reports(reports.collect(), columns, self._communities)
             )
@@ -131,29 +132,30 @@ class MicrosoftIndex:
         if "covariates" in self.raw:
             number = pl.col("human_readable_id").cast(pl.String)
             derived = {"id": number, "covariate_type": pl.lit("claim")}
-            missing = {c: v for c, v in derived.items() if c not in self._has("covariates")}
+            has = self._file_columns("covariates")
+            missing = {c: v for c, v in derived.items() if c not in has}
             tables["covariates"] = self._base["covariates"].with_columns(**missing)
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
     def _with_derived(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
-        """Replace columns of a file by derived ones, which are computed on first use.
+        """Replace the columns in `_DERIVED` by derived values, computed on first use.
 
-        Those that `derive` does not return are as in the file.
+        Columns that `derive` does not return keep the values of the file.
         """
         base, schema = self._base[name], TABLES[name].schema
         columns = pl.Schema({column: schema[column] for column in _DERIVED[name].split()})
 
         @cache
-        def compute() -> pl.DataFrame:
+        def compute_columns() -> pl.DataFrame:
             made = derive()
             rest = base.select(column for column in columns if column not in made).collect()
             return pl.DataFrame({**rest.to_dict(), **made}).select(columns.names()).cast(columns)
 
         own = base.drop(columns.names(), strict=False)
-        return pl.concat([own, pl.defer(compute, schema=columns)], how="horizontal")
+        return pl.concat([own, pl.defer(compute_columns, schema=columns)], how="horizontal")
 
     def _documents(self) -> Mapping[str, Any]:
-        rows, has = self._base["documents"], self._has("documents")
+        rows, has = self._base["documents"], self._file_columns("documents")
         ids = rows.select("id").collect()["id"]
         languages: list[str] = []
         metadata: list[str | None] = []
@@ -161,8 +163,8 @@ class MicrosoftIndex:
             batch = rows.select("text", "raw_data", "metadata").slice(start, _BATCH).collect()
             for text, record, stated in batch.rows():
                 languages.append(detect_language(text))
-                is_record = _json_object(stated) is not None
-                metadata.append(stated if is_record else _metadata(record, text))
+                is_record = _parse_json_object(stated) is not None
+                metadata.append(stated if is_record else _metadata_of_record(record, text))
         title = rows.select("title").collect()["title"] if "title" in has else ids
         made = {
             "title": title,
@@ -178,7 +180,7 @@ class MicrosoftIndex:
         return made
 
     def _text_units(self) -> Mapping[str, Any]:
-        rows, has = self._base["text_units"], self._has("text_units")
+        rows, has = self._base["text_units"], self._file_columns("text_units")
         ids = rows.select("id").collect()["id"]
         made = self.positions.text_units.select("start_char", "end_char").to_dict()
         for kind in ("entity", "relationship", "covariate"):
@@ -201,11 +203,11 @@ class MicrosoftIndex:
         return made
 
     def _entities(self) -> Mapping[str, Any]:
-        rows, has = self._base["entities"], self._has("entities")
+        rows, has = self._base["entities"], self._file_columns("entities")
         small = rows.select("id", "title", "text_unit_ids").collect()
         made = {"evidence": self.positions.entity_evidence["evidence"]}
         text_unit_ids = small["text_unit_ids"]
-        if "text_unit_ids" not in has and "entity_ids" in self._has("text_units"):
+        if "text_unit_ids" not in has and "entity_ids" in self._file_columns("text_units"):
             units = self._base["text_units"].select("id", "entity_ids").collect()
             pairs = row_pairs(units["entity_ids"], small["id"])
             text_unit_ids = invert_lists(*pairs, units["id"], small.height)
@@ -214,7 +216,7 @@ class MicrosoftIndex:
             made["frequency"] = text_unit_ids.list.n_unique()
         if "degree" not in has:
             made["degree"] = self._degrees_of(small["title"])
-        if "x" not in has and {"title", "x", "y"} <= self._has("nodes"):
+        if "x" not in has and {"title", "x", "y"} <= self._file_columns("nodes"):
             nodes = self.raw["nodes"].rows.select("title", "x", "y")
             first = nodes.unique("title", keep="first").collect()
             places = small.join(first, on="title", how="left", maintain_order="left")
@@ -223,7 +225,7 @@ class MicrosoftIndex:
 
     @cached_property
     def _degrees(self) -> dict[str, int]:
-        """The number of relationships of each title; A to B and B to A count once."""
+        """The number of relationships by title; A to B and B to A count as one."""
         one, other = (f("source", "target") for f in (pl.min_horizontal, pl.max_horizontal))
         ends = self._base["relationships"].select(one=one, other=other).drop_nulls().unique()
         # A relationship of an entity with itself counts twice.
@@ -234,11 +236,11 @@ class MicrosoftIndex:
         return pl.Series([self._degrees.get(title, 0) for title in titles], dtype=pl.Int64)
 
     def _relationships(self) -> Mapping[str, Any]:
-        rows, has = self._base["relationships"], self._has("relationships")
+        rows, has = self._base["relationships"], self._file_columns("relationships")
         small = rows.select("source", "target").collect()
         known = self._base["entities"].select("id", "title").collect()
         made = {"evidence": self.positions.relationship_evidence["evidence"]}
-        # Row -1, for titles that no entity has, is the empty id.
+        # A title without an entity has row -1, which is the empty id at the end.
         ids = pl.concat([known["id"], pl.Series("id", [""])])
         for end in ("source", "target"):
             made[f"{end}_id"] = ids.gather(first_rows(small[end], known["title"]))
@@ -256,22 +258,22 @@ class MicrosoftIndex:
         return complete_communities(rows, nodes, base["entities"], base["relationships"])
 
 
-def generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
-    """Return the versions of Microsoft GraphRAG that write such tables."""
+def detect_generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
+    """Return the versions of Microsoft GraphRAG that write these tables: "2 or 3"."""
     if is_legacy:
         return "0 or 1"
     return "2" if "text_units" in raw and "document_ids" in raw["text_units"].columns else "2 or 3"
 
 
-def _metadata(record: str | None, text: str) -> str | None:
-    """Return a record without the text of its document; None if it is no JSON object."""
-    if (values := _json_object(record)) is None:
+def _metadata_of_record(record: str | None, text: str) -> str | None:
+    """Remove the document text from a JSON record; None if it is no JSON object."""
+    if (values := _parse_json_object(record)) is None:
         return None
     short = {key: value for key, value in values.items() if value != text}
     return json.dumps(short, ensure_ascii=False)
 
 
-def _json_object(text: str | None) -> dict[str, Any] | None:
+def _parse_json_object(text: str | None) -> dict[str, Any] | None:
     try:
         values = json.loads(text or "")
     except ValueError:
@@ -279,16 +281,16 @@ def _json_object(text: str | None) -> dict[str, Any] | None:
     return values if isinstance(values, dict) else None
 
 
-# The tables that citations in reports name, and all whose numbers become row numbers.
+# Table by section name in citations, and all tables whose numbers become row numbers.
 _CITED = {"Entities": "entities", "Relationships": "relationships", "Claims": "covariates"}
 _NUMBERED = ("documents", "text_units", *_CITED.values())
 
 
-def renumbered(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
+def renumber(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
     """Make `human_readable_id` the row number and `id` unique, and adapt citations in reports.
 
-    Citations of numbers that no row had are removed. The second row of an id gets the suffix
-    `-2`; references to the id mean the first. Communities keep their numbers.
+    Citations of unknown numbers are removed. The second row with the same id gets the suffix `-2`;
+    references to this id mean the first row. Communities keep their numbers.
     """
     found = dict(tables)
     moved: dict[str, dict[int, int]] = {}
@@ -308,28 +310,30 @@ def renumbered(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
             if numbers != list(range(rows.height)):
                 row_number = pl.int_range(pl.len(), dtype=pl.Int64)
                 found[name] = found[name].with_columns(human_readable_id=row_number)
-                # Of several rows of one number, the first is meant.
+                # If several rows have the same number, citations refer to the first row.
                 moved[name] = {numbers[row]: row for row in reversed(range(rows.height))}
     moves = {section: moved[name] for section, name in _CITED.items() if name in moved}
     if moves and "community_reports" in found:
-        found["community_reports"] = _with_citations(found["community_reports"], moves)
+        found["community_reports"] = _renumber_reports(found["community_reports"], moves)
     return found
 
 
-def _with_citations(reports: pl.LazyFrame, moves: Mapping[str, Mapping[int, int]]) -> pl.LazyFrame:
+def _renumber_reports(
+    reports: pl.LazyFrame, moves: Mapping[str, Mapping[int, int]]
+) -> pl.LazyFrame:
     """Renumber the citations of reports: `Entities (5)` becomes `Entities (4)`."""
 
     def new_number(section: str, number: int) -> int | None:
         return moves[section].get(number) if section in moves else number
 
-    def changed(text: str) -> str:
+    def renumber_text(text: str) -> str:
         return renumber_citations(text, new_number)[0]
 
     rows = reports.collect()
     texts = ("summary", "full_content", "full_content_json", "rating_explanation")
-    columns = [pl.Series(name, map(changed, rows[name]), pl.String) for name in texts]
+    columns = [pl.Series(name, map(renumber_text, rows[name]), pl.String) for name in texts]
     findings = [
-        [{key: changed(text or "") for key, text in finding.items()} for finding in report]
+        [{key: renumber_text(text or "") for key, text in finding.items()} for finding in report]
         for report in rows["findings"]
     ]
     columns.append(pl.Series("findings", findings, rows["findings"].dtype))

@@ -9,8 +9,8 @@ import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError, WorkflowError
 from graphrag_index.microsoft.import_folder import (
-    Imported,
-    Source,
+    ImportedIndex,
+    ImportSource,
     has_imported,
     open_source,
     write_imported,
@@ -108,7 +108,7 @@ def restore_imported(
     has_version = current and any(record.name in _IMPORT_STEPS for record in current.steps)
     if not extends or has_version or not has_imported(root):
         return None
-    imported = Imported(root)
+    imported = ImportedIndex(root)
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
     # A run replaces the vectors of another model.
@@ -133,7 +133,7 @@ def _make_version(
     return run_workflow(Workflow("imported", steps), settings, root, services, watcher).version
 
 
-def _check_vectors(source: Source, settings: Settings) -> _VectorModel:
+def _check_vectors(source: ImportSource, settings: Settings) -> _VectorModel:
     """Check that the vectors can be those of the embedding model of the settings."""
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
@@ -162,8 +162,8 @@ def _check_vectors(source: Source, settings: Settings) -> _VectorModel:
     return _VectorModel(name, identity, expected or 1)
 
 
-def _result(version: Version, source: Source, root: Path, store: TableStore) -> ImportResult:
-    imported = Imported(root)
+def _result(version: Version, source: ImportSource, root: Path, store: TableStore) -> ImportResult:
+    imported = ImportedIndex(root)
     columns = ("source", "target", "source_id", "target_id")
     rows = imported.scan("relationships").select(columns).collect()
     is_link = (rows["source_id"] != "") & (rows["target_id"] != "")

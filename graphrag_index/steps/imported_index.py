@@ -12,7 +12,7 @@ import polars as pl
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.microsoft.import_folder import (
     PUBLIC,
-    Imported,
+    ImportedIndex,
     fingerprint_imported,
     row_batches,
 )
@@ -45,7 +45,7 @@ def read_imported(*, root: Path, progress: Progress) -> Tables:
     A table that was not imported is empty. `report_evidence` is the evidence of the reports in
     the graph that a run makes of the tables, so that the run keeps the reports.
     """
-    imported = Imported(root)
+    imported = ImportedIndex(root)
     tables = {name: imported.scan(name) for name in PUBLIC}
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in tables.items()}
     progress.start(sum(counts.values()), "rows")
@@ -57,7 +57,7 @@ def read_imported(*, root: Path, progress: Progress) -> Tables:
         yield {"report_evidence": evidence_of_reports(tables, _finalize_imported(imported))}
 
 
-def _finalize_imported(imported: Imported) -> dict[str, pl.LazyFrame]:
+def _finalize_imported(imported: ImportedIndex) -> dict[str, pl.LazyFrame]:
     """Return the graph as a run without new documents finalizes it."""
     extracted = ImportMerge(imported).imported_graph()
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
@@ -97,7 +97,7 @@ def read_imported_vectors(
     They are attributed to the embedding model of the settings. A row without a vector gets
     zeros: only its words are found, until `generate_text_embeddings` embeds it.
     """
-    imported, dimension = Imported(root), embedding_model.dimension
+    imported, dimension = ImportedIndex(root), embedding_model.dimension
     sources = embedded_rows(text_units, entities, community_reports)
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in sources.items()}
     progress.start(sum(counts.values()), "vectors")
@@ -120,7 +120,7 @@ def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.
     A record with the id of an imported document and another text is dropped too: the imported
     one stays, and a warning says so.
     """
-    imported = Imported(root).scan("documents")
+    imported = ImportedIndex(root).scan("documents")
     ids = set(imported.select("id").collect()["id"])
     batches = row_batches(imported.select("text"), BATCH_DOCUMENTS)
     texts = {_digest(text) for batch in batches for text in batch["text"]}
@@ -167,7 +167,7 @@ def add_imported(
     type of the imported one, and adds its descriptions. Relationships between the same two
     entities likewise, and their weights add up. Imported text units are not extracted from.
     """
-    merge = ImportMerge(Imported(root))
+    merge = ImportMerge(ImportedIndex(root))
     yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
     yield merge.merge_graph(extracted_entities, extracted_relationships, extracted_mentions)
 
@@ -190,7 +190,7 @@ def add_imported_nlp(
     Entities of equal title are merged later, by `finalize_graph`, which keeps id, title, type
     and description of the imported one. The tables are those of `add_imported`.
     """
-    merge = ImportMerge(Imported(root))
+    merge = ImportMerge(ImportedIndex(root))
     yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
     yield merge.append_graph_of_rules(
         extracted_entities, extracted_relationships, extracted_mentions

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import WorkflowError
-from graphrag_index.microsoft.import_folder import Imported, open_source, write_imported
+from graphrag_index.microsoft.import_folder import ImportedIndex, open_source, write_imported
 from graphrag_index.microsoft.import_merge import ImportMerge
 from graphrag_index.pipeline.import_version import continuing_steps, set_workflow
 from graphrag_index.schema.tables import TABLES
@@ -69,7 +69,7 @@ def test_what_is_found_again_is_the_imported_entity_and_what_is_new_comes_behind
         {"entity": [1, 0, 3], "text_unit": [0, 0, 1], "start_char": [0, 5, 9], "end_char": 3},
         schema=TABLES["extracted_mentions"].schema,
     )
-    found = ImportMerge(Imported(root)).graph(entities, links, mentions)
+    found = ImportMerge(ImportedIndex(root)).merge_graph(entities, links, mentions)
     rows = found["extracted_entities"]
     assert rows["title"].to_list() == ["ADA BYRON", "BO", "CY", "DI", "Eve", "Fay"]
     assert rows["human_readable_id"].to_list() == [0, 1, 2, 3, 4, 5]
@@ -117,7 +117,9 @@ def test_relationships_of_two_types_stay_two(
     )
     links = table("extracted_relationships", link(0, 1, "Bo met Ada.", 3.0, kinds[1]))
     mentions = TABLES["extracted_mentions"].empty()
-    found = ImportMerge(Imported(root)).graph(entities, links, mentions)["extracted_relationships"]
+    found = ImportMerge(ImportedIndex(root)).merge_graph(entities, links, mentions)[
+        "extracted_relationships"
+    ]
     assert found.height == n_rows
     if n_rows == 1:
         assert found.select("weight", "type", "descriptions").row(0) == (
@@ -141,7 +143,7 @@ def test_without_anything_new_the_imported_rows_are_all(root: Path) -> None:
         TABLES[name].empty()
         for name in ("extracted_entities", "extracted_relationships", "extracted_mentions")
     ]
-    found = ImportMerge(Imported(root)).graph(*nothing)
+    found = ImportMerge(ImportedIndex(root)).merge_graph(*nothing)
     assert found["extracted_entities"]["descriptions"].to_list() == [
         ["Ada Byron writes."],
         ["Bo travels."],
@@ -159,7 +161,7 @@ def test_rows_of_rules_come_behind_with_their_own_numbers(root: Path) -> None:
     mentions = pl.DataFrame(
         [(0, 1, 2, 4)], schema=TABLES["extracted_mentions"].schema, orient="row"
     )
-    found = ImportMerge(Imported(root)).append_graph_of_rules(entities, links, mentions)
+    found = ImportMerge(ImportedIndex(root)).append_graph_of_rules(entities, links, mentions)
     assert found["extracted_entities"]["human_readable_id"].to_list() == [0, 1, 2, 3, 4]
     assert found["extracted_entities"]["description"][:4].to_list()[0] == "Ada Byron writes."
     last = found["extracted_relationships"].row(-1, named=True)
@@ -173,7 +175,7 @@ def test_text_units_that_are_gone_are_not_named_by_documents(tmp_path: Path) -> 
         text_unit_ids=pl.Series([["u1", "gone"], []], dtype=pl.List(pl.String))
     )
     write_imported(tmp_path, open_source(write(tmp_path / "theirs", tables)), ("theirs", None))
-    merge = ImportMerge(Imported(tmp_path))
+    merge = ImportMerge(ImportedIndex(tmp_path))
     new = table("documents", {"id": "n", "human_readable_id": 0, "text_unit_ids": ["u9"]})
     rows = pl.concat(merge.merge_documents(new.lazy()))
     assert rows["human_readable_id"].to_list() == [0, 1, 2]
