@@ -155,7 +155,7 @@ class _Run:
                 names = step.needs(section)
                 opened = {name: self._service(name, step, section, progress) for name in names}
                 services = {**dict.fromkeys(step.services), **opened}
-                tables = self._write(step, key, step(*self._inputs(step), **services))
+                tables = self._write(step, key, step.function(*self._inputs(step), **services))
                 for name, service in opened.items():
                     if name in self.services:
                         tables = self.services[name].close(service, tables)
