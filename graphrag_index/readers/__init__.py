@@ -1,8 +1,8 @@
 """Readers: one function per file type, chosen by the suffix of the file.
 
-A reader yields `Document` and `Unread` and streams its file, so that a file of records
-may be larger than memory. To add a type, write such a function and list it in `READERS`.
-`readers/graph` reads a graph of the user's own.
+A reader yields `Document` and `Unread` objects. It streams its file, so a file of records may be
+larger than memory. To add a file type, write a reader and list it in `READERS`. `readers/graph`
+reads a graph that the user already has.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from graphrag_index.readers.text_html_pdf_office import (
 )
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
-# Parameters: the file, its path below the input folder, the settings.
+# The parameters are the file, its path relative to the input folder, and the settings.
 Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | Unread]]
 
 READERS: dict[str, Reader] = {
@@ -34,7 +34,7 @@ READERS: dict[str, Reader] = {
 
 
 def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read the documents of one file; a failure becomes an `Unread` with its reason."""
+    """Yield the documents of one file; a failure is yielded as an `Unread` with its reason."""
     try:
         for item in READERS[path.suffix.lower()](path, name, settings):
             yield item.printable()

@@ -1,4 +1,4 @@
-"""Documents and failures that readers yield, and the conversion of values to text."""
+"""Documents and failures yielded by readers, and conversion of values to text."""
 
 import json
 import math
@@ -19,20 +19,20 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document as its reader returns it."""
+    """A document that a reader yields."""
 
     text: str
     title: str
     creation_date: str = ""
     raw_data: str | None = None
     metadata: str | None = None
-    id: str | None = None  # from the id column of the record
-    place: str = ""  # a record in its file, such as "record 7"
-    # The source record or front matter; None if the file has none.
+    id: str | None = None  # value of the id column; None if no column is configured
+    place: str = ""  # position of the record in its file, such as "record 7"
+    # Source record or front matter; None if the file has neither.
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 
     def printable(self) -> "Document":
-        """Replace lone surrogates, which JSON may contain, to make the text valid Unicode."""
+        """Return a copy in valid Unicode: lone surrogates, which JSON allows, are replaced."""
         changed: dict[str, Any] = {
             name: _replace_surrogates(value)
             for name in self.__slots__
@@ -43,25 +43,25 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file or record that could not be read; messages put the reason after the path."""
+    """A file or record that could not be read. Messages show the path, then the reason."""
 
     reason: str
 
     def printable(self) -> "Unread":
-        """Return the reason as valid Unicode, shortened."""
+        """Return a copy whose reason is valid Unicode and at most `_MAX_REASON` characters."""
         reason = _replace_surrogates(self.reason)
         return Unread(reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…")
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
-    """The rest of the file cannot be read; the message says why."""
+    """Error after which no more of the file can be read. The message says why."""
 
 
-MISSING: Any = object()  # sentinel for an absent field, since None is a value
+MISSING: Any = object()  # sentinel for an absent field; None is a possible value of a field
 
 
 def field(record: Record, column: str) -> Any:
-    """Look up a field by name or dotted path; `MISSING` if absent."""
+    """Return a field by its name or dotted path; `MISSING` if the record lacks it."""
     if column in record:
         return record[column]
     value: Any = record
@@ -73,7 +73,7 @@ def field(record: Record, column: str) -> Any:
 
 
 def one_line(value: Any) -> str:
-    """Return a value as one line of text; empty if it has no text."""
+    """Return a value as one line of text; empty if the value has no text."""
     return " ".join(as_text(value).split())
 
 
@@ -101,7 +101,7 @@ def date_of(record: Record, settings: LoadDocuments) -> str:
     if settings.date_column is None:
         return ""
     value = field(record, settings.date_column)
-    # Most table writers have no plain date type and store midnight.
+    # Most programs that write tables have no date type: they store a date as midnight.
     if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
         value = value.date()
     return one_line(value)
@@ -116,11 +116,11 @@ def metadata_of(record: Record, settings: LoadDocuments) -> str | None:
 
 
 def to_json(value: Any) -> str:
-    """Serialize any value as JSON; types that JSON lacks become text."""
+    """Serialize any value as JSON; a value whose type JSON lacks becomes text."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text)
     except (TypeError, ValueError):
-        # A key that is not a string, or a float that is not finite.
+        # A key is not a string, or a float is not finite.
         return json.dumps(_plain(value), ensure_ascii=False)
 
 
@@ -137,7 +137,7 @@ def _plain(value: Any) -> Any:
 def has_surrogates(text: str) -> bool:
     """Return whether a text contains lone surrogates, which cannot be encoded."""
     try:
-        # Encoding is faster than a search.
+        # Encoding is faster than searching with a regular expression.
         text.encode("utf-8")
     except UnicodeEncodeError:
         return True

@@ -1,9 +1,9 @@
-"""Detect the encoding of a file and read it as text.
+"""Detection of the encoding of a text file, and reading of the file.
 
-Checked in this order: a byte order mark; UTF-16 by null bytes or by frequent characters;
-valid UTF-8; for Latin script, the encoding whose alphabet contains the letters (cp1252 on
-a tie); for other scripts, charset-normalizer. An uncertain guess is logged with words of
-the file. `benchmarks/encodings.py` compares this with charset-normalizer alone.
+The detection tries, in this order: a byte order mark; UTF-16, found by null bytes or frequent
+characters; valid UTF-8; for Latin script, the encoding whose alphabet contains the letters
+(cp1252 on a tie); for other scripts, charset-normalizer. An uncertain result is logged with words
+of the file. `benchmarks/encodings.py` compares this order with charset-normalizer alone.
 """
 
 import codecs
@@ -19,7 +19,7 @@ from graphrag_index.readers.document import UnreadableFile, normalize_newlines
 
 logger = logging.getLogger(__name__)
 
-# Longer marks first: the mark of UTF-32 begins with that of UTF-16.
+# Byte order marks, longest first: the mark of UTF-32 begins with the mark of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -27,11 +27,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_SAMPLE = 1 << 16  # bytes that an encoding is detected from
-_CHUNK = 1 << 18
+_SAMPLE = 1 << 16  # bytes of the file that the detection examines
+_CHUNK = 1 << 18  # bytes per read
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
-# Non-ASCII letters of the languages that an encoding was made for.
+# Non-ASCII letters of Western and Central European languages, one string per language or group.
 _WESTERN = (
     *("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü¿¡ºª", "áâãàçéêíóôõúü", "àèéìíîòóùú", "åäöéü"),
     *("æøåéèòóôäö", "áéíóúýþæöð", "àçèéíïòóúü·", "áéèëïíóöúü"),
@@ -40,7 +40,7 @@ _CENTRAL = (
     *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű"),
     *("ăâîşţ", "čćđšž"),
 )
-# The first one wins a tie, so those of DOS and the old Macintosh come last.
+# The first encoding wins a tie, so the rare encodings of DOS and old Macintoshes are last.
 _ALPHABETS = {
     "cp1252": _WESTERN,
     "cp1250": _CENTRAL,
@@ -57,24 +57,24 @@ _CANDIDATES = [
     *("cp1251", "cp1253", "cp1255", "cp1256", "koi8_r", "cp866"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
 ]
-_MIN_LETTERS = 3  # distinct ones needed to choose any encoding but cp1252 with certainty
-# Threshold of charset-normalizer's `chaos`: above it, a text was probably misread.
+_MIN_LETTERS = 3  # minimum number of distinct non-ASCII letters to be certain; not for cp1252
+# Threshold of charset-normalizer's `chaos`: above it, the encoding is probably wrong.
 _MAX_CHAOS = 0.04
-# Characters frequent in any Chinese, Japanese or Korean text, and the ranges that nearly all
-# of such a text consists of.
+# Characters that are frequent in every Chinese, Japanese or Korean text, and the ranges of nearly
+# all characters of these texts.
 _USUAL = re.compile("[\u3001\u3002\uff0c的一是不了在有人之のにはをたがでとし이다는을에의가]")
 _EAST_ASIAN = re.compile(
     "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
 )
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
-_MIN_BYTES = 16  # fewer may look like UTF-16 by chance
+_MIN_BYTES = 16  # minimum length of a file; a shorter file may look like UTF-16 by chance
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
-# Isolated symbols are no evidence; inside a word they are misread letters, except m² and m³.
+# A symbol between spaces is ignored. A symbol inside a word is a misread letter, except m² and m³.
 _LONE_SIGN = re.compile(
     r"(?:(?<![^\W\d_])(?<![^\x00-\x7f])[^\w\s\x80-\x9f]|(?<=m)[²³])(?![^\W\d_])(?![^\x00-\x7f])"
 )
 _ASCII = re.compile(r"[\x00-\x7f]+")
-# Quotation marks never stand inside a word, nor directly after one and before another.
+# Quotation marks in positions that correct text never has: inside a word, or joining two words.
 _IN_WORD = re.compile(r"(?<=[^\W\d_])(?:[„‚]|[“”‹›«»](?=[^\W\d_]))")
 _LETTER = re.compile(r"[^\W\d_\x00-\x7f]")
 _LETTER_WITHIN = re.compile(r"(?<=[^\W\d_])[^\W\d_\x00-\x7f]")
@@ -82,7 +82,7 @@ _WORD_BEYOND_ASCII = re.compile(r"\w*[^\x00-\x7f]\w*")
 
 
 class Encoding(NamedTuple):
-    """An encoding; `doubtful` holds sample words if it is only a guess."""
+    """A detected encoding; `doubtful` has sample words of the file if the result is uncertain."""
 
     name: str
     doubtful: str = ""
@@ -90,9 +90,9 @@ class Encoding(NamedTuple):
 
 @contextmanager
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
-    """Open a file of records as text with unchanged newlines.
+    """Open a file of records as text, with unchanged line breaks.
 
-    Undecodable bytes become surrogates, so that a damaged record costs only itself. Raises
+    Bytes that cannot be decoded become surrogates, so only the damaged record is lost. Raises
     UnreadableFile if the file is not text.
     """
     with path.open("rb") as stream:
@@ -106,10 +106,10 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
 
 
 def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
-    """Read a whole file as text with newlines as line feeds.
+    """Read a whole file as text; every line break becomes a line feed.
 
-    `declared` matches the encoding that the file itself declares. It decides where the
-    bytes do not. Raises UnreadableFile if the file is not text, or damaged.
+    `declared` is a pattern for the encoding that the file declares, as HTML does. That encoding
+    is used if the bytes are ambiguous. Raises UnreadableFile if the file is damaged or not text.
     """
     data = path.read_bytes()
     found = declared.search(data, 0, 2048) if declared else None
@@ -121,9 +121,9 @@ def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = No
 
 
 def _resolve(encoding: str, stream: BinaryIO, path: Path, declared: str | None = None) -> str:
-    """Return the named encoding, or detect it; warn if it is a guess."""
+    """Return the configured encoding; for "auto", detect it, and warn if it is uncertain."""
     if encoding != "auto":
-        # UTF-8 is read with or without its byte order mark.
+        # This codec reads UTF-8 with or without a byte order mark.
         return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     found = detect_encoding(stream, declared)
     if found.doubtful:
@@ -143,7 +143,7 @@ def _describe(error: UnicodeError) -> str:
 
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
-    """Detect the encoding of a file, reading it in chunks; raise UnreadableFile if unknown."""
+    """Detect the encoding of a file, read in chunks; raise UnreadableFile if it is unknown."""
     head = stream.read(_SAMPLE)
     for mark, name in _MARKS:
         if head.startswith(mark):
@@ -160,19 +160,19 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
     stream.seek(start)
     sample = stream.read(_SAMPLE)
     if len(sample) == _SAMPLE:
-        # Trim it to whole lines, so that no character is cut.
+        # Trim the sample to whole lines, so that no character is cut.
         end = sample.rfind(b"\n", invalid - start)
         sample = sample[sample.find(b"\n", 0, invalid - start) + 1 : end if end > 0 else None]
     text = sample.decode("utf-8", "replace")
     if sum(not character.isascii() for character in text) > 3 * text.count("\ufffd"):
-        # UTF-8 apart from a few damaged bytes.
+        # The file is UTF-8 with a few damaged bytes.
         return Encoding("utf-8")
     known = _known(declared)
     return Encoding(known) if known else _legacy(sample)
 
 
 def _first_invalid(stream: BinaryIO) -> int | None:
-    """Return the offset of the first byte that is not UTF-8; None if all are."""
+    """Return the offset of the first byte that is not UTF-8; None if all bytes are UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     position = 0
     while True:
@@ -189,12 +189,12 @@ def _first_invalid(stream: BinaryIO) -> int | None:
 
 
 def _utf16_without_mark(head: bytes) -> str:
-    """Detect UTF-16 and its byte order; empty if it is not UTF-16, or not certainly.
+    """Detect UTF-16 and its byte order; return "" if the bytes are probably not UTF-16.
 
-    ASCII characters show by their null bytes, Chinese, Japanese and Korean by frequent
-    characters. Read in the wrong byte order, characters scatter over all of Unicode.
+    ASCII text has null bytes in UTF-16. Chinese, Japanese and Korean text has frequent characters.
+    In the wrong byte order, the characters of a text are spread over all of Unicode.
     """
-    # The last pair may be half of a surrogate pair.
+    # Drop the last two bytes, which may be half of a surrogate pair.
     whole = head[: len(head) // 2 * 2 - 2]
     n_big, n_little = head[::2].count(0), head[1::2].count(0)
     if min(n_big, n_little) == 0 and max(n_big, n_little) > len(head) // 10:
@@ -214,7 +214,7 @@ def _utf16_without_mark(head: bytes) -> str:
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Return whether bytes are UTF-8; the last character may be cut."""
+    """Return whether the bytes are UTF-8; the last character may be incomplete."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -234,7 +234,7 @@ def _known(declared: str | None) -> str | None:
 
 
 def _legacy(sample: bytes) -> Encoding:
-    """Choose among the legacy encodings."""
+    """Detect an encoding that is older than Unicode."""
     from charset_normalizer import from_bytes
 
     errors = {name: n for name in _ALPHABETS if (n := _count_errors(sample, name)) is not None}
@@ -256,7 +256,7 @@ def _legacy(sample: bytes) -> Encoding:
 
 
 def _by_letters(name: str, sample: bytes) -> Encoding:
-    """Accept an encoding whose alphabet has all letters; with too few letters it is a guess."""
+    """Return the encoding; it is uncertain if the sample has too few non-ASCII letters."""
     letters = set(_LETTER.findall(sample.decode(name).lower()))
     is_guess = name != "cp1252" and len(letters) < _MIN_LETTERS
     return _guess(name, sample) if is_guess else Encoding(name)
@@ -268,10 +268,10 @@ def _guess(name: str, sample: bytes) -> Encoding:
 
 
 def _count_errors(sample: bytes, encoding: str) -> int | None:
-    """Count the errors of a text in the best alphabet of an encoding; None if undecodable.
+    """Count the errors in a sample if it is read in an encoding; None if it cannot be decoded.
 
-    Errors are characters outside the alphabet, quotation marks inside a word, and capitals
-    next to a small letter inside a word.
+    Errors are characters outside the alphabet, quotation marks inside a word, and upper-case
+    letters next to a lower-case letter inside a word. The best alphabet of the encoding counts.
     """
     try:
         text = sample.decode(encoding)

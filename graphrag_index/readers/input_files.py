@@ -1,4 +1,4 @@
-"""The files of the input folder."""
+"""Search for the files of the input folder."""
 
 import fnmatch
 import os
@@ -13,9 +13,9 @@ from graphrag_index.readers import READERS, system_reason
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.table_store import INDEX_FILE
 
-# The beginning of `index.json`, see `TableStore.move_pointer`.
+# Beginning of an `index.json` file; `TableStore.move_pointer` writes it.
 _POINTER = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
-# A table of an interrupted run.
+# Name of a table file, which an interrupted run leaves without an `index.json`.
 _STORED_TABLE = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
 
 
@@ -35,11 +35,11 @@ def input_folder(settings: LoadDocuments, root: Path) -> Path:
 def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
     """Check that the output is not the input folder, and does not contain it.
 
-    The output may be inside of the input folder, where it is skipped.
+    The output may be inside the input folder; then `find_files` skips it.
     """
     folder = Path(os.path.realpath(input_folder(settings, root)))
     output = Path(os.path.realpath(output))
-    # Two names may be one folder in a file system that ignores case.
+    # In a file system that ignores case, two different paths may be the same folder.
     if any(place == output or _is_same(place, output) for place in (folder, *folder.parents)):
         what = "is" if output == folder else "holds"
         raise SettingsError(
@@ -60,8 +60,8 @@ def find_files(
     """Find the files to read, ordered by name.
 
     Files of other types, hidden files and indexes of this program are skipped. Links are
-    followed, but not into a folder that contains them. Raises InputError if there is no file to
-    read, unless it `may_be_empty`.
+    followed, except a link to a folder that contains the link. Raises InputError if there is no
+    file to read, unless `may_be_empty`.
     """
     folder = input_folder(settings, root)
     if may_be_empty and not folder.exists():
@@ -111,11 +111,12 @@ def find_files(
 
 
 def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
-    """Yield every file below a folder: its name with /, its path, and its problem, if any.
+    """Yield (name with /, path, problem) for every file below a folder.
 
-    A folder that cannot be listed is yielded as a file with a problem.
+    The problem is empty if there is none. A folder that cannot be listed is yielded with a
+    problem, like a file.
     """
-    # Folders to list, each with its name and the folders that contain it.
+    # Folders to list: (path, name, real paths of the folder and its parents).
     waiting = [(folder, "", frozenset([os.path.realpath(folder)]))]
     while waiting:
         place, prefix, around = waiting.pop()
@@ -134,7 +135,7 @@ def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, 
             continue
         for entry in children:
             name = prefix + entry.name
-            # Office programs keep a file ~$name beside each open file.
+            # Office programs write a lock file ~$name next to each open file.
             if entry.name.startswith((".", "~$")) or any(
                 pattern.fullmatch(name) for pattern in excluded
             ):
@@ -147,7 +148,7 @@ def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, 
 
 
 def _is_index(folder: Path, names: set[str]) -> bool:
-    """Return whether a folder is the output of a run, finished or interrupted."""
+    """Return whether a folder is the output of a finished or interrupted run."""
     if "versions" not in names:
         return False
     try:
@@ -162,7 +163,7 @@ def _is_index(folder: Path, names: set[str]) -> bool:
 
 
 def _inspect(name: str, path: Path, problem: str) -> InputFile:
-    # Names that are not valid Unicode are shown with a replacement character.
+    # In names that are not valid Unicode, replace the invalid bytes.
     shown = os.fsencode(name).decode("utf-8", "replace")
     if problem:
         return InputFile(shown, path, problem=problem)
@@ -176,13 +177,13 @@ def _inspect(name: str, path: Path, problem: str) -> InputFile:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Translate a glob pattern.
+    """Translate a glob pattern to a regular expression.
 
-    ``*``, ``?``, ``[abc]``, ``[a-c]`` and ``[!abc]`` stand for characters of a name,
-    ``**`` for any folders.
+    ``*``, ``?``, ``[abc]``, ``[a-c]`` and ``[!abc]`` match characters of one name; ``**`` matches
+    any number of folders.
     """
     wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    # A bracket that is not closed within its name is an ordinary character.
+    # A bracket without a closing bracket before the next slash is an ordinary character.
     parts = re.split(
         r"(\*\*/|\*\*|\*|\?|\[!?[^/][^]/]*\])", pattern.replace("\\", "/").removeprefix("./")
     )
@@ -195,5 +196,5 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def _one_of(bracket: str) -> str:
-    """Translate a character class as in `fnmatch`, but never match a slash."""
+    """Translate a character class like `fnmatch`; the result never matches a slash."""
     return "(?!/)" + fnmatch.translate(bracket).removesuffix(r"\Z")

@@ -1,4 +1,4 @@
-"""JSON values of a file, streamed one after the other."""
+"""Streaming of the JSON values of a file, one after the other."""
 
 import json
 import re
@@ -8,26 +8,26 @@ from typing import Any, TextIO
 from graphrag_index.readers.document import UnreadableFile
 
 _CHUNK = 1 << 16  # characters per read
-# Characters of one value. An unclosed quotation mark would swallow the rest of the file.
+# Maximum characters of one value. A missing quotation mark would make the rest of the file a value.
 _MAX_VALUE = 1 << 27
-_MARGIN = 16  # characters at the end of the buffer, where a literal or escape may be cut
+_MARGIN = 16  # characters at the end of the buffer, where a literal or escape may be incomplete
 _SPACE = re.compile(r"[ \t\n\r]*")
-# NaN and Infinity, which JSON does not allow, become null.
+# JSON does not allow NaN and Infinity: the decoder replaces them by null.
 DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 class JsonStream:
     """Iterator over the items of one JSON list, or over concatenated JSON values.
 
-    Yields each value with its source text. `is_list` is set before the first is yielded. Raises
-    UnreadableFile at invalid JSON, after all valid values before it.
+    Yields each value with its source text. `is_list` is set before the first value is yielded.
+    Raises UnreadableFile at invalid JSON, after it has yielded all valid values before.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.buffer = ""
-        self.position = 0  # within the buffer
-        self.offset = 0  # of the buffer within the file, in characters
+        self.position = 0  # position of the next character within the buffer
+        self.offset = 0  # position of the buffer within the file, in characters
         self.ended = False
         self.is_list = False
         self.count = 0
@@ -59,7 +59,7 @@ class JsonStream:
                 if self.ended or not (at_end or error.msg.startswith("Unterminated string")):
                     raise self._error(error.msg, error.pos) from error
             except ValueError as error:
-                # A number with thousands of digits.
+                # Python refuses a number with thousands of digits.
                 raise self._error(str(error)) from error
             else:
                 # A number at the end of the buffer may be incomplete.
@@ -72,7 +72,7 @@ class JsonStream:
             self._read()
 
     def _peek(self) -> str:
-        """Return the next character that is not white space; empty at the end of the file."""
+        """Return the next character except white space; empty at the end of the file."""
         while True:
             match = _SPACE.match(self.buffer, self.position)
             self.position = match.end() if match else self.position
@@ -86,7 +86,7 @@ class JsonStream:
         return found
 
     def _read(self) -> None:
-        """Drop consumed text and read at least as much as is left, doubling for long values."""
+        """Drop the parsed text and read more. The buffer doubles, so a long value stays cheap."""
         self.offset += self.position
         rest, self.position = self.buffer[self.position :], 0
         chunk = self.stream.read(max(_CHUNK, len(rest)))

@@ -1,4 +1,4 @@
-"""Readers of CSV, JSON, JSON Lines and Parquet: one document per record, streamed."""
+"""Streaming readers of CSV, JSON, JSON Lines and Parquet files: one document per record."""
 
 import csv
 import difflib
@@ -31,13 +31,13 @@ from graphrag_index.readers.encodings import open_text
 from graphrag_index.readers.json_stream import DECODER, JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
-# A record number, from 1, with the record or the reason why it is invalid.
+# (record number from 1, the record or the reason why it is invalid).
 Numbered = tuple[int, Record | str]
 
-# Characters of one field. An unclosed quotation mark would swallow the rest of the file.
+# Maximum characters of one field. A missing quotation mark would make the rest of the file a field.
 _MAX_FIELD = 1 << 27
-_PARQUET_ROWS = 256  # in memory at once; texts may be long
-_DELIMITERS = ",;\t|"  # the most likely first
+_PARQUET_ROWS = 256  # rows in memory at the same time; their texts may be long
+_DELIMITERS = ",;\t|"  # most likely delimiter first
 _UNDECODABLE = "holds bytes that are not in the file's encoding"
 _TYPE_NAMES = {
     type(None): "null",
@@ -50,16 +50,16 @@ _TYPE_NAMES = {
 
 
 def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read rows under a header, delimited by commas, semicolons, tabs or |.
+    """Read a table with a header. The delimiter is a comma, a semicolon, a tab or |.
 
-    A first line such as ``sep=;``, as Excel writes it, names the delimiter.
+    A first line such as ``sep=;``, which Excel writes, names the delimiter.
     """
     with open_text(path, settings.encoding) as stream:
         yield from _to_documents(_csv_records(stream, path, settings), "record", name, settings)
 
 
 def read_json(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read one record, or stream a list of records."""
+    """Read a file with one record, or stream a file with a list of records."""
     with open_text(path, settings.encoding) as stream:
         yield from _to_documents(_json_records(JsonStream(stream)), "record", name, settings)
 
@@ -76,13 +76,13 @@ def read_parquet(path: Path, name: str, settings: LoadDocuments) -> Iterator[Doc
 def _to_documents(
     records: Iterator[Numbered], noun: str, name: str, settings: LoadDocuments
 ) -> Iterator[Document | Unread]:
-    """Convert each record to a document; report a text column that all lack only once."""
+    """Convert each record to a document; if all records lack the text column, report it once."""
     entries = _until_error(records)
     first = list(islice(entries, 2))
     if not first:
         raise UnreadableFile("has no records")
     column = settings.text_column
-    # Records without the text column, until the first with it.
+    # Records without the text column; None as soon as one record has the column.
     without: list[tuple[int, tuple[str, ...]]] | None = []
     for entry in chain(first, entries):
         if isinstance(entry, Exception):
@@ -112,7 +112,7 @@ def _to_documents(
 def _until_error(
     records: Iterator[Numbered],
 ) -> Iterator[Numbered | UnreadableFile | UnicodeError | OSError]:
-    """Yield the records, and the error that ends the file as the last item."""
+    """Yield the records; if an error ends the file, yield the error as the last item."""
     try:
         yield from records
     except (UnreadableFile, UnicodeError, OSError) as error:
@@ -165,7 +165,7 @@ def _type_name(value: Any) -> str:
 
 
 def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
-    """Reject a table without the text column before reading rows."""
+    """Raise UnreadableFile if a table lacks the text column, before any row is read."""
     column = settings.text_column
     if column not in columns and column.split(".")[0] not in columns:
         raise UnreadableFile(_no_text_column(column, [(0, columns)]))
@@ -196,7 +196,7 @@ def _csv_records(stream: TextIO, path: Path, settings: LoadDocuments) -> Iterato
             number += 1
             what = str(error)
             if what.startswith("field larger"):
-                # No record begins where the parser would resume.
+                # The parser would go on in the middle of a record, so stop here.
                 raise UnreadableFile(
                     f"has a field of more than {_MAX_FIELD:,} characters in record {number:,} "
                     f"(line {line:,}): is its quotation mark closed? The rest is not read"
@@ -219,7 +219,7 @@ def _csv_records(stream: TextIO, path: Path, settings: LoadDocuments) -> Iterato
 def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
     """Choose the delimiter that makes the text column a field of the header.
 
-    If none does, choose the one that gives the most fields.
+    If no delimiter does, choose the delimiter that splits the header into the most fields.
     """
     choices = sorted(_DELIMITERS, key="\t".__ne__) if path.suffix.lower() == ".tsv" else _DELIMITERS
     line = [header.rstrip("\r\n")]
@@ -228,9 +228,9 @@ def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
 
 
 def _check_header(header: list[str], settings: LoadDocuments) -> None:
-    """Reject a CSV header without the text column, or with a configured column twice."""
+    """Raise UnreadableFile if the header lacks the text column or repeats a configured column."""
     column = settings.text_column
-    # The text column is there, but next to an unknown delimiter.
+    # Match the text column next to an unknown delimiter.
     word = rf"(?<![\w.-]){re.escape(column)}(?![\w.-])"
     if len(header) == 1 and header[0] != column and re.search(word, header[0]):
         raise UnreadableFile(
@@ -248,7 +248,7 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
 
 def _distinct(header: list[str]) -> list[str]:
     """Append numbers to repeated column names, so that each column keeps its values."""
-    # Occurrences of each name, in order of appearance.
+    # Number of occurrences of each name, in order of appearance.
     names: dict[str, int] = {}
     for name in header:
         new = name
@@ -278,7 +278,7 @@ def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
         except json.JSONDecodeError as error:
             yield number, f"is not valid JSON: {error.msg}, character {error.pos + 1:,}"
         except (ValueError, RecursionError) as error:
-            # A number with thousands of digits; brackets nested thousands deep.
+            # Also a number with thousands of digits, or brackets nested thousands of levels deep.
             yield number, f"is not valid JSON: {error}"
 
 
@@ -294,16 +294,16 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
 
     try:
         with path.open("rb") as stream:
-            # A buffered stream reads a column in chunks, not a whole row group.
+            # With a buffer, a column is read in chunks instead of a whole row group.
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
             _check_columns(file.schema_arrow.names, settings)
             _check_not_nested(file.schema_arrow, settings.text_column)
             batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
-            # By polars, since pyarrow needs pandas for nanosecond timestamps.
+            # Convert rows with polars, since pyarrow needs pandas for nanosecond timestamps.
             rows = (row for batch in batches for row in pl.DataFrame(batch).iter_rows(named=True))
             yield from enumerate(rows, 1)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
-        # An errno means a system failure; without it the content is damaged.
+        # An error with an errno comes from the system. Without errno the content is damaged.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = str(error).splitlines()[0]
@@ -311,7 +311,7 @@ def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
 
 
 def _check_not_nested(schema: Any, column: str) -> None:
-    """Reject a Parquet file whose text column is nested."""
+    """Raise UnreadableFile if the text column of a Parquet file is nested."""
     import pyarrow as pa
 
     if column not in schema.names:

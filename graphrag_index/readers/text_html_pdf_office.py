@@ -1,6 +1,6 @@
 """Readers of text, Markdown, HTML, PDF and Office files: one document per file.
 
-The extra `documents` has markitdown, which converts PDF and Office files to Markdown.
+The extra `documents` installs markitdown, which converts PDF and Office files to Markdown.
 """
 
 import re
@@ -29,15 +29,15 @@ from graphrag_index.readers.encodings import read_text
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-# Match a fenced block whole, so that a comment inside is not read as a heading.
+# Match a whole fenced block, so that a comment inside is not read as a heading.
 _FENCE_OR_HEADING = re.compile(
     r"^(```|~~~).*?^\1[ \t]*$|^#[ \t]+(?P<title>\S.*?)[ \t]*#*$", re.DOTALL | re.MULTILINE
 )
 _INSTALL = 'needs more packages: pip install "graphrag-index[documents]"'
-# Added by the converters: slide numbers, and NaN for empty cells.
+# The converters add slide numbers, and NaN in empty cells.
 _SLIDE = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
 _EMPTY_CELL = re.compile(r"(?<=\| )NaN(?= \|)")
-# A document type with an internal subset; the parser would end it at the first ">".
+# A document type with an internal subset. The HTML parser would end it at the first ">".
 _INTERNAL_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
     (?:<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[^\]"'])*+
@@ -51,7 +51,7 @@ _HIDDEN = frozenset(
     """script style nav aside noscript template svg math button select textarea label datalist
     iframe object audio video canvas dialog""".split()
 )
-# Page furniture, unless inside an article, where they may hold its title.
+# Headers and footers of the page are hidden. Inside an article they may contain its title.
 _EDGES = frozenset(["header", "footer"])
 _CONTENT = frozenset(["article", "main", "section"])
 _BLOCKS = frozenset(
@@ -61,7 +61,7 @@ _BLOCKS = frozenset(
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _NOT_SHOWN = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b")
 _FENCE = "```"
-# Open elements that the start of an element closes.
+# For each element, the open elements that its start tag closes.
 _IMPLIED_END = {
     "p": {"p"},
     "li": {"li"},
@@ -78,7 +78,7 @@ def read_text_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[D
 
 
 def read_markdown(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Read Markdown unchanged, without its front matter."""
+    """Read a Markdown file; the text is unchanged, but has no front matter."""
     front_matter, text = split_front_matter(read_text(path, settings.encoding))
     title = one_line(field(front_matter, settings.title_column)) if settings.title_column else ""
     yield whole_file(text, title or first_heading(text), name, settings, front_matter)
@@ -90,7 +90,7 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 
 
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Convert a PDF or Office file to Markdown, if the extra is installed."""
+    """Convert a PDF or Office file to Markdown, if the extra `documents` is installed."""
     suffix = path.suffix.lower()
     try:
         from markitdown import MarkItDownException, StreamInfo
@@ -104,7 +104,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
     except MarkItDownException as error:
         if "MissingDependencyException" in str(error):
             raise UnreadableFile(_INSTALL) from error
-        # The message of the innermost library stands last.
+        # The last line is the message of the library that failed.
         last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
         raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
@@ -116,7 +116,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
 
 
 def office_version() -> str:
-    """Return the installed version of markitdown; empty if there is none."""
+    """Return the version of markitdown; empty if markitdown is not installed."""
     try:
         return version("markitdown")
     except PackageNotFoundError:
@@ -125,7 +125,7 @@ def office_version() -> str:
 
 @cache
 def _converter(suffix: str) -> Any:
-    """Load only the converter of one type: the others would read a damaged file as text."""
+    """Load the converter of one file type. Other converters would read a damaged file as text."""
     from markitdown import MarkItDown, converters
 
     converter = MarkItDown(enable_builtins=False, enable_plugins=False)
@@ -152,12 +152,12 @@ def whole_file(
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Split YAML front matter off the text; anything but a mapping stays in the text."""
+    """Split a text into its YAML front matter and the rest; keep invalid front matter as text."""
     match = _FRONT_MATTER.match(text)
     try:
         values = yaml.safe_load(match[1]) if match else None
     except (yaml.YAMLError, ValueError):
-        # ValueError: an invalid date.
+        # YAML raises ValueError for an invalid date.
         return {}, text
     if match is None or not isinstance(values, dict):
         return {}, text
@@ -171,33 +171,33 @@ def first_heading(markdown: str) -> str:
 
 
 class Page(HTMLParser):
-    """Text and title of a page.
+    """Parser that extracts the text and the title of an HTML page.
 
-    An empty line separates paragraphs, list items begin with ``- ``, the cells of a row form
-    one line. Navigation, page furniture, scripts, controls and hidden elements are left out.
-    Preformatted text becomes a fenced block, so that its lines are never read as headings.
+    An empty line separates paragraphs. List items begin with ``- ``. The cells of a table row
+    become one line. Navigation, page headers and footers, scripts, controls and hidden elements
+    are left out. Preformatted text becomes a fenced block, so its lines are never headings.
     """
 
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.hides: list[bool] = []  # one flag per open element
+        self.open: list[str] = []  # tags of the open elements
+        self.hides: list[bool] = []  # for each open element: whether it hides its content
         self.hidden = 0  # number of open elements that hide their content
         self.content = 0  # number of open elements of the main content
-        self.preformatted = 0
-        self.lines: list[list[str]] = [[]]  # of the current block
-        self.prefix = ""
-        self.kind = ""
-        # The current row of each open table: cells, each a list of blocks.
+        self.preformatted = 0  # number of open `pre` elements
+        self.lines: list[list[str]] = [[]]  # lines of the current block, as pieces of text
+        self.prefix = ""  # prefix of the current block, such as "# "
+        self.kind = ""  # kind of the current block: "item" or ""
+        # Current row of each open table: a list of cells; a cell is a list of blocks.
         self.rows: list[list[list[str]]] = []
-        self.blocks: list[tuple[str, str]] = []  # text and kind: "item", "row" or ""
+        self.blocks: list[tuple[str, str]] = []  # (text, kind), kind: "item", "row" or ""
         self.page_title: list[str] = []
         self.heading = ""
         try:
             self.feed(_INTERNAL_SUBSET.sub("", source, count=1))
             self.close()
         except AssertionError as error:
-            # Raised by the parser on a malformed declaration.
+            # The parser raises AssertionError for a malformed declaration.
             raise UnreadableFile(f"is not valid HTML: {error}") from error
         self._end_block()
         while self.rows:
@@ -210,7 +210,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        # Items of a list, and rows of a table, follow each other without an empty line.
+        # List items, and rows of a table, are not separated by empty lines.
         groups = groupby(enumerate(self.blocks), lambda block: block[1][1] or block[0])
         return "\n\n".join("\n".join(text for _, (text, _) in group) for _, group in groups)
 
@@ -244,7 +244,7 @@ class Page(HTMLParser):
             self.rows[-1].append([])
 
     def handle_endtag(self, tag: str) -> None:
-        # Unclosed elements inside end with it.
+        # An end tag also closes the open elements inside its element.
         while tag in self.open:
             if self._close() == tag:
                 return
@@ -258,10 +258,10 @@ class Page(HTMLParser):
     def _hides(self, tag: str, attributes: dict[str, str | None]) -> bool:
         if tag in _HIDDEN or (tag in _EDGES and not self.content):
             return True
-        # Scripts reveal a page that is hidden as a whole.
+        # If the whole page is hidden, a script shows it later.
         if tag in ("html", "body"):
             return False
-        # "until-found" content is readable.
+        # A reader can find content that is hidden "until-found".
         is_hidden = (attributes.get("hidden", "until-found") or "").lower() != "until-found"
         return is_hidden or bool(_NOT_SHOWN.search(attributes.get("style") or ""))
 
@@ -285,7 +285,7 @@ class Page(HTMLParser):
         return element
 
     def _end_block_at(self, tag: str) -> None:
-        """End the block at an element boundary; inside a `pre`, end only the line."""
+        """End the current block at an element; inside a `pre` element, end only the line."""
         if not self.preformatted or tag == "pre":
             self._end_block()
         elif self.lines[-1] and not self.lines[-1][-1].endswith("\n"):
@@ -300,7 +300,7 @@ class Page(HTMLParser):
                 return
             in_line = self.rows and "\n" not in text
             if not in_line and not self.prefix.startswith("#"):
-                # A fence inside would end the block.
+                # A fence inside the text would end the block, so indent it.
                 text = "\n".join([_FENCE, re.sub(rf"^(?={_FENCE})", " ", text, flags=re.M), _FENCE])
                 self.prefix = ""
         else:
@@ -316,14 +316,14 @@ class Page(HTMLParser):
         self.prefix = ""
 
     def _add_block(self, text: str, kind: str, rows: Sequence[list[list[str]]]) -> None:
-        """Add a block to the open cell of the innermost of these tables, else to the page."""
+        """Add a block to the last cell of the innermost table in `rows`, else to the page."""
         if rows and rows[-1]:
             rows[-1][-1].append(text)
         else:
             self.blocks.append((text, kind))
 
     def _end_row(self) -> None:
-        """Add the row of the innermost table to the element that contains the table."""
+        """Add the current row of the innermost table to the element that contains the table."""
         self._end_block()
         cells, self.rows[-1] = self.rows[-1], []
         outside = self.rows[:-1]
@@ -332,6 +332,6 @@ class Page(HTMLParser):
             if line.strip(" |"):
                 self._add_block(line, "row", outside)
         else:
-            # Cells with several blocks or code are page layout, not data.
+            # A table with several blocks or code in a cell is page layout, not data.
             for block in chain.from_iterable(cells):
                 self._add_block(block, "", outside)

@@ -1,4 +1,4 @@
-"""Given .csv, .tsv, .parquet and .graphml files, read as columns of text."""
+"""Readers of .csv, .tsv, .parquet and .graphml files with a graph, as columns of text."""
 
 import csv
 import logging
@@ -16,27 +16,28 @@ from graphrag_index.schema.table import STRINGS
 
 logger = logging.getLogger(__name__)
 
-# Column for the line or row number; no column of a file has such a name.
+# Column of the line or row number. No column of a file can have this name.
 ROW = "row of the file\0"
-# Column of the id of a GraphML node; no attribute has such a name.
+# Column of the id of a GraphML node. No attribute can have this name.
 NODE_ID = "id of <node>"
-Choose = Callable[[Sequence[str]], list[str]]  # chooses the columns to read
+Choose = Callable[[Sequence[str]], list[str]]  # function from all columns to those to read
 
 _DELIMITERS = ",;\t|"
 _BATCH = 65_536  # rows per frame
-_MAX_FIELD = 16_000_000
-_MAX_EXACT = 2**53  # floats up to this magnitude are exact integers
+_MAX_FIELD = 16_000_000  # characters
+_MAX_EXACT = 2**53  # every integer up to this magnitude is exact as a float
 _CHUNK = 1 << 20  # bytes of XML per read
-_LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}  # elements of yEd
+_LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}  # label elements of yEd
 
 
 def read_csv(
     path: Path, name: str, choose: Choose, settings: ReadGraph
 ) -> tuple[pl.DataFrame, str]:
-    """Read the chosen columns of a file with a header, and `ROW`, the first line of each row.
+    """Read the chosen columns of a file with a header; return them with the delimiter.
 
-    Skips lines of only delimiters, as spreadsheets write them. Also returns the delimiter. Raises
-    InputError if the file is empty, in another encoding, or has a row of another length.
+    Adds the column `ROW`: the line number where each row starts. Skips lines that consist of
+    delimiters, which spreadsheets write. Raises InputError if the file is empty, if its encoding
+    is another one, or if a row has more or fewer fields than the header.
     """
     encoding = settings.encoding.replace("_", "-").casefold()
     encoding = "utf-8-sig" if encoding in ("utf-8", "utf8") else encoding
@@ -91,19 +92,20 @@ def read_csv(
 
 
 def _undecoded(path: Path, encoding: str) -> str:
-    """Locate the first undecodable line, if the encoding has single-byte line ends."""
+    """Describe the first line that cannot be decoded; empty for UTF-16, which has null bytes."""
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
             try:
                 line.decode(encoding)
             except UnicodeError:
-                # Iterating over bytes splits a two-byte line end, so line numbers would be wrong.
+                # In UTF-16 a line break is two bytes. Reading binary lines splits it, so the
+                # line number would be wrong.
                 return "" if b"\0" in line else f", line {number:,}"
     return ""
 
 
 def read_parquet(path: Path, name: str, choose: Choose) -> pl.DataFrame:
-    """Read the chosen columns of a Parquet file as text, and `ROW`, counted from 1."""
+    """Read the chosen columns of a Parquet file as text; add `ROW`, the row number from 1."""
     try:
         table = pl.scan_parquet(path)
         schema = table.collect_schema()
@@ -137,10 +139,10 @@ def _as_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
 def read_graphml(path: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the nodes and edges of all graphs in a file, including nested ones.
 
-    Both tables have `ROW`, the line where the element begins, and its attributes as text; nodes
-    have `NODE_ID`, edges `source` and `target`. Files of networkx, Gephi, yEd and this program
-    are understood. Raises InputError for invalid XML, and for a file that declares XML entities:
-    a few lines of them can expand to gigabytes.
+    Both tables have `ROW`, the line where the element begins, and its attributes as text. Nodes
+    have `NODE_ID`; edges have `source` and `target`. Files of networkx, Gephi, yEd and this
+    program can be read. Raises InputError for invalid XML, and for a file that declares XML
+    entities, since a few lines of entities can expand to gigabytes.
     """
     reader = _GraphmlReader(name)
     try:
@@ -159,7 +161,7 @@ def read_graphml(path: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 class _Elements:
-    """Nodes or edges, converted to columns in batches."""
+    """Table of nodes or edges, built from batches of rows."""
 
     def __init__(self, *columns: str) -> None:
         self.columns = dict.fromkeys(columns)
@@ -177,7 +179,7 @@ class _Elements:
 
 
 class _Attribute:
-    """An attribute that the file declares for nodes, edges or all."""
+    """An attribute that the file declares for nodes, for edges or for both."""
 
     def __init__(self, name: str, of: str = "all") -> None:
         self.name, self.of = name, of
@@ -185,17 +187,17 @@ class _Attribute:
 
 
 class _GraphmlReader:
-    """Handlers of XML events."""
+    """Reader of a GraphML file, with a handler for each event of the XML parser."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.nodes, self.edges = _Elements(NODE_ID), _Elements("source", "target")
         self.declared: dict[str, _Attribute] = {}
         self.n_hyperedges = 0
-        # Open nodes and edges, innermost last; hyperedges belong to no table.
+        # Open nodes and edges, innermost last, with their table; None for a hyperedge.
         self.open: list[tuple[_Elements | None, dict[str, Any]]] = []
-        self.attribute: _Attribute | None = None  # of the open <data> or <key>
-        self.text: list[str] | None = None
+        self.attribute: _Attribute | None = None  # attribute of the open <data> or <key>
+        self.text: list[str] | None = None  # text of the open element; None if it is not needed
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -245,7 +247,7 @@ class _GraphmlReader:
                 row.setdefault("id", values["id"])
             row.update(source=values["source"], target=values["target"])
         elements.columns.update(dict.fromkeys(row))
-        # Flush only when no open element can still receive attributes.
+        # An open element can still get attributes, so flush only while no element is open.
         if not self.open and len(elements.rows) >= _BATCH:
             elements.flush()
         row[ROW] = line
@@ -264,7 +266,7 @@ class _GraphmlReader:
         elif tag in _LABELS and self.open:
             if text:
                 self._set_attribute(_LABELS[tag], text)
-            # Other text belongs to the drawing.
+            # Labels outside nodes and edges belong to the drawing only.
             self.text = None
         elif tag == "data":
             if self.attribute is not None and self.attribute.name and text:
@@ -272,7 +274,7 @@ class _GraphmlReader:
             self.attribute = self.text = None
 
     def _set_attribute(self, name: str, value: str, replace: bool = False) -> None:
-        """Set an attribute of the innermost node or edge; the ends of an edge stay."""
+        """Set an attribute of the innermost node or edge, except the two ends of an edge."""
         elements, row = self.open[-1] if self.open else (None, {})
         if elements is None or (elements is self.edges and name in ("source", "target")):
             return

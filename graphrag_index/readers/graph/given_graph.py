@@ -1,4 +1,4 @@
-"""Entities and relationships of the given files, deduplicated and linked by number."""
+"""Entities and relationships of the user's files, deduplicated and linked by entity number."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -16,19 +16,19 @@ from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_WEIGHT = 1.0  # of a relationship without one
-MAX_WEIGHT = 1e100  # keeps sums of weights finite
+DEFAULT_WEIGHT = 1.0  # weight of a relationship whose row has no weight
+MAX_WEIGHT = 1e100  # maximum weight of a relationship, so that sums of weights are finite
 _ENDS = ["source", "target"]
 
 
 @dataclass(frozen=True)
 class Entities:
-    """Entities, numbered by row.
+    """Entities of the user's files. The number of an entity is its row number in `frame`.
 
     `frame` has one row per entity, in file order: `title`, `type`, `description`, `aliases`,
-    `id` (null if not given), `text_unit_ids`. `descriptions` has one row per row of the file
-    with a description: `row`, `description`, `entity`. `keys` maps the keys that relationships
-    use to entity numbers; `names` maps normalized titles to them.
+    `id` (null if the file has none), `text_unit_ids`. `descriptions` has one row per row of the
+    file with a description: `row`, `description`, `entity`. `keys` maps the keys that
+    relationships use to entity numbers; `names` maps normalized titles to entity numbers.
     """
 
     frame: pl.DataFrame
@@ -37,7 +37,7 @@ class Entities:
     names: pl.DataFrame
 
     def find(self, ends: pl.Series) -> Integers:
-        """Return the entity number of each end of a relationship; -1 if there is none."""
+        """Return the entity number of each end of a relationship; -1 if no entity matches."""
         distinct = ends.unique(maintain_order=True)
         found = _look_up(distinct, self.keys)
         missing = np.flatnonzero(found < 0)
@@ -71,9 +71,9 @@ def _look_up(wanted: pl.Series, known: pl.DataFrame) -> Integers:
 def given_entities(rows: Rows) -> Entities:
     """Merge the rows of the entities file by title, ignoring case and spacing.
 
-    Title and id come from the first row, the type from the first row with one; descriptions
-    are joined, aliases and text units collected. Raises InputError if a row has no title, or two
-    entities share an id.
+    Title and id come from the first row, and the type from the first row that has a type.
+    Descriptions are joined; aliases and text units are collected. Raises InputError if a row has
+    no title, or if two entities have the same id.
     """
     frame = rows.frame
     nameless = frame.filter(pl.col("title").is_null())
@@ -116,7 +116,7 @@ def given_entities(rows: Rows) -> Entities:
 
 
 def _with_missing(entities: Entities, titles: pl.Series) -> Entities:
-    """Append entities for the titles that no entity has, in order."""
+    """Append an entity for each title that no entity has, in order of appearance."""
     distinct = titles.unique(maintain_order=True)
     found = pl.DataFrame({"title": distinct, "key": _fold_titles(distinct)})
     new = found.unique("key", keep="first", maintain_order=True)
@@ -134,7 +134,7 @@ def _with_missing(entities: Entities, titles: pl.Series) -> Entities:
 
 def _check_ids(frame: pl.DataFrame, rows: Rows) -> None:
     own = frame.select("id", "row", "number", "title").filter(pl.col("id").is_not_null())
-    # An entity may have several rows, each with an id of its own.
+    # An entity may have several rows with different ids. Two entities must not share an id.
     other = own.filter(pl.col("number").n_unique().over("id") > 1)
     if len(other):
         first = other.filter(id=other["id"][0]).unique("number", maintain_order=True)
@@ -154,7 +154,7 @@ def _fold_titles(titles: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True)
 class Given:
-    """The graph of the given files.
+    """The graph of the user's files.
 
     `relationships` has one row per row of the file that links two entities, in file order:
     `row`, `source` and `target` (entity numbers), `weight`, `type`, `description`, `id`,
@@ -166,10 +166,10 @@ class Given:
 
 
 def given_graph(entity_rows: Rows | None, rows: Rows, settings: ReadGraph) -> Given:
-    """Resolve the ends of relationships, in `rows`, to entities, which may have no file.
+    """Build the graph: link the ends of the relationships in `rows` to entities.
 
-    Raises InputError if an end is missing or unknown, a weight is not positive, or an id occurs
-    twice.
+    `entity_rows` is None if there is no file of entities. Raises InputError if an end is missing
+    or unknown, if a weight is not positive, or if an id occurs twice.
     """
     entities = given_entities(entity_rows) if entity_rows is not None else None
     name = entity_rows.name if entity_rows is not None else ""
@@ -227,7 +227,7 @@ def given_graph(entity_rows: Rows | None, rows: Rows, settings: ReadGraph) -> Gi
 
 
 def _weights(rows: Rows) -> pl.Series:
-    """Parse the weights; `DEFAULT_WEIGHT` where a row has none."""
+    """Parse the weights; a row without a weight gets `DEFAULT_WEIGHT`."""
     stated = rows.frame["weight"]
     if rows.decimal_comma:
         stated = stated.str.replace(r"^(\d+),(\d+)$", "${1}.${2}")

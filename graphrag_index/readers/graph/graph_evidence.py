@@ -1,6 +1,6 @@
-"""Documents, text units, mentions and evidence of a given graph, built in batches.
+"""Documents, text units, mentions and evidence of the user's graph, built in batches.
 
-`Evidence` collects them. `Passages` adds the text units that the user provides.
+`Evidence` collects the rows of these tables. `Passages` adds the text units of the user's files.
 """
 
 import logging
@@ -23,30 +23,30 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 logger = logging.getLogger(__name__)
 
 ENCODING = "o200k_base"
-BATCH_DOCUMENTS = 4_096  # bounds memory, not results
-_BETWEEN = "\n\n"  # joins the text units of a document whose text is not given
+BATCH_DOCUMENTS = 4_096  # documents per batch; limits memory and does not change results
+_BETWEEN = "\n\n"  # separator of joined text units, if the text of a document is not known
 
-Span = tuple[int, int]
+Span = tuple[int, int]  # (start, end) in characters
 Row = dict[str, Any]
-# The rows of the entities file, if any, and those of the relationships file.
+# (rows of the entities file or None, rows of the relationships file).
 Files = Sequence[Rows | None]
 
 _EVIDENCE = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
-# Rows that are kept until the end.
+# Columns of the rows that `Evidence` keeps until all documents are read.
 _KEPT: Mapping[str, Any] = {
     "mentions": dict.fromkeys(("entity", "text_unit", "start_char", "end_char"), pl.Int32),
     "entities": _EVIDENCE,
     "relationships": _EVIDENCE,
     "units": dict.fromkeys(("owner", "unit"), pl.Int64),
 }
-# Tables that are written batch by batch.
+# Columns of the tables that are written batch by batch.
 _WRITTEN: Mapping[str, Any] = {
     name: TABLES[name].schema for name in ("documents", "base_text_units", "sentences")
 }
 
 
 class Passage(NamedTuple):
-    """A text unit of one document."""
+    """A text unit of one document, with its span in characters."""
 
     id: str
     start: int
@@ -56,12 +56,12 @@ class Passage(NamedTuple):
 
 
 class Evidence:
-    """Collector of the passages that prove entities and relationships, and of their documents."""
+    """Collector of documents, and of the passages that support entities and relationships."""
 
     def __init__(self) -> None:
         self.n_documents = self.n_units = 0
         self._ids: list[str] = []  # of all documents
-        # Rows since the last batch, and the kept rows of earlier batches.
+        # `_rows` has the rows since the last batch, `_parts` the kept rows of earlier batches.
         self._rows: dict[str, list[tuple[object, ...]]] = defaultdict(list)
         self._parts = {name: [pl.DataFrame(schema=schema)] for name, schema in _KEPT.items()}
 
@@ -97,7 +97,7 @@ class Evidence:
                     *(passage.start, passage.end, "", passage.metadata),
                 )
             )
-        # Line 0: never treated as a repeated page header or footer.
+        # Sentences of line 0 are never treated as a repeated page header or footer.
         self._rows["sentences"] += [(self.n_documents, *sentence, 0) for sentence in sentences]
         self.n_documents += 1
         self.n_units += len(passages)
@@ -111,12 +111,12 @@ class Evidence:
         self._rows["entities"].append((entity, self.n_documents - 1, *span))
 
     def prove_relationship(self, number: int, span: Span, units: range) -> None:
-        """Record a span of the last document and its text units as evidence of a relationship."""
+        """Record a span of the last document, and its text units, as evidence of a relationship."""
         self._rows["relationships"].append((number, self.n_documents - 1, *span))
         self._rows["units"] += [(number, unit) for unit in units]
 
     def batch(self) -> dict[str, pl.DataFrame]:
-        """Return the documents added since the last batch, with text units and sentences."""
+        """Return the rows added since the last batch: documents, text units and sentences."""
         frames = {
             name: pl.DataFrame(self._rows[name], schema=schema, orient="row")
             for name, schema in {**_WRITTEN, **_KEPT}.items()
@@ -127,7 +127,7 @@ class Evidence:
         return frames
 
     def mentions(self) -> pl.DataFrame:
-        """Return `extracted_mentions`."""
+        """Return the table `extracted_mentions`."""
         schema = TABLES["extracted_mentions"].schema
         rows = pl.concat(self._parts["mentions"]).unique()
         return rows.sort("text_unit", "start_char", "end_char", "entity").select(list(schema))
@@ -146,9 +146,10 @@ class Evidence:
 
 
 class Passages:
-    """Text units of a file, grouped by document.
+    """Text units of the user's file, grouped by document.
 
-    Raises InputError if one has no text, ids are repeated, or a document is unknown.
+    Raises InputError if a text unit has no text, if an id is repeated, or if a document is
+    unknown.
     """
 
     def __init__(self, units: Rows, documents: Rows | None) -> None:
@@ -182,7 +183,7 @@ class Passages:
     def add(
         self, given: Given, files: Files, evidence: Evidence
     ) -> Iterator[dict[str, pl.DataFrame]]:
-        """Add the documents, their text units and the evidence in them, batch by batch."""
+        """Add the documents, their text units and their evidence; yield batches of rows."""
         entities = self._numbers_by_unit(given.entities.frame, files[0])
         links = self._numbers_by_unit(given.relationships, files[1])
         ends = given.relationships.select("source", "target")
@@ -225,7 +226,10 @@ class Passages:
             )
 
     def _locate(self, text: str | None, units: Sequence[str]) -> tuple[str, list[Span]]:
-        """Locate text units in their document in order, or join them to a document."""
+        """Return the text of a document and the span of each of its text units.
+
+        If the document lacks a text unit, its text is joined from the text units.
+        """
         spans: list[Span] = []
         at = 0
         for unit in units if text else ():
@@ -233,7 +237,7 @@ class Passages:
             if begin < 0:
                 break
             spans.append((begin, begin + len(unit)))
-            # The next one may overlap this one.
+            # The next text unit may overlap this text unit.
             at = begin + 1
         if text and len(spans) == len(units):
             return text, spans
@@ -245,7 +249,7 @@ class Passages:
         return _BETWEEN.join(units), spans
 
     def _numbers_by_unit(self, table: pl.DataFrame, rows: Rows | None) -> dict[str, list[int]]:
-        """Return the row numbers of a table by the text unit that the rows name."""
+        """Map the id of each text unit to the numbers of the rows that name it."""
         pairs = table.select(
             number=pl.int_range(pl.len(), dtype=pl.Int64), id="text_unit_ids"
         ).explode("id", empty_as_null=False)
@@ -272,7 +276,7 @@ def _prove(
     links: Sequence[tuple[int, int, int]],
     evidence: Evidence,
 ) -> None:
-    """Record the mentions and the evidence in one text unit, by the rows that name it."""
+    """Record the mentions and the evidence that one text unit has for the rows that name it."""
     titles = given.entities.titles
     aligned = Aligned(text[passage.start : passage.end])
     named = dict.fromkeys([*entities, *(end for _, *ends in links for end in ends)])

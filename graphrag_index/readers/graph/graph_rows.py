@@ -1,6 +1,6 @@
-"""Rows of the files that the settings name, in columns of known names.
+"""Rows of the user's graph files, with one column per known field.
 
-A column is found by the settings, else by its usual name.
+The settings may name the column of a field. Otherwise the column is found by its usual names.
 """
 
 import json
@@ -31,7 +31,7 @@ from graphrag_index.text.normalize import letters
 
 Kind = Literal["entities", "relationships", "text_units", "documents"]
 
-# Usual column names of each field, the surest first; lower case, letters and digits only.
+# Usual column names of each field, most reliable first, in lower-case letters and digits.
 _FIELDS: Mapping[Kind, Mapping[str, str]] = {
     "entities": {
         "id": "id nodeid entityid uid key",
@@ -72,7 +72,7 @@ _REQUIRED: Mapping[Kind, Sequence[str]] = {
 _GRAPHML = ".graphml"
 _TABLES = (".parquet", ".csv", ".tsv")
 _LISTS = ("aliases", "text_unit_ids")
-# Headers of Neo4j: "personId:ID(Person)", ":START_ID", "born:int".
+# Column names of Neo4j, such as "personId:ID(Person)", ":START_ID" and "born:int".
 _NEO4J = re.compile(r"(.*?):([A-Za-z_]+)(?:\[\])?(?:\(.*\))?")
 _NEO4J_MEANINGS = {"ID": "id", "START_ID": "startid", "END_ID": "endid", "TYPE": "type"}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
@@ -82,23 +82,23 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 class Rows:
     """Rows of one file.
 
-    `frame` has a column per field of its kind, null where the file has no value, with white
-    space collapsed; `row`, the line or row number for messages; and for entities `key`, the
-    value that relationships refer to.
+    `frame` has one column per field of this kind of file. Values have collapsed white space; a
+    missing value is null. The column `row` has the line or row number for messages. For entities,
+    `key` has the value that relationships refer to.
     """
 
     name: str  # file name as in the settings
-    unit: str  # of `row`: "line" or "row"
+    unit: str  # "line" or "row": the meaning of the numbers in `row`
     frame: pl.DataFrame
-    fields: frozenset[str]  # fields with a column in the file
-    attributes: tuple[str, ...] = ()  # other columns appended to the description
-    decimal_comma: bool = False  # 2,5 means 2.5, as in files delimited by semicolons
+    fields: frozenset[str]  # fields that have a column in the file
+    attributes: tuple[str, ...] = ()  # further columns that are appended to the description
+    decimal_comma: bool = False  # whether 2,5 means 2.5, as in files delimited by semicolons
 
     def place(self, row: int) -> str:
         return f"{self.name}, {self.unit} {row:,}"
 
     def check_ids(self, other_fix: str = "") -> None:
-        """Raise InputError if an id is repeated; `other_fix` is another remedy to name."""
+        """Raise InputError if an id is repeated; the message ends with `other_fix`."""
         own = self.frame.select("id", "row").filter(pl.col("id").is_not_null())
         repeated = own.filter(pl.col("id").is_duplicated())
         if len(repeated):
@@ -115,7 +115,7 @@ def _named_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
 
 
 def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
-    """Return the files that the settings name, after checking types and existence."""
+    """Return the files that the settings name; raise InputError for a missing or wrong file."""
     if settings.entities is None and settings.relationships is None:
         fix = "name your files in read_graph.relationships and read_graph.entities."
         raise InputError(f"There is no graph to read: {fix}")
@@ -167,9 +167,9 @@ def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
 
 
 def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
-    """Read the files of the settings; one .graphml file may hold nodes and edges.
+    """Read the files that the settings name; one .graphml file may have nodes and edges.
 
-    Raises InputError if a file cannot be read, or lacks a required column.
+    Raises InputError if a file cannot be read, or if a required column is missing.
     """
     files = given_files(settings, root)
     if "relationships" not in files:
@@ -225,7 +225,7 @@ def _table_rows(kind: Kind, path: Path, name: str, settings: ReadGraph) -> Rows:
 def _find_columns(
     kind: Kind, columns: Sequence[str], settings: ReadGraph, name: str, row_id: str | None = None
 ) -> dict[str, str]:
-    """Map each field that the file has to its column; `row_id` is the fallback for the id."""
+    """Map each field to its column in the file; `row_id` is the fallback column of the id."""
     setting = "entity_columns" if kind == "entities" else f"{kind[:-1]}_columns"
     configured: Mapping[str, str | None] = getattr(settings, setting)
     for field, column in configured.items():
@@ -249,7 +249,7 @@ def _find_columns(
         if column is not None:
             found[field] = column
             taken.add(column)
-    # The title falls back to the id.
+    # If no column has the title, the id is the title.
     if kind == "entities" and "title" not in configured and "id" in found:
         found.setdefault("title", found["id"])
     for field in _REQUIRED[kind]:
@@ -336,24 +336,24 @@ def _split_aliases(cell: str) -> list[str]:
     try:
         return [str(name) for name in json.loads(text) if name is not None]
     except ValueError:
-        # A list as Python prints it, with either kind of quotation mark.
+        # Not JSON: a list in Python's notation, with single or double quotation marks.
         quoted = [double or single for double, single in _QUOTED.findall(text)]
         inside = [re.sub(r"\\(.)", r"\1", name) for name in quoted]
         return inside or text[1:-1].split(",")
 
 
 def _without_drawing_types(types: pl.Expr, label: str | None) -> pl.Expr:
-    """Replace Gephi's types of drawing by the label of the relationship."""
+    """Replace Gephi's drawing types, such as "Directed", by the label of the relationship."""
     is_drawing = types.is_in(["Directed", "Undirected", "Mutual"]).all()
     if label is None:
-        # "Directed" alone may be a real type (of a film); "Undirected" is not.
+        # "Directed" can be a real type (of a film). "Undirected" can only be a drawing type.
         is_drawing &= (types == "Undirected").any()
     labels = _collapse(pl.col(label)) if label else pl.lit(None, pl.String)
     return pl.when(is_drawing).then(labels).otherwise(types)
 
 
 def _collapse(value: pl.Expr) -> pl.Expr:
-    """Collapse white space; null if nothing is left."""
+    """Collapse white space; return null if only white space was there."""
     return _or_null(value.str.replace_all(r"\s+", " ").str.strip_chars())
 
 

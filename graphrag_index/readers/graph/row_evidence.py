@@ -1,7 +1,7 @@
-"""Documents made of rows that name no text unit: each row becomes a line.
+"""Documents made from rows that name no text unit. Each row becomes a line of a document.
 
-An entity gets one document of its own rows and one of the relationships it is the source of.
-Both carry its title and the path of the file.
+An entity gets one document with its rows, and one with the relationships whose source it is. Both
+documents have the title of the entity and the path of the file.
 """
 
 import json
@@ -23,26 +23,26 @@ from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import Sentence, segment_starts, split_sentences
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-# Cuts a text at some of the given offsets into (start, end, number of tokens).
+# Function that cuts a text at some of the offsets into (start, end, number of tokens).
 Cut = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
 
-MAX_LINE_QUOTE = 300  # characters; a longer line is quoted by sentence
+MAX_LINE_QUOTE = 300  # maximum characters of a line that is one sentence; else it is split
 _ROWS_AT_ONCE = 65_536
 
 
 class _Record(NamedTuple):
-    """A row of an entity, or of a relationship, which its source owns."""
+    """A row of an entity, or of a relationship. The source entity owns a relationship."""
 
     owner: int
     row: int
-    target: int  # -1 for an entity
+    target: int  # number of the target entity; -1 for the row of an entity
     type: str | None
     description: str
-    link: int  # the number of the relationship; -1 for an entity
+    link: int  # number of the relationship; -1 for the row of an entity
 
 
 class _Line(NamedTuple):
-    """A row as a line of a document."""
+    """A row written as a line of a document, with the spans of its entities."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class _Line(NamedTuple):
 
 
 class RowEvidence:
-    """The rows that name no text unit, which become documents of their own."""
+    """Rows that name no text unit, and the documents made from them."""
 
     def __init__(
         self, given: Given, files: Files, max_tokens: int, cut: Cut, evidence: Evidence
@@ -60,12 +60,12 @@ class RowEvidence:
         self.max_tokens, self.cut, self.evidence = max_tokens, cut, evidence
         self.parts = _unproven_rows(given)
         self.n_rows = sum(map(len, self.parts))
-        # A row with nothing but two names is quotable only if all rows are such.
+        # A row that consists of names only can be quoted only if all rows consist of names.
         has_content = ((pl.col("description") != "") | (pl.col("type") != "")).any()
         self.quotes_bare_rows = not any(part.select(has_content).item() for part in self.parts)
 
     def add(self, progress: Progress) -> Iterator[dict[str, pl.DataFrame]]:
-        """Add the documents, batch by batch."""
+        """Add the documents made from the rows; yield batches of rows."""
         for rows, part in zip(self.files, self.parts, strict=True):
             if rows is None:
                 continue
@@ -133,7 +133,7 @@ class RowEvidence:
         return passages
 
     def _sentences(self, text: str, line: _Line) -> list[Sentence]:
-        """Return a line as one sentence, or a long line split into sentences."""
+        """Return a short line as one sentence; split a long line into its sentences."""
         start, end, record, _ = line
         if end - start <= MAX_LINE_QUOTE:
             has_content = bool(record.type or record.description)
@@ -161,7 +161,7 @@ def _unproven_rows(given: Given) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _source_rows(unit: str, lines: Sequence[_Line]) -> str:
-    """Return the source rows of lines as JSON: {"lines": "2, 5-7"}."""
+    """Return the line or row numbers of the sources as JSON, such as {"lines": "2, 5-7"}."""
     numbers = sorted(line.record.row for line in lines)
     borders = [0, *(n for n, (a, b) in enumerate(pairwise(numbers), 1) if b > a + 1), len(numbers)]
     runs = [numbers[start:stop] for start, stop in pairwise(borders)]
@@ -170,7 +170,7 @@ def _source_rows(unit: str, lines: Sequence[_Line]) -> str:
 
 
 def _render(source: str, target: str | None, record: _Record) -> tuple[str, list[Span]]:
-    """Render a row as text, with the spans of its names; an entity has no target."""
+    """Return a row as text, and the spans of its names; `target` is None for an entity."""
     description = record.description
     one = _find_name(source, description)
     if target is None:
