@@ -1,6 +1,6 @@
-"""The command line of `graphrag-index`: options of several commands, loading of a project.
+"""Options and loading of a project, shared by the commands of `graphrag-index`.
 
-Heavy modules are imported inside of the commands, so that `--help` answers at once.
+The commands import heavy modules inside their functions, so that `--help` is fast.
 """
 
 import os
@@ -29,26 +29,26 @@ def quote(path: Path) -> str:
 
 
 def root_option(root: Path) -> str:
-    """Return the option that makes a command work in this folder."""
+    """Return the option `--root` for a folder; empty for the current folder."""
     return "" if root.resolve() == Path.cwd() else f" --root {quote(root)}"
 
 
 def first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
-    """Return the first lines, indented, and how many more there are."""
+    """Return the first lines, indented, and a line with the number of lines left out."""
     n_more = len(lines) - at_most
     more = [f"  ... and {n_more:,} more{hint}"] if n_more > 0 else []
     return [*(f"  {line}" for line in lines[:at_most]), *more]
 
 
 def settings_of(root: Path, overrides: Sequence[str] | None, *, needed: bool = True) -> "Settings":
-    """Load the settings of a project, with overrides; unless needed, the file may be missing."""
+    """Load the settings of a project with overrides; a missing file is an error if `needed`."""
     from graphrag_index.schema.settings.settings import load_settings
 
     return load_settings(root, tuple(overrides or ()), needed=needed)
 
 
 def load(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":
-    """Load the settings of a project, with overrides, and its workflow."""
+    """Load the settings of a project with overrides, and its workflow."""
     from graphrag_index.pipeline.workflow import load_workflow
 
     settings = settings_of(root, overrides)

@@ -1,4 +1,4 @@
-"""The commands `export`, to other programs' formats, and `import`, from Microsoft GraphRAG."""
+"""The commands `export` (to other formats) and `import` (from Microsoft GraphRAG)."""
 
 import signal
 import sys
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class GraphForm(NamedTuple):
-    """A format of the graph: a module in `export/`, and the function that writes it.
+    """A file format of the graph: a module in `export/`, and its function that writes the graph.
 
-    The function takes a graph and a path, and returns lines to print, in which TARGET stands for
-    the target. `files` names a set in the module, the file names in a folder of this format; it
-    is empty for a single file.
+    The function takes a graph and a path. It returns lines to print, with the placeholder TARGET
+    for the path. If the format is a folder, `files` is the name of a set in the module that lists
+    the file names in the folder. `files` is empty if the format is a single file.
     """
 
     description: str
@@ -34,7 +34,7 @@ class GraphForm(NamedTuple):
     files: str = ""
 
 
-# Formats of the whole index: a module with the function `export`.
+# Formats of the whole index, and for each a module with the function `export`.
 FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
 GRAPH_FORMS = {
     "graphml": GraphForm(
@@ -118,7 +118,7 @@ def export(
     from graphrag_index.storage.atomic import check_outside
     from graphrag_index.storage.table_store import TableStore
 
-    # `kill` and `docker stop` leave nothing behind, as Ctrl-C does.
+    # After `kill` and `docker stop`, clean up the files like after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     filters = Filters(level, community, tuple(types or ()), min_degree)
     store = TableStore(root / settings_of(root, set_).output)
@@ -184,7 +184,7 @@ def import_(
     set_: Set = None,
 ) -> None:
     """Import an index of Microsoft GraphRAG with its ids and numbers; no model is asked."""
-    # `kill` and `docker stop` stop it as Ctrl-C does.
+    # `kill` and `docker stop` stop the import like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from graphrag_index.cli.terminal import TerminalWatcher
     from graphrag_index.pipeline.import_version import import_index
@@ -230,7 +230,7 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
 
 
 def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
-    """Write and name a workflow that extends the imported index; return lines that say so."""
+    """Write a workflow that extends the imported index; return lines that explain its use."""
     from graphrag_index.errors import WorkflowError
     from graphrag_index.microsoft.import_folder import ImportedIndex
     from graphrag_index.pipeline.import_version import set_workflow, write_continuing_workflow

@@ -1,4 +1,4 @@
-"""The commands on an index and its versions."""
+"""The commands that show, check and change an index and its versions."""
 
 import sys
 from functools import partial

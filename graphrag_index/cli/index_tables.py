@@ -1,4 +1,4 @@
-"""Printed tables of an index, of its versions and their differences."""
+"""Printed tables: the content of an index, its versions, and the differences of versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,18 +15,18 @@ from graphrag_index.text.normalize import display_width, fit_line
 
 TOP_COMMUNITIES = 10
 TOP_ENTITIES = 15
-# Tables with a column in the list of versions, and the heading of each.
+# Tables that have a column in the list of versions, and the heading of the column.
 COUNTED = {
     "documents": "documents",
     "entities": "entities",
     "communities": "communities",
     "community_reports": "reports",
 }
-MAX_NAMES = 5  # of each kind of difference on one screen
+MAX_NAMES = 5  # maximum names printed for each kind of difference
 
 
 class Section(NamedTuple):
-    """A small printed table; columns of numbers are aligned right."""
+    """A small printed table. Columns of numbers are aligned right."""
 
     title: str
     header: tuple[str, ...]
@@ -43,7 +43,7 @@ class Section(NamedTuple):
 
 
 def align(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
-    """Return rows as lines of equal columns, aligned right but for the columns `left`."""
+    """Return rows as lines with aligned columns: `left` columns to the left, others right."""
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):
         widths = [display_width(cell) for cell in cells]
@@ -54,7 +54,7 @@ def align(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
 
 
 def write_overview(output: Path, out: TextIO) -> None:
-    """Describe an index: tables with lines on a terminal, aligned text elsewhere."""
+    """Print an overview of an index: drawn tables on a terminal, aligned text elsewhere."""
     store, version = open_index(output)
     by = f"by the workflow {version.workflow} of graphrag-index {version.program}"
     head = f"Version {version.number} of {store.output}, {by}"
@@ -76,7 +76,7 @@ def write_overview(output: Path, out: TextIO) -> None:
         for column, name in enumerate(section.header):
             table.add_column(name, justify="right" if section.is_number(column) else "left")
         for row in section.cells():
-            # A plain string would be parsed for markup such as [bold].
+            # In a plain string, rich would interpret markup such as [bold].
             table.add_row(*map(Text, row))
         console.print()
         console.print(table)
@@ -113,7 +113,7 @@ def _sections(store: TableStore, version: Version) -> Iterator[Section]:
         .sort("size", "community", descending=[True, False])
         .head(TOP_COMMUNITIES)
         .join(reports, on="community", how="left", maintain_order="left")
-        # A workflow without reports still names its communities.
+        # Without reports, use the title of the community.
         .select("community", "size", pl.coalesce("report", "title"))
     )
     header = ("community", "entities", "title of the report")
@@ -154,13 +154,13 @@ def version_as_json(version: Version, current: int) -> dict[str, object]:
 
 
 def _spent_as_json(made: Made | None) -> dict[str, object]:
-    """Return the JSON description of the costs of a version; null if unknown."""
+    """Return the costs of a version for JSON; unknown costs are null."""
     names = ("calls", "prompt_tokens", "completion_tokens", "cost")
     return {name: getattr(made, name, None) for name in names}
 
 
 def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> None:
-    """Print a line for each version; a star marks the current one."""
+    """Print a line for each version; a star marks the current version."""
     heading = ("version", "made", *COUNTED.values(), "calls", "$", "what ran")
     rows = [heading, *(_cells(version, version.number == current) for version in versions)]
     print("\n".join(align(rows, left=[len(heading) - 1])), file=out)
@@ -183,7 +183,7 @@ def _cells(version: Version, is_current: bool) -> tuple[str, ...]:
 
 
 def format_cost(dollars: float | None) -> str:
-    """Format a cost; a question mark if it is not known."""
+    """Format a cost in dollars; an unknown cost is a question mark."""
     return "?" if dollars is None else f"{dollars:.4f}"
 
 
@@ -201,7 +201,7 @@ def difference_as_json(
 def write_difference(
     before: Version, after: Version, found: Mapping[str, Difference], out: TextIO
 ) -> None:
-    """Print the number of differing rows of each table, with a few names."""
+    """Print how many rows of each table differ, with the names of a few rows."""
     print(f"From version {before.number} to version {after.number}:", file=out)
     for name, one in found.items():
         nothing = ": no difference" * (not any(one.counts.values()))

@@ -1,4 +1,4 @@
-"""The commands about a project: `init`, `validate`, `schema` and `download-model`."""
+"""The commands that prepare a project: `init`, `validate`, `schema` and `download-model`."""
 
 from pathlib import Path
 from typing import Annotated

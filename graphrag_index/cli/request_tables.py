@@ -1,4 +1,4 @@
-"""Printed tables of the requests to models: their state, an estimate, a dry run."""
+"""Printed tables of requests to models: their state, an estimate and a dry run."""
 
 import json
 import time
@@ -16,8 +16,8 @@ from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.estimate import Estimate, Line
 
-MAX_REQUESTS = 20  # quarantined requests on one screen
-MAX_NAMES = 5  # documents or files on one line
+MAX_REQUESTS = 20  # maximum number of quarantined requests printed
+MAX_NAMES = 5  # maximum number of documents or files on one line
 
 
 def write_status(
@@ -26,7 +26,7 @@ def write_status(
     out: TextIO,
     batches: Sequence[Batch] = (),
 ) -> None:
-    """Print a line for each step and model, the sum, batches, and quarantined requests."""
+    """Print a line for each step and model, then the sum, the batches and failed requests."""
     if not rows:
         print("No model was asked.", file=out)
         return
@@ -44,7 +44,7 @@ def write_status(
 
 
 def write_estimate(estimate: Estimate, out: TextIO) -> None:
-    """Print a line for each step and model, the sum, and the assumptions."""
+    """Print a line for each step and model, then the sum and the assumptions."""
     lines = estimate.lines
     counts = ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
     cells = _cells(lines, counts, ["cost", "low", "high"])
@@ -66,7 +66,7 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
 def _cells(
     rows: Sequence[StepStatus | Line], counts: Sequence[str], costs: Sequence[str]
 ) -> list[list[str]]:
-    """Return the cells of each row: step, model, counts and costs; and the sum of several rows."""
+    """Return the cells of each row: step, model, counts, costs. Several rows get a row of sums."""
     lines = [
         [
             *(row.step, row.model),
@@ -87,7 +87,7 @@ def _cells(
 def _print_table(
     headings: list[str], cells: list[list[str]], rows: Sequence[StepStatus | Line], out: TextIO
 ) -> None:
-    """Print the table, and explain the mark ? if it occurs."""
+    """Print the table; if a cell has a question mark, explain its meaning below the table."""
     print("\n".join(align([["step", "model", *headings], *cells], left=[0, 1])), file=out)
     if any(row.cost is None for row in rows):
         print(
@@ -110,7 +110,7 @@ def describe_batch(batch: Batch) -> str:
 
 
 def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:
-    """List failed requests, on one screen."""
+    """Return lines about quarantined requests, at most `MAX_REQUESTS`."""
     what = "1 request has" if len(quarantined) == 1 else f"{len(quarantined)} requests have"
     requests = [f"{row.step}, {row.unit}: {row.reason}" for row in quarantined]
     hint = ": `graphrag-index status --all` lists them."
@@ -118,7 +118,7 @@ def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:
-    """Print the changes of the input, the steps that would run, and their requests."""
+    """Print the changes of the input, the steps of the next run, and their requests."""
     is_update = found.version is not None
     if not found.run:
         place = f"{found.output} is up to date (version {found.version})"

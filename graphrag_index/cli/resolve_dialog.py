@@ -1,4 +1,4 @@
-"""Lists, questions and messages of `graphrag-index resolve`."""
+"""Lists, questions and messages of the command `graphrag-index resolve`."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 
 def doubtful_pairs(output: Path, path: Path) -> list[Row]:
-    """Return the doubtful pairs of the index that no decision in `path` covers, best first."""
+    """Return the doubtful pairs without a decision in the file `path`, highest score first."""
     decisions = read_decisions(path)
     decided = {frozenset(pair) for pair in decisions.never_pairs()}
     titles = {key: title_key(title) for key, title in decisions.titles.items()}
@@ -48,7 +48,7 @@ def _table(output: Path, name: str) -> pl.DataFrame:
 
 
 def write_list(output: Path, path: Path, as_json: bool) -> None:
-    """Print merged names and doubtful pairs, highest score first."""
+    """Print the merged names and the doubtful pairs, highest score first."""
     merged = _table(output, "entity_resolutions")
     doubtful = doubtful_pairs(output, path)
     if as_json:
@@ -77,21 +77,21 @@ def _describe_name(title: str, type_: str, n_units: int) -> str:
 
 
 def merge(path: Path, names: tuple[str, str]) -> None:
-    """Record that two names are one thing; the first becomes the title."""
+    """Record that two names mean the same thing; the first name becomes the title."""
     title, other = names
     _report(decisions_edit.merge(path, title, [other]), f"{other} is {title}", path)
 
 
 def never(path: Path, names: tuple[str, str]) -> None:
-    """Record that two names are never one thing."""
+    """Record that two names never mean the same thing."""
     _report(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path)
 
 
 def undo(output: Path, path: Path, one: str, other: str) -> None:
     """Undo a decision about two names.
 
-    A merge by a rule or a model is not in the file: then the names are kept apart. Raises
-    SettingsError if neither the file nor the index has merged the two.
+    A merge by a rule or a model is not in the file. To undo it, the file gets the decision that
+    the names must not be merged. Raises SettingsError if the two names are not merged.
     """
     if decisions_edit.undo(path, one, other):
         print(f"{path} has no decision about {one} and {other} any more: {APPLY}")
@@ -112,7 +112,7 @@ def _report(is_new: bool, decision: str, path: Path) -> None:
 
 
 def ask(output: Path, path: Path, read_line: Callable[[str], str] = input) -> None:
-    """Ask about doubtful pairs one by one; record each decision at once."""
+    """Ask the user about each doubtful pair; store each decision before the next question."""
     rows = doubtful_pairs(output, path)
     if not rows:
         print("No pair is doubtful.")
@@ -133,13 +133,13 @@ def ask(output: Path, path: Path, read_line: Callable[[str], str] = input) -> No
 
 
 def _decide(row: Row, answer: str, path: Path) -> bool:
-    """Record a decision about a pair; return False if it contradicts an earlier one."""
+    """Record a decision about a pair; return False if it contradicts an earlier decision."""
     names = row["title"], row["other"]
     try:
         if answer == "n":
             never(path, names)
         else:
-            # A name that was merged before is replaced by its title.
+            # If a name was merged before, use the title instead.
             titles = read_decisions(path).titles
             one, other = (titles.get(title_key(name), name) for name in names)
             merge(path, (one, other) if answer == "m" else (other, one))

@@ -1,4 +1,4 @@
-"""The commands about requests to models: `run`, `retry`, `status` and `estimate`."""
+"""The commands that send or count model requests: `run`, `retry`, `status` and `estimate`."""
 
 import signal
 import sys
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.storage.versions import StepRecord
 
-MAX_FILES = 20  # unread files on one screen
-SAMPLE = 100  # documents in the sample of an estimate
+MAX_FILES = 20  # maximum number of unread files printed
+SAMPLE = 100  # number of documents in the sample of an estimate
 
 Budget = Annotated[
     float | None,
@@ -162,7 +162,7 @@ def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run."""
+    """The command-line options of `run` and `retry`."""
 
     quiet: bool
     verbose: bool
@@ -184,7 +184,7 @@ def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "I
     level = logging.ERROR if options.quiet else logging.WARNING
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
-    # `kill` and `docker stop` stop a run as Ctrl-C does.
+    # `kill` and `docker stop` stop a run like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         session = _Session(root, overrides, options)
@@ -201,7 +201,7 @@ def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "I
 
 
 class _Session:
-    """One run of the command line: the arguments of `run_workflow`, and its report."""
+    """A run of a workflow from the command line, with its progress and its report."""
 
     def __init__(self, root: Path, overrides: list[str] | None, options: RunOptions) -> None:
         self.started = time.perf_counter()
@@ -228,7 +228,7 @@ class _Session:
         if restored and not options.quiet:
             print(f"The imported index is version {restored.number} again; this run updates it.\n")
         if options.retry:
-            # No other run may send requests meanwhile.
+            # While this run holds the lock, no other run can send requests.
             with lock(self.store):
                 self.models.release([step.name for step in self.workflow.steps])
         self.purged: Purged | None = None
@@ -250,7 +250,7 @@ class _Session:
         return steps
 
     def _end(self, result: "RunResult") -> None:
-        """Purge the ledger if nothing is missing: its requests would be paid again."""
+        """Purge the ledger only if nothing is missing; a purged reply must be paid again."""
         from graphrag_index.pipeline.history import end_purge
 
         if self.options.purge and self._is_whole(result):
@@ -259,7 +259,7 @@ class _Session:
             )
 
     def _wait(self, error: WaitingError) -> None:
-        """Wait until a batch has ended, or exit; a later run collects the replies."""
+        """With `--wait`, wait until a batch has ended; else exit. A later run gets the replies."""
         from graphrag_index.cli.terminal import wait_for_batches
 
         out = None if self.options.quiet else sys.stdout
@@ -271,7 +271,7 @@ class _Session:
         wait_for_batches(self.models.batch_progress, self.models.poll_seconds, out)
 
     def _changes(self, record: "StepRecord") -> str:
-        """Describe the changes of the input, as soon as it has been read."""
+        """Describe how the input documents have changed since the last run."""
         from graphrag_index.pipeline.changes import changes_since
 
         version, loader = self.store.read_pointer(), self.workflow.loader
@@ -281,7 +281,7 @@ class _Session:
         return f"Since version {version.number}: {changes}." if version and changes else ""
 
     def _is_whole(self, result: "RunResult") -> bool:
-        """Return whether nothing is missing but the share of requests that may fail."""
+        """Return whether all input was read and no more requests failed than allowed."""
         steps = (record.name for record in result.version.steps if record.quarantined)
         share = max(map(self.models.quarantined_share, steps), default=0.0)
         return share <= self.options.allowed_share and not self._unread(result)
@@ -293,7 +293,7 @@ class _Session:
         return list(self.store.scan("unread_files", table).collect().iter_rows())
 
     def report(self, result: "RunResult") -> None:
-        """Print the outcome; exit with a code if the index lacks anything."""
+        """Print the result of the run; exit with an error code if the index is incomplete."""
         self.models.finished()
         if not self.options.quiet:
             self._summarize(result)
@@ -342,7 +342,7 @@ def _describe_unread(unread: list[tuple[str, str]]) -> str:
 
 
 def _share(text: str) -> float:
-    """Parse "2%" or "0.02"."""
+    """Parse a share such as "2%" or "0.02" to a number from 0 to 1."""
     number, percent, rest = text.partition("%")
     try:
         share = float(number) / (100 if percent else 1)

@@ -1,4 +1,4 @@
-"""Progress on the terminal: a bar for each long step, a line for each finished one."""
+"""Progress of a run on the terminal: a bar for a long step, a line for a finished step."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord
 
-# Tables whose rows are counted in the line of a step; others are intermediate.
+# Tables whose numbers of rows are printed in the line of a step. Other tables are intermediate.
 _COUNTED = frozenset(
     """loaded_documents base_text_units extracted_entities extracted_relationships entities
     relationships communities text_units community_reports covariates entity_resolutions
@@ -22,10 +22,10 @@ _PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
 
 class TerminalWatcher(Watcher):
-    """Draws bars on a terminal, and prints plain lines elsewhere.
+    """Watcher that draws progress bars on a terminal, and prints plain lines elsewhere.
 
-    Without `bars` it prints lines on a terminal, too, so that log messages fit between them. The
-    result of `remark` for a finished step, if any, is printed above its line.
+    Without `bars`, it also prints plain lines on a terminal, so that log messages fit between the
+    lines. `remark` may return text about a finished step, which is printed above its line.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class TerminalWatcher(Watcher):
         self.bars = bars and self.out.isatty()
         self.bar: Bar | None = None
         self.number = 0
-        # Steps with a line; a run that waits for batches passes them again.
+        # Steps whose line is printed. A run that waits for batches goes through its steps again.
         self.printed: set[str] = set()
 
     def step_started(self, step: Step, number: int, of: int) -> Progress:
@@ -67,14 +67,14 @@ class TerminalWatcher(Watcher):
 
 
 class BarWatcher(TerminalWatcher):
-    """Draws bars on a terminal and prints no lines."""
+    """Watcher that draws progress bars on a terminal, and prints no lines."""
 
     def step_finished(self, record: StepRecord, kept: bool) -> None:
         self.close()
 
 
 class Bar:
-    """A progress bar of one step, with rate and remaining time."""
+    """Progress bar of one step, with its rate and the remaining time."""
 
     def __init__(self, out: TextIO, name: str) -> None:
         from rich.console import Console
@@ -105,7 +105,7 @@ class Bar:
 
 @contextmanager
 def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
-    """Draw a bar on a terminal while a block runs; do nothing elsewhere."""
+    """Draw a progress bar while a `with` block runs, if the output is a terminal."""
     if not out.isatty():
         yield Silent()
         return
@@ -117,10 +117,11 @@ def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
 def wait_for_batches(
     progress: Callable[[], tuple[int, int, bool]], seconds: float, out: TextIO | None
 ) -> None:
-    """Poll the state of batches, at growing intervals, until one has ended.
+    """Poll the state of batches, at growing intervals, until a batch has ended.
 
-    `progress` returns the number of requests, how many are done, and whether any has ended.
-    On a terminal the line is rewritten each time, elsewhere it is printed when it changes.
+    `progress` returns (number of requests, number of finished requests, whether a batch has
+    ended). On a terminal the line is rewritten after each poll; elsewhere a line is printed
+    when it changes.
     """
     delay, printed, has_ended = seconds, "", False
     is_terminal = out is not None and out.isatty()
@@ -138,7 +139,7 @@ def wait_for_batches(
 
 
 def describe(record: StepRecord) -> str:
-    """Describe the tables of a step: "27 documents, 94 text units"."""
+    """Describe the tables that a step wrote, such as "27 documents, 94 text units"."""
     vectors = [table.rows for table in record.tables.values() if table.lance_version is not None]
     if vectors:
         return f"{sum(vectors):,} vectors"
