@@ -1,12 +1,12 @@
 """Update of the communities of a changed graph, in which only affected nodes move.
 
-A warm start is not enough: with all nodes free Leiden drifts away from its initial partition.
-Here unchanged nodes are frozen, and the others move by the local moves of Louvain [1]_, alone and
-then in groups without a frozen node. Parts with a free node that fall apart are cut into
-components.
+A part is a set of nodes in a partition; a label is its number. Starting Leiden from the previous
+partition is not enough: if all nodes may move, the result drifts away from that partition. Here
+unchanged nodes are frozen. Free nodes move as in Louvain [1]_: first single nodes, then groups
+without a frozen node. If a part with a free node is no longer connected, it is split.
 
-This is our own code since the implementation with frozen nodes, leidenalg's
-`is_membership_fixed`, is under the GPL.
+The existing implementation with frozen nodes (`is_membership_fixed` of leidenalg) is under the
+GPL, so this is our own implementation.
 
 References
 ----------
@@ -41,18 +41,18 @@ from graphrag_index.communities.simple_graph import (
 
 Flags = npt.NDArray[np.bool_]
 
-# A move must gain more than rounding errors: this share of the weight of the node's edges.
+# Minimum gain of a move, as a share of the weight of the node's edges; excludes rounding errors.
 MIN_GAIN = 1e-9
-# An edge changed if its weight did by more than this share: weights that are corpus statistics all
-# change slightly with every document.
+# An edge is changed if its weight changes by more than this share. Smaller changes are common:
+# a weight that is a statistic of the corpus changes slightly with every new document.
 CHANGED_SHARE = 0.1
-# A node leaves its previous part only for an additional gain of this share of the weight of its
-# edges, since every change of a community costs new reports.
+# Additional gain for which a node leaves its previous part, as a share of the weight of its
+# edges. Every change of a community costs new reports.
 INERTIA = 0.1
 
 
 def changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
-    """Return flags of nodes that are new, or have an edge that is new, gone or changed."""
+    """Return flags of nodes that are new or have a new, removed or changed edge."""
     keys = graph.sources * graph.n_nodes + graph.targets
     old_keys = before.sources * graph.n_nodes + before.targets
     _, at, old_at = np.intersect1d(keys, old_keys, assume_unique=True, return_indices=True)
@@ -76,12 +76,12 @@ def kept_hierarchy(
     max_cluster_size: int = 10,
     max_levels: int = 6,
 ) -> list[Integers]:
-    """Update the hierarchy of an earlier graph; returns levels as `leiden.hierarchy` does.
+    """Update the hierarchy of an earlier graph; return levels as `leiden.hierarchy` does.
 
-    Parts that have become too large, or lost their sub-parts, are split again. Unchanged parts
-    are kept even if they are split though small, or not connected, as imported ones may be.
-    `previous` has the previous part of each node, or -1, level by level; `is_changed` flags
-    nodes that may move, besides those without a part at level 0.
+    A part that is now too large, or has lost its sub-parts, is split again. Unchanged parts of
+    an imported hierarchy are kept, even if they are not connected, or small and yet split.
+    `previous` contains the previous part of each node (-1 for none), level by level. Nodes that
+    `is_changed` flags may move, and nodes without a previous part at level 0.
     """
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
@@ -110,7 +110,7 @@ def kept_hierarchy(
 
 
 def _without_changed(labels: Integers, is_changed: Flags) -> Integers:
-    """Forget parts that changed by more than half, since moving nodes cannot split them."""
+    """Replace labels by -1 for parts in which more than half of the nodes have changed."""
     n_parts = int(labels.max(initial=-1)) + 2
     size = np.bincount(labels + 1, minlength=n_parts)
     changed = np.bincount(labels[is_changed] + 1, minlength=n_parts)
@@ -118,7 +118,7 @@ def _without_changed(labels: Integers, is_changed: Flags) -> Integers:
 
 
 def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
-    """Return flags of nodes that may move: changed ones, and neighbours of new ones."""
+    """Return flags of nodes that may move: changed nodes, new nodes and their neighbours."""
     came = start < 0
     is_free = is_changed | came
     is_free[graph.sources[came[graph.targets]]] = True
@@ -127,7 +127,7 @@ def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
 
 
 def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
-    """Partition the nodes without a part by Leiden, at the resolution of the whole graph."""
+    """Partition the nodes without a part with Leiden, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
     among = subgraph(graph, nodes)
     resolution = leiden.resolution_of(graph.n_nodes)
@@ -140,7 +140,7 @@ def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
 
 
 def _at_home(start: Integers, above: Integers) -> Integers:
-    """Forget the previous part of nodes that are not in the parent of most of that part."""
+    """Replace the previous part of a node by -1 if most of that part is in another parent."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     homes = (
         pl.DataFrame({"part": start[known], "above": above[known]})
@@ -155,7 +155,7 @@ def _at_home(start: Integers, above: Integers) -> Integers:
 
 
 def _parts_with_two(labels: Integers, above: Integers) -> Flags:
-    """Return flags of nodes in a part with at least two sub-parts."""
+    """Return flags of nodes whose part in `above` has at least two sub-parts in `labels`."""
     n_parts = int(above.max(initial=-1)) + 2
     low, high = np.full(n_parts, np.iinfo(np.int64).max), np.full(n_parts, -1)
     known = (labels >= 0) & (above >= 0)
@@ -174,24 +174,25 @@ def _update_parts(
     leiden: Leiden,
     level: int,
 ) -> Integers:
-    """Move free nodes between the sub-parts of `above`, between which the graph has no edges.
+    """Move free nodes between the sub-parts of each part in `above`.
 
-    `before` are the previous parts, `start` the same without those of nodes that had to leave
-    theirs. Returns labels from 0 on; -1 where `above` is -1.
+    The graph has no edges between the parts in `above`. `before` contains the previous labels;
+    `start` the same labels, with -1 for nodes that must leave their part. Returns labels from 0
+    on; -1 where `above` is -1.
     """
     is_touched = np.isin(before, before[start < 0])
     strength = strengths(graph)
     inertia = np.where(start < 0, 0.0, INERTIA * strength)
     if level == 0:
         start = _placed(graph, start, leiden)
-    # Nodes without a part start as their own.
+    # Each node without a part starts as a separate part.
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
     size, pull = _terms(strength, above, leiden, level)
     while True:
         is_touched |= np.isin(labels, labels[is_free])
         labels = _moved(graph, labels, is_free, size, pull, inertia)
-        # No part spans two parts above, nor two components if a node joined, left or may leave it.
+        # A part must not span two parts above. If a node moved or may move, it must be connected.
         is_touched |= np.isin(labels, labels[is_free])
         cut = components(inside_parts(graph, labels))
         cut[~is_touched] = cut.max(initial=-1) + 1 + labels[~is_touched]
@@ -201,7 +202,7 @@ def _update_parts(
         labels = cut
         if not left.any():
             break
-        # Nodes that were cut off from their part may move too.
+        # Nodes that are no longer connected to their part may move too.
         is_free = is_free | left
     inside = above >= 0
     result = np.full(graph.n_nodes, -1)
@@ -222,9 +223,11 @@ def _fragments(labels: Integers, components: Integers) -> Flags:
 
 
 def _terms(strength: Floats, above: Integers, leiden: Leiden, level: int) -> tuple[Floats, Floats]:
-    """Return the size of each node, and the expected weight per unit of two sizes.
+    """Return two factors of the quality function for each node: its size, and its pull.
 
-    Modularity: strength, and resolution / (2 m) of the part above; CPM: 1, and resolution.
+    The expected weight between two nodes is size × size × pull. With modularity, size is the
+    weight of the node's edges, and pull is resolution / (2 m), where m is the total weight of the
+    edges in the part above. With CPM, size is 1, and pull is the resolution.
     """
     n_parts = int(above.max(initial=-1)) + 1
     sizes = np.bincount(above[above >= 0], minlength=n_parts)
@@ -239,9 +242,9 @@ def _terms(strength: Floats, above: Integers, leiden: Leiden, level: int) -> tup
 def _moved(
     graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
-    """Move free nodes, then groups of free nodes, until no move gains.
+    """Move free nodes, then groups of free nodes, until no move increases the quality.
 
-    Only the first move of a node must gain more than its inertia, which is then 0.
+    The first move of a node must gain more than the node's inertia, which is 0 afterwards.
     """
     if not is_free.any():
         return labels
@@ -268,14 +271,14 @@ def _moved(
 def _move_nodes(
     graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
-    """Move each free node to the part with the highest gain, until no move gains."""
+    """Move each free node to the part with the highest gain, until no move has a gain."""
     rows = sparse_rows(graph)
     labels = labels.copy()
     n_parts = int(labels.max()) + 1
     total = np.bincount(labels, weights=size, minlength=n_parts).tolist()
     waiting = deque(np.flatnonzero(is_free).tolist())
     is_waiting = is_free.copy()
-    # Affected nodes are few, and each move depends on those before: a loop is fine.
+    # A loop is fast enough: few nodes are affected, and a move depends on the moves before it.
     while waiting:
         node = waiting.popleft()
         is_waiting[node] = False
@@ -289,7 +292,7 @@ def _move_nodes(
             links[part] = links.get(part, 0.0) + weight
         best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_size)
         best_gain += float(inertia[node])
-        # A part of its own has gain 0.
+        # Moving the node alone into a new part has the gain 0.
         if best_gain < -least:
             best, best_gain = len(total), 0.0
         for part in sorted(links):

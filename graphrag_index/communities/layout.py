@@ -1,7 +1,7 @@
 """Positions of nodes in a drawing, with communities as discs that do not overlap.
 
-Nodes with many links lie near the middle of their disc. Discs of linked communities lie close to
-each other; unlinked ones lie on rings around them.
+Nodes with many links lie near the centre of their disc. Discs of linked communities lie close to
+each other. Discs without links lie on rings around all other discs.
 """
 
 import numpy as np
@@ -16,14 +16,13 @@ from graphrag_index.communities.simple_graph import (
     subgraph,
 )
 
-# Nodes of a disc are about 1 apart, so that a disc of n nodes has the radius √n / √π.
-_GAP = 1.2  # radius reserved for a disc, in multiples of its own
-_MAX_SPRINGS = 256  # points that move at once
-_PAIR_STEPS = 3_000_000  # limit of all springs together, in pairs × iterations
+_GAP = 1.2  # radius reserved for a disc, in multiples of the radius of the disc
+_MAX_SPRINGS = 256  # maximum number of points of one force-directed layout
+_PAIR_STEPS = 3_000_000  # limit of all force-directed layouts, in pairs of points × iterations
 
 
 def layout(graph: Graph, *, seed: int) -> Floats:
-    """Return x and y of each node, -1 to 1; the same for the same graph and seed."""
+    """Return the positions (x, y) of all nodes, -1 to 1; equal for equal graphs and seeds."""
     if graph.n_nodes == 0:
         return np.zeros((0, 2))
     community = partition(graph, Leiden(seed=seed))
@@ -45,7 +44,7 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
     small = (size > 2) & (size <= _MAX_SPRINGS)
     iterations = _PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
     if iterations < 20:
-        # Too many to move in reasonable time, and too small to be seen in the drawing.
+        # Force-directed layout of all these communities would be slow, and too small to be seen.
         return positions
     positions *= np.sqrt(size)[community, None]
     # Communities of similar size are moved together: up to 4 nodes, 8, 16, ...
@@ -58,7 +57,7 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
 
 
 def _ranks(community: Integers, key: Integers | Floats) -> Integers:
-    """Rank the nodes of each community by a key, from 0 on."""
+    """Return the rank of each node in its community, sorted by `key`, from 0 on."""
     size = np.bincount(community)
     order = np.lexsort((key, community))
     rank = np.empty(len(community), dtype=np.int64)
@@ -75,7 +74,10 @@ def _relax(
     width: int,
     iterations: int,
 ) -> None:
-    """Move the nodes of communities with at most `width` nodes by springs."""
+    """Place the nodes of small communities with a force-directed layout, in place.
+
+    `stack` are the communities, each with at most `width` nodes.
+    """
     layer_of = np.full(int(community.max()) + 1, -1)
     layer_of[stack] = np.arange(len(stack))
     layer = layer_of[community]
@@ -94,14 +96,14 @@ def _relax(
 
 
 def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
-    """Centre each community at 0, and spread its nodes over a unit disc."""
+    """Centre each community at (0, 0), and spread its nodes over the unit disc."""
     size = np.bincount(community)
     middle = [np.bincount(community, weights=axis) / size for axis in positions.T]
     positions = positions - np.stack(middle, axis=1)[community]
     distance = np.linalg.norm(positions, axis=1)
     reach = np.zeros(len(size))
     np.maximum.at(reach, community, distance)
-    # Half way to an even density: one remote node would otherwise crowd the others.
+    # Use the mean of the given and the even distances, or one remote node would crowd the others.
     even = np.sqrt((_ranks(community, distance) + 0.5) / size[community])
     wanted = (distance / np.maximum(reach[community], 1e-9) + even) / 2
     spread: Floats = positions * (wanted / np.maximum(distance, 1e-9))[:, None]
@@ -109,7 +111,7 @@ def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
 
 
 def sunflower(rank: Integers, n: Integers) -> Floats:
-    """Spread n points evenly over the unit disc, with rank 0 in the middle [1]_.
+    """Spread n points evenly over the unit disc in a spiral, with rank 0 at the centre [1]_.
 
     References
     ----------
@@ -121,11 +123,12 @@ def sunflower(rank: Integers, n: Integers) -> Floats:
 
 
 def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) -> Floats:
-    """Move points by forces, attracting linked ones and repelling all, in several drawings [1]_.
+    """Lay out the points of several drawings by forces between the points [1]_.
 
-    `positions` is drawing × point × 2; `pulls` drawing × point × point, symmetric, with the
-    weight of each link; `radii` drawing × point. Touching points are at rest; the radius 0 marks
-    an empty place.
+    All points repel each other, and linked points attract each other. `positions` has the shape
+    (drawing, point, 2), `pulls`, the symmetric weights of links, (drawing, point, point), and
+    `radii` (drawing, point). Linked points come to rest where they touch. The radius 0 means that
+    there is no point.
 
     References
     ----------
@@ -150,7 +153,7 @@ def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) ->
         square += 1e-9
         force = push / square
         force -= pull * np.sqrt(square)
-        # The last term keeps unlinked points together.
+        # The term 0.5 * x attracts all points to the centre, so that unlinked points stay close.
         move_x = np.einsum("dij,dij->di", force, away_x) - 0.5 * x
         move_y = np.einsum("dij,dij->di", force, away_y) - 0.5 * y
         length = np.hypot(move_x, move_y) + 1e-9
@@ -162,7 +165,7 @@ def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) ->
 
 
 def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
-    """Place linked discs by their links, and the others on rings around them."""
+    """Place linked discs close to each other, and the other discs on rings around them."""
     degree = degrees(graph)
     linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
@@ -176,9 +179,9 @@ def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
 
 
 def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
-    """Place linked discs around 0, without overlap.
+    """Place linked discs around (0, 0), without overlap.
 
-    Many discs are packed in groups, each group in its own disc.
+    If there are many discs, they are packed in groups, and each group is treated as one disc.
     """
     n = graph.n_nodes
     if n <= _MAX_SPRINGS:
@@ -190,7 +193,7 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
         moved = springs(begin[None], pulls, radii[None], iterations)[0]
         return separate(moved, radii, iterations)
     labels = partition(graph, Leiden(seed=seed))
-    # Parts with more members are cut.
+    # A group has at most _MAX_SPRINGS discs, so larger parts are cut.
     piece = _ranks(labels, np.arange(n)) // _MAX_SPRINGS
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
     centres = np.zeros((n, 2))
@@ -204,19 +207,19 @@ def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
 
 
 def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
-    """Push overlapping discs apart, keep them close, and centre them at 0."""
+    """Move overlapping discs apart, keep them close together, and centre them at (0, 0)."""
     if len(radii) < 2:
         return np.zeros_like(centres)
     touching = radii[:, None] + radii[None, :]
     np.fill_diagonal(touching, 0)
-    # Shrink to the area of the discs, then push apart where they overlap.
+    # Shrink the drawing to the area of the discs, then push overlapping discs apart.
     extent = np.linalg.norm(centres - centres.mean(axis=0), axis=1).max()
     centres = centres * min(1.0, np.sqrt(np.square(radii).sum()) / max(extent, 1e-9))
     # The smaller of two discs moves more.
     share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
     for _ in range(iterations):
         away, square = _between(centres)
-        # Most discs do not overlap.
+        # Compute forces for overlapping pairs only, since most pairs do not overlap.
         one, other = np.nonzero(square < np.square(touching))
         distance = np.sqrt(square[one, other]) + 1e-9
         overlap = np.maximum(touching[one, other] - distance, 0)
@@ -235,7 +238,7 @@ def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
 
 
 def _between(points: Floats) -> tuple[list[Floats], Floats]:
-    """Return the distances of all pairs along x and y, and their squared distances."""
+    """Return the x and y differences of all pairs of points, and their squared distances."""
     x, y = (axis[:, None] - axis[None, :] for axis in points.T)
     square: Floats = x * x
     square += y * y
@@ -243,7 +246,7 @@ def _between(points: Floats) -> tuple[list[Floats], Floats]:
 
 
 def rings(radii: Floats, reach: float) -> Floats:
-    """Place discs of descending radii on rings around a disc of radius `reach`."""
+    """Place discs on rings around a disc of radius `reach`; `radii` must be descending."""
     centres = np.zeros((len(radii), 2))
     first = 0
     while first < len(radii):
@@ -253,7 +256,7 @@ def rings(radii: Floats, reach: float) -> Floats:
             last = first + 1
             angles = np.zeros(1)
         else:
-            # Two neighbours touch if the angle between them is the sum of these halves.
+            # Two neighbours on a ring touch if their angle is the sum of their `halves`.
             max_discs = 1 + int(np.pi * middle / radii[-1])
             halves = np.arcsin(np.minimum(radii[first : first + max_discs] / middle, 1))
             widths = np.cumsum(2 * halves)

@@ -1,6 +1,7 @@
-"""Hierarchical Leiden [1]_ with four engines, and islands.
+"""Hierarchical Leiden [1]_, with a choice of engines, and island communities.
 
-Islands are communities of level 0 that gather small connected components.
+A part is a set of nodes in a partition; a label is its number. An island is a community of level 0
+that contains several small connected components.
 
 References
 ----------
@@ -30,13 +31,13 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 Quality = Literal["modularity", "cpm"]
 
-# Up to so many nodes the resolution is that of the settings; larger graphs get a higher one.
+# Graphs with more nodes than this get a higher resolution than the resolution in the settings.
 UNSCALED_NODES = 1_000
-# Parts with at least so many nodes are split by Microsoft GraphRAG.
+# Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
 
-# Partitions a graph with edges into labels, in any numbering. Arguments: graph, quality,
-# resolution, iterations, seed.
+# A function that partitions a graph with at least one edge, and returns the label of each node.
+# Its arguments are graph, quality, resolution, iterations and seed.
 Engine = Callable[[Rows, Quality, float, int, int], Integers]
 
 
@@ -92,7 +93,7 @@ def leiden_leidenalg(
     graph, weights = _igraph(rows)
     found = leidenalg.find_partition(
         graph,
-        # At resolution 1 this is ModularityVertexPartition, which knows no other.
+        # ModularityVertexPartition is the same, but supports no resolution except 1.
         leidenalg.CPMVertexPartition
         if quality == "cpm"
         else leidenalg.RBConfigurationVertexPartition,
@@ -112,7 +113,7 @@ ENGINES: Mapping[str, Engine] = {
 
 
 def _igraph(rows: Rows) -> tuple[Any, list[float]]:
-    """Return a graph of igraph, and the weights of its edges."""
+    """Convert a graph to igraph; return the graph and the weights of its edges."""
     import igraph
 
     sources = np.repeat(np.arange(rows.n_nodes), np.diff(rows.indptr))
@@ -123,9 +124,10 @@ def _igraph(rows: Rows) -> tuple[Any, list[float]]:
 
 @dataclass(frozen=True)
 class Leiden:
-    """An engine with its parameters.
+    """A Leiden engine with its parameters.
 
-    With CPM the resolution is four times as high at each level, since no part splits at its own.
+    With CPM, the resolution is multiplied by four at each level, since a part does not split
+    again at the resolution that created it.
     """
 
     engine: Engine = leiden_native
@@ -136,11 +138,12 @@ class Leiden:
     seed: int = 42
 
     def resolution_of(self, n_nodes: int, level: int = 0) -> float:
-        """Return the resolution for splitting a graph, or a part of it above `level`.
+        """Return the resolution for splitting a graph, or a part of it, into parts of `level`.
 
-        At a fixed resolution modularity merges communities that are small compared with the
-        graph, however clear they are [2]_. Scaled by the number of nodes, communities of a large
-        corpus are as large as those of a small one. CPM has no such limit.
+        At a fixed resolution, modularity merges communities that are small compared with the
+        graph, even if they are clearly separate [2]_. So the resolution is scaled by the number
+        of nodes: communities of a large corpus are then as large as those of a small corpus. CPM
+        does not have this problem.
         """
         if self.quality == "cpm":
             return self.resolution * 4.0**level
@@ -153,9 +156,9 @@ class Leiden:
 
 
 def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
-    """Return the part of each node, from 0 on, after one partition of a graph.
+    """Partition a graph once; return the label of each node, from 0 on.
 
-    No part spans two components, and isolated nodes are parts.
+    A part never spans two connected components. An isolated node is a part.
     """
     labels = components(graph)
     if len(graph.weights):
@@ -167,11 +170,11 @@ def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
 def hierarchy(
     graph: Graph, leiden: Leiden | None = None, *, max_cluster_size: int = 10, max_levels: int = 6
 ) -> list[Integers]:
-    """Partition a graph, then each part with more than `max_cluster_size` nodes, and so on.
+    """Partition a graph, then repeatedly each part with more than `max_cluster_size` nodes.
 
-    Parts that Leiden does not split stay as they are, however large. Returns the part of each
-    node, level by level, the coarsest first. Numbers are unique within the level; -1 for a node
-    whose part was not split. Level 0 has all nodes.
+    If Leiden does not split a part, the part is kept, whatever its size. Returns the label of
+    each node, level by level, the coarsest first. Labels are unique in a level; -1 means that the
+    part of the node was not split. Level 0 has all nodes.
     """
     leiden = leiden or Leiden()
     labels = partition(graph, leiden)
@@ -185,13 +188,13 @@ def hierarchy(
 
 
 def large_parts(labels: Integers, max_cluster_size: int) -> Integers:
-    """Return the labels of nodes in parts above the limit; -1 for others."""
+    """Return the labels of nodes in parts above the size limit; -1 for other nodes."""
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     return np.where((labels >= 0) & (sizes[labels] > max_cluster_size), labels, -1)
 
 
 def inside_parts(graph: Graph, labels: Integers) -> Graph:
-    """Return the graph with only the edges inside parts."""
+    """Return the graph without edges between different parts."""
     kept = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
     return Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
 
@@ -199,9 +202,9 @@ def inside_parts(graph: Graph, labels: Integers) -> Graph:
 def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> Integers:
     """Split each part of a graph, at the resolution of `level`.
 
-    Returns labels from 0 on, unique over all parts; -1 outside of parts, and in unsplit ones.
+    Returns labels from 0 on, unique over all parts; -1 for nodes whose part was not split.
     """
-    # Sorted by part, so that the rows of each are a slice.
+    # Sort the nodes by part, so that the rows of a part are a slice.
     nodes = np.flatnonzero(labels >= 0)
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]
     sizes = np.bincount(labels[nodes], minlength=1)
@@ -226,15 +229,16 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
 
 
 def hierarchy_microsoft(graph: Graph) -> list[Integers]:
-    """Split each component as Microsoft GraphRAG 3 splits the largest, the only one it keeps.
+    """Split each connected component as Microsoft GraphRAG 3 splits the largest one.
 
-    Its result depends on the order of edges, sorted by the titles of their ends. So nodes must be
-    numbered by their titles in upper case. Returns levels as `hierarchy` does.
+    Microsoft GraphRAG drops the other components. The result depends on the order of edges, which
+    Microsoft sorts by title. So number the nodes in the order of their titles in upper case.
+    Returns levels as `hierarchy` does.
     """
     from graspologic_native import hierarchical_leiden
 
     component = components(graph)
-    # Zero-padded, so that names sort as the numbers do.
+    # Pad numbers with zeros, so that the names have the order of the numbers.
     width = len(str(graph.n_nodes))
     edges_of: dict[int, list[tuple[str, str, float]]] = {}
     parts = component[graph.sources]
@@ -260,7 +264,7 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
             levels[part.level][int(part.node)] = n_parts + part.cluster
         n_parts += 1 + max(part.cluster for part in found)
     for labels in levels:
-        # Parts are numbered from 0 on; -1 stays.
+        # Renumber the parts from 0 on; -1 is not changed.
         labels[labels >= 0] = np.unique(labels[labels >= 0], return_inverse=True)[1]
     return levels
 
@@ -273,9 +277,10 @@ def with_islands(
     settings: CreateCommunities,
     before: Integers | None = None,
 ) -> tuple[list[Integers], npt.NDArray[np.bool_]]:
-    """Join small components at level 0; also return flags of the communities that are islands.
+    """Gather small connected components in islands at level 0.
 
-    `before` is the previous island of each node, or -1; small components stay in theirs.
+    Returns the levels, and flags of the communities of level 0 that are islands. `before` has the
+    previous island of each node, or -1; a small component is kept in its previous island.
     """
     component = components(graph)
     limit = min(settings.min_component_size, settings.max_cluster_size + 1)
@@ -294,8 +299,8 @@ def _small_components(
 ) -> pl.DataFrame:
     """Return `component`, `first` node, `size` and `document` of each small component.
 
-    The document is that with most mentions. Sorted by document, then by the first mention in it;
-    ties in the same text unit are broken by the first node.
+    The document is the document with most mentions of the component. Rows are sorted by document,
+    then by the first mention in it, then by the first node.
     """
     nodes = np.flatnonzero(is_loose)
     small = (
@@ -322,17 +327,18 @@ def _small_components(
 def _islands(
     small: pl.DataFrame, n_components: int, settings: CreateCommunities, before: Integers | None
 ) -> Integers:
-    """Return the island of each small component; -1 for the others.
+    """Assign small components to islands; -1 for large components.
 
-    The small components of a document form an island; documents with few of them share one with
-    the next. No island has more than `max_cluster_size` entities. New components first fill the
-    previous islands of their document.
+    The small components of a document share an island. If they are few, the small components of
+    the next document join them. An island has at most `max_cluster_size` entities. New components
+    are first added to the previous islands of their document.
     """
     min_size, max_size = settings.min_component_size, settings.max_cluster_size
     island = np.full(n_components, -1)
     n_entities: list[int] = []
-    # New numbers of previous islands, and the last one of each document.
+    # The new numbers of previous islands.
     number: dict[int, int] = {}
+    # The last previous island of each document.
     island_of: dict[int, int] = {}
     left: dict[int, list[tuple[int, int]]] = {}
     for component, first, size, document in small.iter_rows():
@@ -345,7 +351,7 @@ def _islands(
             n_entities.append(0)
         island[component] = island_of[document] = number[old]
         n_entities[number[old]] += size
-    # Each choice depends on how full the islands are, so this is a loop.
+    # Each choice depends on the present sizes of the islands, so a loop is needed.
     current = next((i for i, n in enumerate(n_entities) if n < min_size), len(n_entities))
     n_entities.append(0)
     for document, members in left.items():
@@ -366,7 +372,7 @@ def _islands(
 
 
 def _empty_island(n_entities: list[int]) -> int:
-    """Return the number of an empty island, adding one if the last is not empty."""
+    """Return the number of the last island if it is empty; otherwise add an empty island."""
     if n_entities[-1]:
         n_entities.append(0)
     return len(n_entities) - 1

@@ -1,7 +1,7 @@
 """Numbers of communities, their lineage between versions, and the rows of both tables.
 
-Two communities of one level match if they share more than half of the union of their members. So
-no community matches two others.
+A community matches a previous community of the same level if more than half of the union of their
+members is common to both. So a community matches at most one previous community.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ def number(
 ) -> tuple[pl.DataFrame, list[Integers]]:
     """Assign numbers to the communities of all levels.
 
-    Within a level they are sorted by parent, islands last, descending size, first entity. Returns
-    one row per community with community (the row number), level, parent, size and island; and
-    the row of the community of each node, or -1, level by level.
+    Communities are sorted by level, then parent, then islands last, then descending size, then
+    first entity. Returns one row per community with community (the row number), level, parent,
+    size and island; and for each level the row of each node's community, or -1.
     """
     frames = []
     numbered: list[Integers] = []
@@ -63,12 +63,13 @@ def number(
 def renumber(
     communities: pl.DataFrame, levels: Sequence[Integers], numbers: Integers
 ) -> tuple[pl.DataFrame, list[Integers]]:
-    """Change the numbers of communities; rows are sorted by level, then community.
+    """Change the numbers of communities, and sort the rows by level, then community.
 
-    Returns what `number` does, and the rows have a column `above`: the row of the parent, or -1.
+    Returns the same tuple as `number`. The rows also have a column `above`: the row of the parent
+    community, or -1.
     """
     order = np.lexsort((numbers, communities["level"].to_numpy()))
-    # One more element, so that index -1 gives -1.
+    # The array has one more element, so that index -1 returns -1.
     row = np.full(len(order) + 1, -1)
     row[order] = np.arange(len(order))
     above = row[communities["parent"].to_numpy()]
@@ -81,14 +82,14 @@ def renumber(
 
 @dataclass(frozen=True)
 class PreviousCommunities:
-    """The communities of the last version, by the nodes of this one."""
+    """The communities of the last version, mapped to the nodes of the present version."""
 
-    communities: pl.DataFrame  # id, community, level, size, island, and a hash of the members
+    communities: pl.DataFrame  # id, community, level, size, island, members (their hash)
     levels: list[Integers]  # previous community of each node, or -1, level by level
     graph: Graph  # previous relationships between present nodes
-    is_new: npt.NDArray[np.bool_]  # nodes that are new, or lost a neighbour
-    settings: Mapping[str, object]  # of the step; empty if unknown
-    highest: int  # community number so far, -1 if there was none
+    is_new: npt.NDArray[np.bool_]  # flags of nodes that are new or have lost a neighbour
+    settings: Mapping[str, object]  # settings of the step; empty if unknown
+    highest: int  # highest community number ever used; -1 if there was none
 
     @property
     def islands(self) -> Integers:
@@ -99,9 +100,9 @@ class PreviousCommunities:
 
 
 def read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
-    """Read the communities of the last version; None if there are none, or they are damaged.
+    """Read the communities of the last version; None if they are missing or damaged.
 
-    `ids` are those of the nodes, in their order.
+    `ids` are the ids of the present nodes, in the order of the nodes.
     """
     return read_or(None, "communities", lambda: _read(previous, ids))
 
@@ -120,7 +121,7 @@ def _read(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
         labels[at[at >= 0]] = members["community"].to_numpy()[at >= 0]
         levels.append(labels)
     if not levels:
-        # There were none, but the lineage may have used numbers.
+        # There were no communities, but the lineage may contain used numbers.
         levels.append(np.full(len(ids), -1))
     edges = links.select("source_id", "target_id", "weight").collect()
     ends = np.stack([positions(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
@@ -145,24 +146,24 @@ def _highest(previous: Previous, numbers_now: pl.Series) -> int:
     if lineage is not None:
         numbers.append(lineage.select("community").collect()["community"])
     for lineage in previous.left_behind("community_lineage"):
-        # Only the numbers matter; a damaged version is skipped.
+        # A damaged version is skipped.
         with suppress(OSError, TableError, pl.exceptions.PolarsError):
             numbers.append(lineage.select("community").collect()["community"])
     return max([-1, *(int(found.max()) for found in numbers if len(found))])  # type: ignore[arg-type]
 
 
 def without_history(communities: pl.DataFrame) -> pl.DataFrame:
-    """Return the lineage of a first run: all communities are born."""
+    """Return the lineage of a first run, in which all communities have the status "born"."""
     return _lineage_table(communities.select("community", "level", "size", status=pl.lit("born")))
 
 
 def trace(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> tuple[Integers, pl.DataFrame]:
-    """Return the number of each row of `communities`, and the table `community_lineage`.
+    """Match communities with the last version; return their numbers and `community_lineage`.
 
-    Matching communities keep their previous numbers; numbers are never reused. `communities` and
-    `levels` are from `number`.
+    A community that matches a previous one gets its number. Other communities get numbers that no
+    version has used. `communities` and `levels` are results of `number`.
     """
     common = _common(communities, levels, before)
     matched = common.filter("same")
@@ -183,21 +184,21 @@ def trace(
     )
     parts = [alive, died]
     if before.highest >= 0 and not any(before.highest in part["community"] for part in parts):
-        # Without this row its number could be reused.
+        # This row stores the highest number, so that a later version does not use it again.
         last = {"community": [before.highest], "level": [0], "status": ["died"]}
         parts.append(pl.DataFrame(last))
     return numbers, _lineage_table(*parts)
 
 
 def _alive(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
-    """Return the status of each present community, and the origin of its members."""
+    """Return the status of each present community, and the previous communities of its members."""
     sources = (
         common.sort("row", "old")
         .group_by("row", maintain_order=True)
         .agg(
             came_from="old",
             n_swallowed=pl.col("swallowed").sum(),
-            # One of several communities that have most of their members from one old one.
+            # At least two communities have most of their members from the same old community.
             is_part=(pl.col("given") & (pl.col("n_parts") > 1)).any(),
             has_giver=pl.col("given").any(),
         )
@@ -226,10 +227,11 @@ def _alive(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl
 def _common(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> pl.DataFrame:
-    """Return pairs of a row and an old community of its level with common members.
+    """Return pairs of a present and an old community of a level that have common members.
 
-    `same`: they match; `swallowed`: most of the old one is in the new; `given`: most of the new
-    one comes from the old, which did the same for `n_parts` communities.
+    `row` is the row of the present community. `same` is True if the two match, `swallowed` if most
+    members of the old one are in the new one, `given` if most members of the new one are from the
+    old one. `n_parts` is the number of new communities for which the old one has `given`.
     """
     pairs = []
     for labels, old in zip(levels, before.levels, strict=False):
@@ -254,7 +256,7 @@ def _common(
 
 
 def _lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
-    """Build `community_lineage` from rows without some of its columns."""
+    """Build the table `community_lineage` from rows that may lack some columns."""
     table = TABLES["community_lineage"]
     rows = pl.concat([table.empty(), *parts], how="diagonal_relaxed").with_columns(
         pl.col("overlap", "size", "previous_size").fill_null(0),
@@ -273,14 +275,14 @@ def describe(
     relationship_ids: pl.Series,
     text_units: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Complete the rows with members, relationships, text units, titles and dates.
+    """Add members, relationships, text units, titles and dates to the rows of communities.
 
-    `communities` and `levels` are from `renumber`; `ends` are the two entities of each
-    relationship; `named` are pairs of entity and text unit, `shown` of relationship and text unit.
+    `communities` and `levels` are results of `renumber`. `ends` has the two entities of each
+    relationship. `named` has pairs (entity, text unit), `shown` pairs (relationship, text unit).
     """
     n = len(communities)
     is_island = communities["island"].to_numpy()
-    # Row of the community and number of its member, relationship or text unit.
+    # Pairs (row of a community, number of its member, relationship or text unit).
     members, inner, texts = [], [], []
     for labels in levels:
         of_link = np.where(labels[ends[:, 0]] == labels[ends[:, 1]], labels[ends[:, 0]], -1)
@@ -295,7 +297,7 @@ def describe(
         texts.append(np.stack([of_entity, named[:, 1]], axis=1)[by_entity])
     owners, shown_there = distinct_pairs(*np.concatenate(texts).T)
 
-    # Rank 0 is the empty date.
+    # Rank 0 means the empty date.
     dates = pl.concat([pl.Series("date", [""]), text_units["date"]]).unique().sort()
     date_rank = dates.search_sorted(text_units["date"]).to_numpy()
     latest = np.zeros(n, dtype=np.int64)
@@ -324,9 +326,9 @@ def describe(
 
 
 def with_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Keep the ids of unchanged communities, since imported ones have other ids than ours.
+    """Keep the ids of unchanged communities; imported ids are not computed like ours.
 
-    `before` are the previous communities with `id`, and `members` from `hash_members`.
+    `before` contains the previous communities, with `id`, and `members` from `hash_members`.
     """
     known = before.select("community", "members", earlier="id")
     found = rows.select("community", members=hash_members()).join(
@@ -341,11 +343,11 @@ def hash_members() -> pl.Expr:
 
 
 def _known(owners: Integers, values: Integers) -> Integers:
-    """Return pairs of owner and value, without those of owner -1."""
+    """Return the pairs (owner, value) whose owner is not -1."""
     return np.stack([owners, values], axis=1)[owners >= 0]
 
 
 def _lists(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
-    """Return the sorted ids of each community; `ids` are sorted."""
+    """Return the ids of each community as sorted lists; `ids` must be sorted."""
     owners, values = distinct_pairs(*pairs.T)
     return gather_lists(owners, ids.gather(values), n)

@@ -1,6 +1,6 @@
 """An undirected, weighted graph as arrays, without loops and parallel edges.
 
-Nodes are numbered from 0. Edges are sorted, so that results do not depend on their order.
+Nodes are numbered from 0. Edges are sorted, so that results do not depend on the input order.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Graph(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A graph as sparse rows, with each edge in the rows of both ends.
+    """A graph as a sparse matrix in rows (CSR); each edge is in the rows of both its nodes.
 
     The neighbours of node i are `indices[indptr[i] : indptr[i + 1]]`, ascending.
     """
@@ -40,11 +40,11 @@ class Rows(NamedTuple):
 
 
 def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Floats) -> Graph:
-    """Build a graph: merge edges between the same two nodes, in any direction; drop loops."""
+    """Build a graph; merge edges between the same two nodes, and drop loops."""
     low = np.minimum(sources, targets).astype(np.int64)
     high = np.maximum(sources, targets).astype(np.int64)
     keys = low * n_nodes + high
-    # Sorted by weight too, since a sum of floats depends on the order of its terms.
+    # Sort by weight too, since a sum of floats depends on the order of its terms.
     order = np.lexsort((weights, keys))
     order = order[low[order] != high[order]]
     keys = keys[order]
@@ -56,8 +56,8 @@ def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Fl
 
 
 def sparse_rows(graph: Graph) -> Rows:
-    """Convert a graph to sparse rows."""
-    # Edges are sorted and lower neighbours come first, so that every row is ascending.
+    """Convert a graph to a sparse matrix in rows."""
+    # Edges are sorted, and lower neighbours are added first, so every row is ascending.
     ends = np.concatenate([graph.targets, graph.sources])
     others = np.concatenate([graph.sources, graph.targets])
     weights = np.concatenate([graph.weights, graph.weights])
@@ -81,7 +81,7 @@ def degrees(graph: Graph) -> Integers:
 
 
 def subgraph(graph: Graph, nodes: Integers) -> Graph:
-    """Return some nodes, numbered in their order, with the edges between them."""
+    """Return the graph of some nodes and the edges between them, numbered in their order."""
     number = np.full(graph.n_nodes, -1)
     number[nodes] = np.arange(len(nodes))
     sources, targets = number[graph.sources], number[graph.targets]
@@ -90,19 +90,19 @@ def subgraph(graph: Graph, nodes: Integers) -> Graph:
 
 
 def components(graph: Graph) -> Integers:
-    """Return the connected component of each node, numbered by their first nodes."""
+    """Return the connected component of each node; components are ordered by first node."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     n = graph.n_nodes
     links = csr_array((np.ones(len(graph.sources)), (graph.sources, graph.targets)), shape=(n, n))
-    # SciPy numbers components in this order.
+    # SciPy numbers components in the order of their first nodes.
     labels: Integers = connected_components(links, directed=False)[1].astype(np.int64)
     return labels
 
 
 def quotient(graph: Graph, labels: Integers) -> Graph:
-    """Contract the nodes of each label, from 0 on, to one node."""
+    """Contract all nodes of a label to one node; labels are numbered from 0 on."""
     n_labels = int(labels.max(initial=-1)) + 1
     return simple_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)
 
@@ -123,7 +123,7 @@ def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float
 
 
 def check_weights(table: str, relationships: pl.LazyFrame) -> None:
-    """Raise TableError for a weight not above 0, or not finite: Leiden would accept it."""
+    """Raise TableError for a weight that is not positive and finite; Leiden does not check it."""
     weight = pl.col("weight")
     wrong = (
         relationships.select("source", "target", "weight")

@@ -1,8 +1,8 @@
-"""From pairs to groups, and the extracted tables with one row per resolved entity.
+"""Merging of matching entities, and the extracted tables with one row per resolved entity.
 
-Each entity joins a centre that it matches itself. In a chain, each name is like the next and the
-last is nothing like the first: that is how thousands of entities become one. Here the most
-mentioned entity is a centre first, and what does not match it stays out.
+Every group of entities has a centre: its most mentioned entity. An entity joins a group only if it
+matches the centre directly. If a match with any member were enough, chains of similar names would
+merge thousands of different entities.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from graphrag_index.text.normalize import title_key
 
 Row = dict[str, Any]
 
-# Evidence of a decision by a person.
+# The evidence of a decision that a person made.
 BY_PERSON = ("decided by a person",)
 _HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
 
@@ -30,10 +30,11 @@ def group(
     never: Collection[frozenset[int]],
     are_apart: Callable[[int, int], bool],
 ) -> dict[int, Pair]:
-    """Return the pair by which each entity joins its centre; centres and others are no keys.
+    """Assign entities to centres; map each assigned entity to its pair with the centre.
 
-    `order` has the entities, the most mentioned first, as they become centres; `pairs` are sure
-    enough to be merged. No group holds both of a pair in `never`, or two that `are_apart`.
+    `order` contains the entities, the most mentioned first; an earlier entity becomes a centre
+    first. `pairs` are the pairs whose score is high enough to merge them. A group never contains
+    both entities of a pair in `never`, or two entities for which `are_apart` returns True.
     """
     matches: dict[int, dict[int, Pair]] = defaultdict(dict)
     for pair in pairs:
@@ -63,8 +64,8 @@ def group(
 class Resolution:
     """The decisions about one set of entities.
 
-    `joined` is the pair by which a node joined its centre, `scored` are all pairs that were
-    sure or doubtful, `answers` are those of a model about some.
+    `joined` maps a merged node to its pair with the centre. `scored` contains all pairs that are
+    certain or doubtful. `answers` contains the answers of a model about doubtful pairs.
     """
 
     found: Found
@@ -74,7 +75,7 @@ class Resolution:
     answers: Mapping[Pair, bool | None]
 
     def centre(self, at: int) -> int:
-        """Return the node that a node joined, or the node itself."""
+        """Return the centre of the group of a node, or the node itself if it is not merged."""
         pair = self.joined.get(at)
         if pair is None:
             return at
@@ -121,7 +122,7 @@ def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
 
 
 class Assignments:
-    """The resolved number of each extracted entity, or of each part of one that was split."""
+    """The resolved numbers of extracted entities, and of the parts of split entities."""
 
     def __init__(self, resolution: Resolution, base_text_units: pl.LazyFrame) -> None:
         found, nodes = resolution.found, resolution.nodes
@@ -132,11 +133,11 @@ class Assignments:
             if at in resolution.joined or at in centres or node.decided:
                 centre = nodes[resolution.centre(at)]
                 resolved.update(dict.fromkeys(node.numbers, (centre.numbers[0], centre.title)))
-        # Resolved titles by resolved number.
+        # The resolved titles by resolved number.
         self._titles: dict[int, str] = {}
-        # Resolved numbers of merged and renamed entities.
+        # The resolved numbers of merged and renamed entities.
         self._whole: dict[int, int] = {}
-        # Of each split entity, the resolved number by base text unit, and the spans of these.
+        # For each split entity: the resolved number by base text unit, and the spans of the units.
         self._parts: dict[int, dict[int, int]] = defaultdict(dict)
         self._spans: dict[tuple[int, str], list[tuple[int, int, int]]] = defaultdict(list)
         pieces = {piece.number for piece in found.pieces}
@@ -153,7 +154,7 @@ class Assignments:
             self._spans[piece.entity, unit.document_id].append(span)
         for spans in self._spans.values():
             spans.sort()
-        # Of the documents that split entities are in: where text units begin, and their texts.
+        # The starts and texts of the text units of every document that mentions a split entity.
         documents = list({document for _, document in self._spans})
         self._texts: dict[str, list[tuple[int, str]]] = defaultdict(list)
         if documents:
@@ -164,14 +165,14 @@ class Assignments:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all entities stay as they were extracted."""
+        """True if no entity was merged, split or renamed."""
         return not self._titles
 
     def _renumbered(self, *columns: str) -> pl.Expr:
         return pl.col(*columns).replace(list(self._whole), list(self._whole.values()))
 
     def given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Renumber `given_ids`; a split entity keeps its number, which no part has."""
+        """Replace numbers in `given_ids`; a split entity keeps its number, unlike its parts."""
         return frame.with_columns(self._renumbered("number", "target"))
 
     def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -185,7 +186,7 @@ class Assignments:
         return joined.with_columns(entity=pl.coalesce("_part", whole)).drop("_part")
 
     def entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
-        """Merge and split entities; each resolved entity takes the place of its first row."""
+        """Merge and split entities; a resolved entity gets the position of its first row."""
         frame = extracted.collect()
         several = frame.select(_HAS_DESCRIPTIONS.any()).item()
         concerned = {*self._whole, *self._parts, *self._titles}
@@ -205,10 +206,10 @@ class Assignments:
         return merged.sort("_at", "human_readable_id").drop("_at").lazy()
 
     def relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Renumber and split relationships, and drop those between an entity and itself.
+        """Renumber and split relationships; drop relationships of an entity with itself.
 
-        Those that a model described become one if their ends and type are the same, where the
-        first stood.
+        Relationships that a model described are merged if they have the same ends and type. The
+        merged relationship gets the position of the first one.
         """
         frame = rows.collect()
         ends = pl.col("source", "target")
@@ -231,7 +232,7 @@ class Assignments:
         return (_merge_changed(kept) if merge else kept.drop("_changed")).lazy()
 
     def _split_entity(self, row: Row, several: bool) -> Iterator[tuple[int, Row]]:
-        """Split the row of an entity into the rows of its parts, with their resolved numbers."""
+        """Split the row of an entity into rows of its parts; yield (resolved number, row)."""
         number: int = row["human_readable_id"]
         if number not in self._parts:
             yield self._whole.get(number, number), row
@@ -252,13 +253,13 @@ class Assignments:
             yield part, own
 
     def _part_at(self, number: int, place: Row) -> int | None:
-        """Return the part at a place: that of the first text unit that contains it."""
+        """Return the part of an entity in the first text unit that contains a position."""
         spans = self._spans.get((number, place["document_id"]), [])
         at = place["start_char"]
         return next((part for start, end, part in spans if start <= at < end), None)
 
     def _sentence_at(self, place: Row) -> str:
-        """Return the sentence at a place, from a text unit that contains all of it."""
+        """Return the sentence at a span, from a text unit that contains the whole span."""
         for start, text in self._texts.get(place["document_id"], ()):
             if start <= place["start_char"] and place["end_char"] <= start + len(text):
                 sentence = text[place["start_char"] - start : place["end_char"] - start]
@@ -287,7 +288,7 @@ class Assignments:
         }
 
     def _split_relationship(self, row: Row) -> Iterator[Row]:
-        """Split a relationship by the text units of the parts of its ends."""
+        """Split a relationship if one of its entities is split; each part gets its text units."""
         held: dict[tuple[int, int], list[int]] = {}
         ends: tuple[int, int] = row["source"], row["target"]
         for unit in row["text_units"]:
@@ -307,20 +308,20 @@ class Assignments:
             if row["descriptions"]:
                 part |= _of_units(row, "descriptions", "description_text_units", units)
             elif not part["evidence"] and row["evidence"]:
-                # Its one description is the sentence of another part.
+                # The only description is a sentence about another part.
                 part["description"] = ""
             yield part
 
 
 def _of_units(row: Row, values: str, units: str, wanted: Collection[int]) -> Row:
-    """Return the values of a row that belong to some text units, and these text units."""
+    """Select the values of a row that belong to the wanted text units, and these text units."""
     pairs = zip(row[values], row[units], strict=True)
     kept = [(value, unit) for value, unit in pairs if unit in wanted]
     return {values: [value for value, _ in kept], units: [unit for _, unit in kept]}
 
 
 def _merge_changed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Merge changed relationships with the same ends and type."""
+    """Merge changed relationships that have the same two entities and the same type."""
     kind = pl.col("type").map_elements(title_key, return_dtype=pl.String)
     keyed = rows.with_row_index("_at").with_columns(_kind=kind)
     key = ["source", "target", "_kind"]
@@ -343,7 +344,7 @@ def _merge_changed(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _merge_descriptions(rows: Sequence[Row]) -> Row:
-    """Merge the descriptions of rows, in order of the first text unit with each."""
+    """Merge the descriptions of rows, sorted by the first text unit of each description."""
     first_units: dict[str, int] = {}
     for row in rows:
         for text, unit in zip(row["descriptions"], row["description_text_units"], strict=True):

@@ -1,7 +1,7 @@
-"""Blocking: candidate pairs are names that share a key, instead of all pairs.
+"""Blocking: the search for candidate pairs of names, without comparing all pairs.
 
-Each block gives every name one or more keys, and names with the same key are a pair. A key that
-too many names have is ignored, so that the number of pairs grows with that of names.
+Each block assigns one or more keys to every name. Names with the same key become candidate pairs.
+A key of too many names is ignored, so that the number of pairs grows linearly with the names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,26 +16,26 @@ from graphrag_index.text.normalize import UNSPACED, fold
 
 Vectors = npt.NDArray[np.float32]
 
-# Names of one key that are all paired; of more each is paired with the first, the most mentioned.
+# Up to this many names of one key are all paired; otherwise each is paired with the most mentioned.
 MAX_GROUP = 10
-# A key that more names share is ignored.
+# A key is ignored if more names than this share it.
 MAX_SHARED = 200
-# A word that more names have is too common to make a pair of two.
+# A word is ignored if more names than this contain it.
 MAX_NAMES_OF_WORD = 20
-# Neighbours of a vector that are looked at, and how near they must be.
+# Number of nearest neighbours of a vector, and their minimum cosine similarity.
 N_NEIGHBOURS = 3
 MIN_SIMILARITY = 0.75
-# Vectors compared at once: bounds memory.
+# Vectors per batch; a batch limits memory, and does not change the result.
 BATCH_VECTORS = 1_024
-# Names whose letters are compared at once: each gives as many keys as it has letters.
+# Names per batch of the spelling block, in which a name has one key per letter.
 BATCH_NAMES = 50_000
 
 
 def candidates(names: Sequence[Name]) -> pl.DataFrame:
-    """Find candidate pairs of names, the most frequent first, by their letters and words.
+    """Find candidate pairs of names by their letters and words; frequent names come first.
 
-    Returns `left` < `right`, numbers of the names, and `blocks`, the sorted names of the keys
-    that they share; ordered by the numbers.
+    Returns one row per pair: `left` < `right` are the positions of the two names, and `blocks`
+    are the sorted names of the blocks that found the pair. Rows are sorted by `left`, `right`.
     """
     keys = {
         "letters": _letter_keys(names),
@@ -52,9 +52,9 @@ def candidates(names: Sequence[Name]) -> pl.DataFrame:
 
 
 def neighbours(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
-    """Find pairs of names by their vectors: `left`, `right` and `similarity`.
+    """Find pairs of names with similar vectors: `left`, `right` and `similarity`.
 
-    All vectors are compared with all others: it is for some thousands.
+    Every vector is compared with every other one, so use this for a few thousand names only.
     """
     rows: list[tuple[int, int, float]] = []
     for start in range(0, len(vectors), BATCH_VECTORS):
@@ -75,7 +75,7 @@ Keys = Iterator[tuple[int, str]]
 
 def _letter_keys(names: Sequence[Name]) -> Keys:
     for number, name in enumerate(names):
-        # "Novak, Anna", whatever the order that is right.
+        # Sorted words find "Anna Novak" for "Novak, Anna".
         in_any_order = "".join(sorted(name.plain.words))
         keys = {name.letters, name.plain.letters, "".join(name.spelled_out), in_any_order}
         yield from ((number, key) for key in keys if key)
@@ -88,7 +88,7 @@ def _acronym_keys(names: Sequence[Name]) -> Keys:
 
 
 def _initial_keys(names: Sequence[Name]) -> Keys:
-    """Yield surname and first letter, of names with an initial and names that fit it."""
+    """Yield surname and first letter as keys, if any name with this key has an initial."""
     made = [
         (number, f"{fold(parts[-1])} {fold(parts[0])[:1]}", any(map(is_initial, parts[:-1])))
         for number, name in enumerate(names)
@@ -99,7 +99,7 @@ def _initial_keys(names: Sequence[Name]) -> Keys:
 
 
 def _keyed(rows: Keys) -> pl.DataFrame:
-    """Return the keys that several names share."""
+    """Return the rows (number, key) of keys that several names share."""
     found = list(rows)
     columns = {"number": [number for number, _ in found], "key": [key for _, key in found]}
     keyed = pl.DataFrame(columns, schema={"number": pl.Int64, "key": pl.String})
@@ -107,7 +107,7 @@ def _keyed(rows: Keys) -> pl.DataFrame:
 
 
 def _pairs(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
-    """Pair names with the same key: all of a few, and each of more with the first."""
+    """Pair all names with the same key; if they are many, pair each with the first name."""
     size = pl.len().over("key")
     keyed = keyed.with_columns(size=size, first=pl.col("number").min().over("key"))
     keyed = keyed.filter(pl.col("size").is_between(2, MAX_SHARED))
@@ -121,13 +121,13 @@ def _pairs(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
 
 
 def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
-    """Pair names that are equal without one letter of either or both."""
+    """Pair names that become equal if one letter is removed from one or both of them."""
     letters = pl.DataFrame(
         {"letters": [name.plain.letters for name in names]}, schema={"letters": pl.String}
     ).with_row_index("number")
     is_long = pl.col("letters").str.len_chars() >= SHORT_LETTERS
     is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
-    # Names with equal letters are pairs already, so one of them is enough.
+    # The block "letters" pairs names with equal letters, so one of these names is enough here.
     distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
     hashes = [pl.DataFrame(schema={"number": pl.Int64, "key": pl.UInt64})]
     for batch in distinct.iter_slices(BATCH_NAMES):
@@ -138,13 +138,13 @@ def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
             pl.col("letters").str.slice(pl.col("at") + 1),
         )
         hashes.append(at.select(pl.col("number").cast(pl.Int64), key=shorter.hash()))
-    # One name has a key twice that loses either of two equal letters.
+    # Removing either of two equal letters gives a name the same key twice.
     keyed = pl.concat(hashes).filter(pl.col("key").is_duplicated()).unique()
     return _pairs(keyed, "spelling")
 
 
 def _sharing_words(names: Sequence[Name]) -> pl.DataFrame:
-    """Pair names that share a rare word, and at least half of all their words."""
+    """Pair names that share a rare word and may share at least half of their words."""
     keyed = _keyed(
         (number, word)
         for number, name in enumerate(names)
@@ -163,7 +163,7 @@ def _sharing_words(names: Sequence[Name]) -> pl.DataFrame:
     pairs = pairs.join(size, left_on="left", right_on="number").join(
         size, left_on="right", right_on="number", suffix="_right"
     )
-    # Only where one may hold all words of the other can they share half of all.
+    # Two names can share half of all words only if the shorter has half as many as the longer.
     small, large = pl.min_horizontal("size", "size_right"), pl.max_horizontal("size", "size_right")
     pairs = pairs.filter(small * 2 >= large).select("left", "right")
     return pairs.with_columns(block=pl.lit("words"))

@@ -1,6 +1,7 @@
-"""The entities to resolve: one per name, after the decisions of a person.
+"""The entities to resolve: one node per name, after the decisions of a person are applied.
 
-A person may give names one title, or split a name that stands for several things by text units.
+A person may merge names under one title. A person may also split a name of several things, so
+that each of its text units refers to one of them.
 """
 
 import re
@@ -16,21 +17,21 @@ from graphrag_index.text.normalize import title_key
 
 @dataclass(frozen=True)
 class Unit:
-    """A text unit with the marks by which parts are distinguished."""
+    """A text unit that mentions a split entity, with the fields that select its part."""
 
     number: int
     id: str
     document_id: str
     title: str  # of the document
-    path: str
+    path: str  # of the document
     start_char: int
     end_char: int
-    type: str  # that the reply about it gives the entity
+    type: str  # type of the entity in the reply about this text unit
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One part of a split entity, with its own number and text units."""
+    """One part of a split entity, with a new number and the text units that refer to it."""
 
     entity: int
     number: int
@@ -45,10 +46,10 @@ def _split_entities(
     split: Mapping[str, tuple[Part, ...]],
     first_number: int,
 ) -> list[Piece]:
-    """Split entities into the parts of their names that some text unit means.
+    """Split entities into parts, each with the text units that refer to it.
 
-    `entities` are number, title and type. Text units that mean no part keep the name. Parts are
-    numbered from `first_number` on, in order of entity, then of first mention.
+    `entities` are (number, title, type). If a text unit matches no part, it keeps the original
+    name. Parts are numbered from `first_number` on, sorted by entity, then by first mention.
     """
     pieces: list[Piece] = []
     for number, title, kind in entities:
@@ -58,14 +59,14 @@ def _split_entities(
             held.setdefault(next(meant, title), []).append(unit)
         for name, units in held.items():
             types = [unit.type for unit in units if unit.type]
-            # The type that most text units give, the first of several.
+            # The most frequent type in the text units; the first one if several are.
             most = max(types, key=types.count, default=kind)
             pieces.append(Piece(number, first_number + len(pieces), name, most, tuple(units)))
     return pieces
 
 
 def _means(part: Part, unit: Unit) -> bool:
-    """Tell whether a text unit means a part; a part without marks is meant in any."""
+    """Tell whether a text unit refers to a part; a part without conditions matches every unit."""
     documents = set(map(title_key, part.documents))
     return (
         (not part.paths or any(_matches(pattern, unit.path) for pattern in part.paths))
@@ -79,7 +80,7 @@ def _means(part: Part, unit: Unit) -> bool:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Match a path as load_documents does: * within a name, ** through folders."""
+    """Match a path as `load_documents` does: * matches in one folder, ** in all subfolders."""
     known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     expression = "".join(known.get(piece, re.escape(piece)) for piece in pieces)
@@ -93,7 +94,7 @@ def _units_of_entities(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> dict[int, list[Unit]]:
-    """Describe the text units of some entities, in their order."""
+    """Return the text units of each entity, sorted by their numbers."""
     units = base_text_units.select(
         pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"),
         *("id", "document_id", "start_char", "end_char"),
@@ -136,15 +137,15 @@ def _units_of_entities(
 
 @dataclass
 class Node:
-    """One name with its extracted entities, or parts of them."""
+    """One name with the extracted entities, or parts of split entities, that have this name."""
 
     key: str
     title: str
     type: str
-    frequency: int  # text units that name it
-    # Numbers of the entities and parts; the first represents the node.
+    frequency: int  # number of text units that mention the name
+    # Numbers of the entities and parts; the first number represents the node.
     numbers: list[int]
-    # Titles that a person has put under this name, and the name of those who bore it.
+    # Extracted titles that a person has merged under this name.
     decided: list[str] = field(default_factory=list)
 
     @property
@@ -153,10 +154,10 @@ class Node:
 
 
 class Found:
-    """The extracted entities, with the parts of names that a person has split.
+    """The extracted entities, and the parts of the entities that a person has split.
 
-    `mentions` has `entity` and `text_unit`, each pair once, by the numbers of parts where there
-    are some; `documents` has the `document` of each `text_unit`.
+    `mentions` has the columns `entity` and `text_unit`, without duplicates; for a split entity,
+    `entity` is the number of the part. `documents` has the `document` of each `text_unit`.
     """
 
     def __init__(
@@ -193,16 +194,16 @@ class Found:
         self.mentions = self.mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
 
     def origin(self, number: int) -> int:
-        """Return the extracted entity of a part, or the entity itself."""
+        """Return the number of the entity that a part was split from, or the number itself."""
         return next((p.entity for p in self.pieces if p.number == number), number)
 
     def documents_and_links(
         self, nodes: Sequence[Node], links: pl.LazyFrame
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return the documents of each node (`entity`, `document`), and its neighbours.
+        """Return two tables: the documents of each node, and its neighbours in the graph.
 
-        The neighbours are `entity` and `neighbour`, in both directions. Entities that were split
-        have no links: they are of its parts.
+        The first has `entity` and `document`. The second has `entity` and `neighbour`, with every
+        link in both directions. Split entities have no links, since links refer to whole entities.
         """
         numbers = [(number, at) for at, node in enumerate(nodes) for number in node.numbers]
         schema = {"number": pl.Int64, "node": pl.Int64}
@@ -224,10 +225,10 @@ class Found:
 
 
 def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
-    """Group entities and parts by name, or by the title that a person gave them.
+    """Group entities and parts by name, or by the title that a person has decided.
 
-    Returns the nodes, the most mentioned first, then by key; and the position of the node of
-    each key, of the titles that were found and of those that a person gives.
+    Returns the nodes, sorted by descending mentions, then by key; and the position of the node
+    by key. The keys are those of extracted titles and of titles that a person has decided.
     """
     counts = dict(found.mentions.group_by("entity").len().iter_rows())
     divided = {piece.entity for piece in found.pieces}
@@ -238,11 +239,11 @@ def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str
     for row in sorted(rows):
         by_key.setdefault(title_key(row[1]), []).append(row)
     nodes: dict[str, Node] = {}
-    moved: dict[str, list[str]] = {}  # keys by those that a person gives instead
+    moved: dict[str, list[str]] = {}  # the replaced keys, by the key of the decided title
     for key, members in by_key.items():
         title = decisions.titles.get(key)
         target = key if title is None else title_key(title)
-        # Of the forms of one name the most frequent, the first of several.
+        # The most frequent spelling of the name; the first one if several are.
         best = max(members, key=lambda row: counts.get(row[0], 0))
         numbers = [best[0], *(row[0] for row in members if row is not best)]
         frequency = sum(counts.get(number, 0) for number in numbers)
@@ -264,7 +265,7 @@ def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str
 
 
 def _merge_into(node: Node, other: Node) -> None:
-    """Merge a node into another; the more frequent one leads."""
+    """Merge a node into another; the type of the more frequent node is kept."""
     if (other.frequency, node.numbers[0]) > (node.frequency, other.numbers[0]):
         node.numbers = [*other.numbers, *node.numbers]
         node.type = other.type or node.type
@@ -276,7 +277,7 @@ def _merge_into(node: Node, other: Node) -> None:
 
 
 def never_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[frozenset[int]]:
-    """Return the pairs of nodes that a person keeps apart."""
+    """Return the pairs of nodes that must not be merged, by decision of a person."""
     return {
         frozenset((places[one], places[other]))
         for one, other in decisions.never_pairs()
@@ -285,7 +286,7 @@ def never_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[f
 
 
 def unknown_names(decisions: Decisions, found: Collection[str]) -> list[tuple[str, str]]:
-    """Return the names in the decisions that no document has, but new titles; with the section."""
+    """Return (name, section) for names in the decisions that are neither extracted nor new."""
     new = {title_key(title) for title in decisions.titles.values()}
     return [
         (name, section)

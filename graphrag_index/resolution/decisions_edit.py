@@ -1,6 +1,6 @@
-"""Edit `resolutions.yaml` in its text, so that comments and order are kept.
+"""Editing of the text of `resolutions.yaml`, which keeps its comments and its order.
 
-Sections must be blocks, with an entry on each line. Other forms are refused.
+A section must be in YAML block style, with one entry per line. Other styles are an error.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -26,14 +26,14 @@ HEADER = (
 )
 _NOT_EDITABLE = "{} has a form that cannot be edited here; edit it by hand."
 
-# Start and end in the text, and the text that replaces it.
+# (start, end, replacement): the span in the text, and the new text of the span.
 Edit = tuple[int, int, str]
 
 
 def merge(path: Path, title: str, names: Sequence[str]) -> bool:
-    """Merge names under one title; return whether that is new.
+    """Write the decision to merge names under one title; return False if it exists already.
 
-    Raises SettingsError if it contradicts the file, or the file cannot be edited.
+    Raises SettingsError if the decision contradicts the file, or the file cannot be edited.
     """
     decisions = read_decisions(path)
     title, *names = _clean([title, *names])
@@ -79,7 +79,7 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
 
 
 def never(path: Path, names: Sequence[str]) -> bool:
-    """Keep names apart; return whether that is new."""
+    """Write the decision never to merge some names; return False if it exists already."""
     decisions = read_decisions(path)
     names = _clean(names)
     wanted = {frozenset(map(title_key, pair)) for pair in combinations(names, 2)}
@@ -100,7 +100,7 @@ def never(path: Path, names: Sequence[str]) -> bool:
 
 
 def undo(path: Path, one: str, other: str) -> bool:
-    """Remove decisions about two names; return whether there were any."""
+    """Remove the decisions about two names; return False if there are none."""
     before = read_decisions(path)
     a, b = title_key(one), title_key(other)
 
@@ -114,7 +114,7 @@ def undo(path: Path, one: str, other: str) -> bool:
     if frozenset((a, b)) in _pairs_apart(before):
         edits += _without_pair(text, path, a, b)
     if _are_merged(before, a, b):
-        # One of them is the title, or neither: then the second leaves the group.
+        # A title cannot leave its group, so the other name does; by default, the second name.
         leaving = a if b == title_key(before.titles[b]) else b
         edits += _without_name(text, path, leaving)
     _write(path, text, edits, is_undone)
@@ -122,7 +122,7 @@ def undo(path: Path, one: str, other: str) -> bool:
 
 
 def _clean(names: Sequence[str]) -> list[str]:
-    """Collapse white space in names, no-break spaces too; refuse empty ones."""
+    """Collapse white space in names, no-break spaces too; raise SettingsError for empty names."""
     if not all(map(title_key, names)):
         raise SettingsError("A name is empty: give two names.")
     return [" ".join(name.split()) for name in names]
@@ -147,7 +147,7 @@ def _text_to_edit(path: Path) -> str:
 
 
 def _section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[Any]]:
-    """Return a section, None if it is missing, and its entries."""
+    """Return (section, entries); the section is None if it is missing."""
     root = yaml.compose(text, yaml.SafeLoader)
     sections = root.value if root else ()
     section = next((value for key, value in sections if key.value == name), None)
@@ -159,12 +159,12 @@ def _section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[A
 
 
 def _new_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> Edit:
-    """Add an entry behind the last one of its section."""
+    """Return the edit that adds an entry at the end of a section."""
     if section is None:
         return len(text), len(text), f"\n{name}:\n  {entry}\n"
     indent = section.start_mark.column if isinstance(section, yaml.CollectionNode) else 2
     last = section
-    # A block ends where the next one begins, so its last value tells where its text ends.
+    # In PyYAML a block ends where the next one begins, so take the end of its last value.
     while isinstance(last, yaml.CollectionNode) and not last.flow_style:
         last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
     _, end = _lines(text, last, last)
@@ -172,7 +172,7 @@ def _new_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> E
 
 
 def _without_pair(text: str, path: Path, a: str, b: str) -> Iterator[Edit]:
-    """Split lists of never that contain both names; other names stay apart from either."""
+    """Yield edits that split `never` lists with both names into one list for each name."""
     for names in _section(text, "never", path)[1]:
         if not {a, b} <= {title_key(name.value) for name in names.value}:
             continue
@@ -186,7 +186,7 @@ def _without_pair(text: str, path: Path, a: str, b: str) -> Iterator[Edit]:
 
 
 def _without_name(text: str, path: Path, leaving: str) -> Iterator[Edit]:
-    """Remove a name from the entries of merge and rename."""
+    """Yield edits that remove a name from the sections `merge` and `rename`."""
     for title, names in _section(text, "merge", path)[1]:
         held = names.value if isinstance(names, yaml.SequenceNode) else [names]
         kept = [name.value for name in held if title_key(name.value) != leaving]
@@ -208,7 +208,7 @@ def _is_in_brackets(names: yaml.Node) -> bool:
 
 
 def _lines(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
-    """Return the start and end of the lines from one node to another."""
+    """Return the span of the text lines from the first YAML node to the last."""
     start = text.rfind("\n", 0, first.start_mark.index) + 1
     return start, text.find("\n", last.end_mark.index) + 1 or len(text)
 
@@ -218,7 +218,7 @@ def _brackets(names: Sequence[str]) -> str:
 
 
 def _scalar(name: str) -> str:
-    """Format a name as YAML that reads as the same text, in lists too."""
+    """Format a name as a YAML scalar, with quotes if it needs them in a list."""
     text = yaml.safe_dump([name], default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.strip()[1:-1]
 
@@ -226,7 +226,7 @@ def _scalar(name: str) -> str:
 def _write(
     path: Path, text: str, edits: Sequence[Edit], is_right: Callable[[Decisions], bool]
 ) -> None:
-    """Edit the file atomically; raise SettingsError if the new text lacks the wanted decisions."""
+    """Apply edits atomically; raise SettingsError if `is_right` is False for the new decisions."""
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     try:

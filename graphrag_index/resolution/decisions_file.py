@@ -1,4 +1,6 @@
-"""Decisions by a person about names: `resolutions.yaml`, beside settings.yaml.
+"""Parser of `resolutions.yaml`, the decisions of a person about names.
+
+The file lies in the folder of settings.yaml:
 
     merge:
       Royal Geographical Society: [RGS, Royal Geographic Society]
@@ -11,7 +13,7 @@
         - {title: John Smith (sailor), paths: ["letters/*"]}
         - {title: John Smith (banker), types: [person]}
 
-Names are those of entities, in any case and spacing.
+Names are titles of entities. Upper and lower case and white space do not matter.
 """
 
 import json
@@ -29,18 +31,18 @@ from graphrag_index.schema.settings.section import convert_read_errors, read_set
 from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
-# Marks that distinguish the parts of a split.
+# Keys of the conditions that select the text units of a part in the section `split`.
 MARKS = ("paths", "documents", "text_units", "types")
-# A larger file was not written by a person, and must not fill the memory.
+# Maximum size of the file in bytes; a larger file cannot have been written by a person.
 MAX_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
 class Part:
-    """One of the entities with a common name, and the text units that mean it.
+    """One of several entities with the same name, and the conditions for its text units.
 
-    A text unit must match one value of each mark: a path, a document, ... A part without marks
-    takes the text units of no other part.
+    A text unit must match one value of every condition that is not empty. A part without any
+    condition gets the text units that match no other part.
     """
 
     title: str
@@ -52,23 +54,23 @@ class Part:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions by a person; keys of titles are those of `title_key`."""
+    """The decisions of a person. A key is a name normalized by `title_key`."""
 
-    # Title that names take, by the key of each; a rename is the merge of one name.
+    # The new title by the key of a name; a rename is stored like a merge of one name.
     titles: Mapping[str, str] = field(default_factory=dict)
-    # Groups of keys that are pairwise different entities.
+    # Groups of keys; any two keys of a group are different entities.
     never: tuple[tuple[str, ...], ...] = ()
     split: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
-    # Each name as it is written, by its key, with the section that names it first.
+    # (name as written, first section with the name), by key.
     named: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def never_pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield every pair of names to keep apart."""
+        """Yield every pair of keys that must not be merged."""
         for keys in self.never:
             yield from combinations(keys, 2)
 
     def fingerprint(self) -> str:
-        """Hash the decisions, without comments and order of the file."""
+        """Hash the decisions; comments and the order of entries do not change the hash."""
         content = [
             sorted(self.titles.items()),
             sorted(sorted(keys) for keys in self.never),
@@ -78,16 +80,16 @@ class Decisions:
 
 
 def read_decisions(path: Path) -> Decisions:
-    """Read the decisions of a person; a missing file contains none.
+    """Read the decisions of a person; a missing file means no decisions.
 
-    Raises SettingsError if the file cannot be read, is no YAML, or contradicts itself.
+    Raises SettingsError if the file cannot be read, is not YAML, or contradicts itself.
     """
     text = read_text(path)
     return parse_decisions(text, path) if text else Decisions()
 
 
 def read_text(path: Path) -> str:
-    """Read the file; empty if it is missing."""
+    """Read the text of the file; a missing file is the empty text."""
     try:
         with convert_read_errors(path):
             if path.stat().st_size > MAX_BYTES:
@@ -100,12 +102,12 @@ def read_text(path: Path) -> str:
 
 
 def parse_decisions(text: str, path: Path) -> Decisions:
-    """Parse and check the text of a file."""
+    """Parse and check the text of `resolutions.yaml`; `path` is used in error messages."""
     return _Reader(text, path).read()
 
 
 class _Reader:
-    """A parser of one file, whose errors name the line."""
+    """A parser of one file; its errors contain the line number."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.text, self.path = text, path
@@ -175,7 +177,7 @@ class _Reader:
             self._refuse(name, f"split: {name} has two parts of one title")
         if sum(part == Part(part.title) for part in found) > 1:
             self._refuse(name, f"split: {name} has two parts for all the rest")
-        # The part for all other text units comes last.
+        # The part without conditions comes last, since it matches every text unit.
         return tuple(sorted(found, key=lambda part: part == Part(part.title)))
 
     def _part(self, name: str, part: Any) -> Part:
@@ -202,20 +204,20 @@ class _Reader:
         return values
 
     def _name(self, name: Any, section: str) -> str:
-        """Return the key of a name, and note where it stands."""
+        """Return the key of a name, and store the name with its section in `named`."""
         self._text(name, section)
         key = title_key(name)
         self.named.setdefault(key, (name, section))
         return key
 
     def _text(self, text: Any, section: str) -> str:
-        """Check a name or title, and collapse its white space."""
+        """Collapse the white space of a name or title; raise SettingsError if it is empty."""
         if not isinstance(text, str) or not title_key(text):
             self._refuse(text, f"{section} has {text!r}, which is no name; put a number in quotes")
         return " ".join(text.split())
 
     def _refuse(self, near: Any, problem: str) -> NoReturn:
-        """Raise an error with the line of the first occurrence of a value."""
+        """Raise SettingsError with the line where the value `near` first occurs."""
         lines = (
             token.start_mark.line + 1
             for token in yaml.scan(self.text, yaml.SafeLoader)

@@ -1,8 +1,8 @@
-"""Similarity of two names by their letters, and signs that they are not one.
+"""Similarity of two names by their letters, and evidence that the names differ.
 
-A wrong merge is worse than a missed one. Names are merged by rule only where one is the other
-but for what means nothing: accents, punctuation, an article, "Inc.". A likeness in letters, such
-as that of Paris and Parish, makes a pair doubtful at most.
+A wrong merge is worse than a missed merge. Names are merged by rule only if their differences
+have no meaning: accents, punctuation, an article, "Inc.". If names differ in a letter, as Paris
+and Parish do, the pair is at most doubtful.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from graphrag_index.resolution.parsed_name import Name, is_initial
 from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
 
 FIRST_LETTERS, INITIALS = "first letters", "initials"
-# Highest score of names that differ in letters or words.
+# Maximum score of two names that differ in letters or words.
 MAX_DOUBTFUL = 0.89
-# Scores of names that are equal without an optional part, by that part.
+# Scores of two names that are equal if an optional part is left out, by the name of the part.
 _LEFT_OUT = {
     "acronym": 0.97,
     "article": 0.95,
@@ -24,22 +24,22 @@ _LEFT_OUT = {
     "naming title": 0.75,
     "comma": 0.93,
 }
-# Shorter names differ too much by one letter, or by a space.
+# Names with fewer letters than this must not differ in a letter or a space.
 SHORT_LETTERS = 8
-# Shorter words that differ in a letter are two words: Mets and Nets, UK and US.
+# Words with fewer letters than this must not differ in a letter: Mets and Nets, UK and US.
 SHORT_WORD = 5
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """The confidence that two names are one, from 0 to 1, with reasons."""
+    """The confidence (0 to 1) that two names mean the same thing, and the reasons."""
 
     score: float
     evidence: tuple[str, ...]
 
 
 def compare(a: Name, b: Name) -> Similarity | None:
-    """Compare two names; None if they are not similar, or mean two things."""
+    """Return the similarity of two names; None if they differ or mean different things."""
     if a.letters == b.letters == "":
         return None
     likeness = _same_plain(a, b) or _same_umlauts(a, b)
@@ -55,7 +55,7 @@ def compare(a: Name, b: Name) -> Similarity | None:
 
 
 def are_apart(a: Name, b: Name) -> bool:
-    """Tell whether a word, number or sign of one name excludes the other."""
+    """Tell whether a word, number or sign shows that two names mean different things."""
     if a.signs != b.signs:
         return True
     if _shortens(a, b) or _shortens(b, a):
@@ -65,21 +65,21 @@ def are_apart(a: Name, b: Name) -> bool:
     if a.single_letters != b.single_letters and a.letters != b.letters:
         return True
     differing = a.distinguishing ^ b.distinguishing
-    # Mrs Anna Novak is Anna Novak, but not Mr Anna Novak.
+    # "Mrs Anna Novak" may be "Anna Novak", but not "Mr Anna Novak".
     is_one_title = differing <= {"mr", "mrs", "miss"} and not (
         a.distinguishing and b.distinguishing
     )
     if differing and not is_one_title:
         return True
-    # Mercury (planet) is not Mercury (element); an explained acronym does not count.
+    # "Mercury (planet)" is not "Mercury (element)"; acronyms in brackets are ignored here.
     if _meaning(a) != _meaning(b):
         return True
-    # WHO is not Who.
+    # "WHO" is not "Who".
     return a.letters == b.letters and len(a.letters) <= 5 and _is_loud(a) != _is_loud(b)
 
 
 def can_be_one_person(a: Name, b: Name) -> bool:
-    """Tell whether no given name or initial of one contradicts the other."""
+    """Tell whether the given names and initials of two names do not contradict each other."""
     if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
         return True
     are_like_people = a.may_be_person and b.may_be_person and _have_initial(a, b)
@@ -92,7 +92,7 @@ def can_be_one_person(a: Name, b: Name) -> bool:
 
 
 def _can_be_people(a: Name, b: Name) -> bool:
-    """Tell whether neither type is that of another thing."""
+    """Tell whether the type of both names is a person or unknown."""
     return a.kind in ("", "person") and b.kind in ("", "person")
 
 
@@ -101,7 +101,7 @@ def _have_initial(a: Name, b: Name) -> bool:
 
 
 def _meaning(name: Name) -> str:
-    """Return the words in brackets that distinguish a name."""
+    """Return the words in brackets at the end of a name; empty for an acronym."""
     return "" if "acronym" in name.plain.left_out else fold(name.bracketed)
 
 
@@ -111,24 +111,24 @@ def _is_loud(name: Name) -> bool:
 
 
 def _same_plain(a: Name, b: Name) -> Similarity | None:
-    """Compare letters without optional words, whatever separates the words."""
+    """Compare two names by their letters, without optional words, spaces and punctuation."""
     if a.plain.letters != b.plain.letters or not a.plain.letters:
         return None
     score, evidence = 0.98, ["the same letters"]
     if a.words != b.words and a.plain.words != b.plain.words:
-        # Ran-Tan-Plan is Rantanplan, but Charles Town need not be Charlestown.
+        # "Ran-Tan-Plan" is "Rantanplan", but "Charles Town" may differ from "Charlestown".
         hyphens = a.joined == b.joined and len(a.letters) >= SHORT_LETTERS
         score = 0.93 if hyphens else 0.75
         evidence = ["the same letters, parted differently"]
     elif a.letters == b.letters and letters_accented(a.title) != letters_accented(b.title):
-        # A word is another one with an accent, and so is an acronym.
+        # In lower-case words and acronyms an accent may change the meaning.
         has_capital = any(map(str.isupper, a.title + b.title))
         if a.is_acronym or b.is_acronym or not has_capital:
             score, evidence = 0.75, ["the same letters without accents"]
     if a.letters != b.letters:
         forms = [{w for w in n.plain.left_out if w.startswith("form ")} for n in (a, b)]
         if forms[0] != forms[1]:
-            # Acme Corp is not Acme Ltd, but both may be called Acme.
+            # "Acme Corp" is not "Acme Ltd", but both may be called "Acme".
             sure = not (forms[0] and forms[1]) and a.kind == b.kind == "organization"
             score = min(score, 0.91 if sure else 0.75)
             evidence.append("the form of a company")
@@ -145,7 +145,7 @@ def _same_plain(a: Name, b: Name) -> Similarity | None:
 
 
 def _same_umlauts(a: Name, b: Name) -> Similarity | None:
-    """Compare names with umlauts spelled out: Müller and Mueller."""
+    """Compare two names of which one spells umlauts with two letters: Müller and Mueller."""
     if a.title.isascii() and b.title.isascii():
         return None
     if a.words == b.words or (a.spelled_out != b.words and a.words != b.spelled_out):
@@ -160,7 +160,7 @@ def _shortens(short: Name, long: Name) -> bool:
 
 
 def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
-    """Tell whether each word of a name stands for one of another, in their order."""
+    """Tell whether the words of a short name stand for words of a long name, in order."""
     if len(short) > len(long) or fold(short[-1]) != fold(long[-1]):
         return False
     if not _stands_for(short[0], long[0]):
@@ -183,7 +183,7 @@ def _stands_for(word: str, full: str) -> bool:
 
 
 def _initials(a: Name, b: Name) -> Similarity | None:
-    """Compare initials with given names: R. F. Scott and Robert Falcon Scott."""
+    """Compare a name that has initials with a full name: R. F. Scott, Robert Falcon Scott."""
     if not (a.may_be_person and b.may_be_person and _can_be_people(a, b)):
         return None
     if not (_fits(a.parts, b.parts) or _fits(b.parts, a.parts)):
@@ -191,7 +191,7 @@ def _initials(a: Name, b: Name) -> Similarity | None:
     if "person" not in (a.kind, b.kind):
         return Similarity(0.7, ("an initial",)) if _have_initial(a, b) else None
     if len(a.parts) != len(b.parts):
-        # Sam Walton is not S. Robson Walton.
+        # "Sam Walton" is not "S. Robson Walton".
         return Similarity(0.7, ("a further given name",))
     given = any(map(is_initial, a.parts[:-1])) and any(map(is_initial, b.parts[:-1]))
     alike = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
@@ -201,7 +201,7 @@ def _initials(a: Name, b: Name) -> Similarity | None:
 
 
 def _one_letter(a: Name, b: Name) -> Similarity | None:
-    """Compare names that differ in one letter, or in two that are swapped."""
+    """Compare two names that differ in one letter or in two swapped letters."""
     one, other = a.plain.letters, b.plain.letters
     if min(len(one), len(other)) < SHORT_LETTERS or one[0] != other[0]:
         return None
@@ -217,7 +217,7 @@ def _one_letter(a: Name, b: Name) -> Similarity | None:
 
 
 def _words_in_common(a: Name, b: Name) -> Similarity | None:
-    """Compare names that share most of their words."""
+    """Compare two names that share most of their words."""
     one, other = set(a.plain.words), set(b.plain.words)
     if one.isdisjoint(other):
         return None

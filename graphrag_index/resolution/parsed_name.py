@@ -27,7 +27,7 @@ _KIND_OF_TYPE: dict[str, str] = {
 }
 _ROMAN = re.compile(r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
-# Signs that are part of a name: C++ is not C#, .NET is not a net.
+# Signs that are part of a name: "C++" is not "C#", ".NET" is not "net".
 _SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[-−](?=\d)|^[-−](?=\d)")
 _BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
@@ -39,19 +39,19 @@ _INITIAL = re.compile(r"[^\W\d_]\.?")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
 _PARTING = re.compile(r"[\s\-/]+")
 _APOSTROPHE_S = re.compile(r"['’]s?$")
-# Words at the beginning that may be left out.
+# Optional words at the beginning of a name.
 _OPENINGS = _ARTICLES | HONORIFICS | RANKS | TITLE_PARTS
-# Behind a title they are no name of a person.
+# If one of these words follows a title, the words are not the name of a person: "Queen Street".
 _NO_SURNAMES = KINDS - SURNAMES
 
 
 def kind_of_type(kind: str) -> str:
-    """Return the kind of thing of a type; empty if unknown."""
+    """Return the general kind of an entity type, such as "person"; empty if unknown."""
     return _KIND_OF_TYPE.get(kind.strip().casefold(), "")
 
 
 class Plain(NamedTuple):
-    """A name without its optional parts: words, letters, and the parts left out."""
+    """A name without its optional parts, as (words, letters, names of the parts left out)."""
 
     words: tuple[str, ...]
     letters: str
@@ -60,14 +60,14 @@ class Plain(NamedTuple):
 
 @dataclass(frozen=True)
 class Name:
-    """One name of an entity; derived properties are cached."""
+    """One name of an entity. Its properties are computed once and cached."""
 
     title: str
-    kind: str = field(default="", compare=False)  # of kind_of_type
+    kind: str = field(default="", compare=False)  # result of kind_of_type
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words without case and accents."""
+        """The words of the name in lower case, without accents."""
         return tuple(fold(_without_dots(self.title).replace(" & ", " and ")).split(" "))
 
     @cached_property
@@ -76,32 +76,32 @@ class Name:
 
     @cached_property
     def spelled_out(self) -> tuple[str, ...]:
-        """The words with ä as ae."""
+        """The words of the name, with umlauts as two letters: ä as ae."""
         if self.title.isascii():
             return self.words
         return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
 
     @cached_property
     def joined(self) -> tuple[str, ...]:
-        """The words; hyphens, stops and apostrophes inside a name join them."""
+        """The words of the name; words with a hyphen, dot or apostrophe between are joined."""
         return tuple(fold(_JOINING.sub("", self.title)).split(" "))
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
-        """Numbers in digits or Roman ones, and words with digits in them; sorted."""
+        """The numbers in the name, in digits and in Roman numerals; both groups are sorted."""
         found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
         roman = []
         for at, word in enumerate(self.words):
             if _ROMAN.fullmatch(word):
-                # A single letter in the middle is an initial, and the first word a number only if
-                # it is long: "Vi Hilbert", but "XIV Olympics".
+                # A single letter in the middle is an initial. The first word is a number only if
+                # it has three letters: "Vi" is a given name in "Vi Hilbert".
                 least = 3 if at == 0 else 2 if at < len(self.words) - 1 else 1
                 roman += [word] * (len(word) >= least)
         return tuple(sorted(found)) + tuple(sorted(str(_value(word)) for word in roman))
 
     @cached_property
     def single_letters(self) -> tuple[str, ...]:
-        """Words of one letter at the end: Vitamin C, Plan B."""
+        """The last word of the name if it is a single letter: "C" in "Vitamin C"."""
         return tuple(word for word in self.words[-1:] if len(word) == 1 and len(self.words) > 1)
 
     @cached_property
@@ -114,7 +114,7 @@ class Name:
 
     @cached_property
     def is_acronym(self) -> bool:
-        """True for two to six capitals: RGS, U.N."""
+        """True if the name consists of two to six capital letters: RGS, U.N."""
         if not self.title.isupper():
             return False
         letters = self.title.replace(".", "")
@@ -122,11 +122,11 @@ class Name:
 
     @cached_property
     def first_letters(self) -> frozenset[str]:
-        """Acronyms of the name: first letters of its words, with and without small ones."""
+        """Possible acronyms: the first letters of all words, or of capitalized words only."""
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
             return frozenset()
         raw = [w for w in _PARTING.split(_BRACKETS.sub("", self.title)) if w]
-        # "reporter for Racing Network" is not what RN stands for.
+        # "RN" does not stand for "reporter for Racing Network".
         capital = [w[0] for w in raw if w[0].isupper()] if raw[0][0].isupper() else []
         whole = [w[0] for w in raw if w[0].isalnum()]
         made = {"".join(letters).casefold() for letters in (capital, whole)}
@@ -134,18 +134,18 @@ class Name:
 
     @cached_property
     def bracketed(self) -> str:
-        """The words in brackets at the end."""
+        """The words in brackets at the end of the name."""
         found = _BRACKETS.search(self.title)
         return found[1].strip() if found and found.start() else ""
 
     @cached_property
     def owns(self) -> bool:
-        """True for a possessive at the end: McDonald's."""
+        """True if the name ends in a possessive: McDonald's."""
         return bool(_APOSTROPHE_S.search(self.title))
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The words of a possible person's name, in order; initials keep their stop."""
+        """The words of the name of a possible person: given names first, initials with dot."""
         title = self.title
         if title.count(",") == 1:
             last, first = title.split(",")
@@ -153,13 +153,13 @@ class Name:
         raw = [word for piece in title.split(" ") if (word := piece.strip(",;"))]
         parts: list[str] = []
         for word in raw[n_titles(raw) :]:
-            # Initials may be written together: J.R.
+            # Initials may be written without a space: J.R.
             parts += word.replace(".", ". ").split() if _INITIALS.fullmatch(word) else [word]
         return tuple(parts)
 
     @cached_property
     def may_be_person(self) -> bool:
-        """True for words like given names, or their initials, and a surname."""
+        """True if the words look like given names or initials, followed by a surname."""
         last = self.parts[-1] if self.parts else ""
         return (
             2 <= len(self.parts) <= 5
@@ -178,7 +178,7 @@ def is_initial(word: str) -> bool:
 
 
 def _without_dots(title: str) -> str:
-    """Write U.S. as US."""
+    """Remove the dots from acronyms: U.S. becomes US."""
     if "." not in title:
         return title
     return _DOTTED.sub(lambda found: found[0].replace(".", ""), title)
@@ -191,7 +191,7 @@ def _value(roman: str) -> int:
 
 
 def _plain(title: str) -> Plain:
-    """Remove articles, titles, company forms and acronyms in brackets; resolve a comma."""
+    """Remove articles, titles, company forms and acronyms in brackets; undo "Novak, Anna"."""
     if _is_plain(title):
         words = fold(title).split(" ")
         return Plain(tuple(words), "".join(words))
@@ -226,7 +226,7 @@ def _plain(title: str) -> Plain:
 
 
 def _is_plain(title: str) -> bool:
-    """Tell whether a name is plain words without optional parts, as most names are."""
+    """Tell whether a name has no optional parts; this fast check succeeds for most names."""
     words = title.split(" ")
     return (
         all(map(str.isalpha, words))

@@ -1,4 +1,7 @@
-"""Confidence that two entities are one, by names, types, documents, neighbours, or a model."""
+"""Scores of pairs of entities, from names, types, documents, neighbours, or a model.
+
+A score is the confidence (0 to 1) that the two entities are the same thing.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,18 +34,19 @@ from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.step import Progress
 from graphrag_index.text.normalize import fold
 
-# Added to the score of a doubtful pair for common documents and neighbours.
+# Amounts added to the score of a doubtful pair for common documents and common neighbours.
 SAME_DOCUMENT = 0.05
 NEIGHBOURS = 0.1
-# Entities of two kinds are two things, unless a person says otherwise.
+# Maximum score of two entities whose types contradict each other, such as person and place.
 CONTRADICTION = 0.6
-# A short form that one text explains, or that fits one name alone in a common document.
+# Score of a short form and a name if a text explains the short form.
 EXPLAINED = 0.95
+# Score of a short form and a name if no other name fits and a document contains both.
 UNIQUE = 0.92
-# Similar vectors say little: those of North and South Korea are similar.
+# Factor for the similarity of vectors: even North and South Korea have similar vectors.
 WEIGHT_OF_VECTORS = 0.75
 
-# Characters of each description in the prompt.
+# Maximum number of characters of a description in the prompt.
 MAX_DESCRIPTION = 600
 _SAME = ("same", "same_entity", "is_same", "match", "equal", "merge", "answer", "result", "verdict")
 _YES = frozenset("yes true same y 1 match merge equal identical".split())
@@ -53,7 +57,7 @@ _NO = frozenset(
 
 @dataclass(frozen=True)
 class Pair:
-    """Two entities by number, `left` < `right`, with the confidence and its reasons."""
+    """The numbers of two entities, `left` < `right`, with their score and its reasons."""
 
     left: int
     right: int
@@ -62,8 +66,8 @@ class Pair:
 
 
 def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Count the values that both of each pair have."""
-    # The right one is mentioned less, so that it has fewer values to look at.
+    """Count the values that the two entities of each pair have in common."""
+    # The right entity is mentioned less often, so it has fewer values to join.
     return (
         pairs.join(of, left_on="right", right_on="entity")
         .join(of, left_on=["left", "value"], right_on=["entity", "value"], how="semi")
@@ -73,7 +77,10 @@ def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _common(pairs: pl.DataFrame, documents: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """Add counts of common values: `n_documents`, `n_neighbours`, `n_least`."""
+    """Count the common documents and neighbours of each pair.
+
+    `n_least` is the number of neighbours of the entity that has fewer of them.
+    """
     n_documents = _n_common(pairs, documents.rename({"document": "value"}), "n_documents")
     n_neighbours = _n_common(pairs, links.rename({"neighbour": "value"}), "n_neighbours")
     degree = links.group_by("entity").agg(n=pl.len())
@@ -97,11 +104,11 @@ def score_pairs(
     links: pl.DataFrame,
     texts: Mapping[int, str],
 ) -> list[Pair]:
-    """Score candidate pairs, and drop those that are not similar; sorted by `left`, `right`.
+    """Score candidate pairs, and drop pairs that are not similar; sorted by `left`, `right`.
 
-    `pairs` has `left`, `right`, `blocks` and, where vectors found the pair, `similarity`;
-    `documents` has `entity` and `document`; `links` has `entity` and `neighbour`, in both
-    directions. Neither has duplicates. `texts` are descriptions of entities that need one.
+    `pairs` has `left`, `right`, `blocks` and `similarity`, which is null unless vectors found the
+    pair. `documents` has `entity` and `document`. `links` has `entity` and `neighbour`, with each
+    link in both directions. No table has duplicates. `texts` are descriptions by entity.
     """
     found: dict[tuple[int, int], Similarity] = {}
     for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():
@@ -140,7 +147,7 @@ def score_pairs(
 
 
 class _Meanings:
-    """Possible meanings of each short form: acronyms and initials."""
+    """The names that each short form (an acronym, or a name with initials) may stand for."""
 
     def __init__(
         self,
@@ -149,14 +156,15 @@ class _Meanings:
         texts: Mapping[int, str],
     ) -> None:
         self.names = names
-        # Acronym and letters of the name that a title itself explains.
+        # (acronym, letters of the full name) of titles such as "Royal Geographical Society (RGS)".
         self.explained = {
             (fold(name.bracketed.replace(".", "")), name.plain.letters)
             for name in names
             if "acronym" in name.plain.left_out
         }
-        # Pairs that a text explains, and the letters that each short form may stand for.
+        # Pairs with a text that explains the acronym.
         self.by_text: set[tuple[int, int]] = set()
+        # The letters of the full names that a short form may stand for.
         self.meant: dict[tuple[int, str], set[str]] = defaultdict(set)
         for pair, likeness in found.items():
             for short, long in (pair, pair[::-1]):
@@ -177,7 +185,7 @@ class _Meanings:
     def settle(
         self, left: int, right: int, likeness: Similarity, in_one_document: bool
     ) -> Similarity:
-        """Raise the score of a short form that can mean one name only; lower some others."""
+        """Raise the score if only one name fits a short form; lower it if a title is missing."""
         evidence = likeness.evidence
         if FIRST_LETTERS in evidence and (left, right) in self.by_text:
             short = left if self.names[left].is_acronym else right
@@ -195,9 +203,9 @@ class _Meanings:
 
 
 def explains(text: str, one: str, other: str) -> bool:
-    """Tell whether a text has "Royal Geographical Society (RGS)" or "RGS (Royal ...)"."""
+    """Tell whether a text contains one of two names in brackets after the other name."""
     short, long = sorted((one, other), key=len)
-    # Folding drops brackets, so words stand for them.
+    # `fold` removes brackets, so replace them by words.
     folded = fold(text.replace("(", " qqopen ").replace(")", " qqclose "))
     short, long = fold(short.replace(".", "")), fold(long)
     return any(
@@ -218,9 +226,9 @@ def ask(
     prompts: Prompts,
     progress: Progress,
 ) -> dict[Pair, bool | None]:
-    """Ask a model whether each pair is one thing, one request each; None without an answer.
+    """Ask a model whether the two entities of each pair are the same; one request per pair.
 
-    `texts` are the descriptions of nodes, by number.
+    An answer is None if the request failed. `texts` are the descriptions by node.
     """
     system = Message(role="system", content=prompts.fill("resolve_entities", {}).strip())
 
@@ -248,7 +256,7 @@ def ask(
 
 
 def _parse_reply(data: Any) -> ParsedReply:
-    """Parse {"same": true}, or a few variants; ReplyError if it is neither yes nor no."""
+    """Parse {"same": true} and its variants; raise ReplyError if it is neither yes nor no."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping):
