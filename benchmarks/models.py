@@ -128,7 +128,7 @@ def lateness(folder: Path) -> str:
                 model="test-model", base_url=url, concurrency=16, requests_per_minute=limit
             )
             model = ChatModel("chat", settings, "step", ledger, loop)
-            watching = loop.start(watch())
+            watching = loop.start_coroutine(watch())
             late.clear()
             for _ in model.replies(
                 Asked(str(n), [Message(role="user", content=f"Call {n}.")], words)

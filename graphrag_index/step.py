@@ -155,7 +155,7 @@ def step(
         ledger keys of the replies in these tables.
     """
 
-    def declare(function: Callable[..., Any]) -> Step:
+    def make_step(function: Callable[..., Any]) -> Step:
         if isinstance(writes, str | Table):
             one = repr(writes) if isinstance(writes, str) else "..."
             raise WorkflowError(
@@ -177,7 +177,7 @@ def step(
             name=function.__name__,
             function=function,
             reads=tuple(reads),
-            writes=tuple(_table(function.__name__, table) for table in writes),
+            writes=tuple(_find_table(function.__name__, table) for table in writes),
             services=tuple(services),
             settings_model=section if is_model else None,
             code_version=code_version,
@@ -188,10 +188,10 @@ def step(
             request_keys=request_keys,
         )
 
-    return declare
+    return make_step
 
 
-def _table(step_name: str, table: str | Table) -> Table:
+def _find_table(step_name: str, table: str | Table) -> Table:
     if isinstance(table, Table):
         return table
     if table not in TABLES:

@@ -52,7 +52,7 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.schema.settings.models import ModelSettings
 async def embed():
     client = LLMClient("m", ModelSettings(model="m", base_url=sys.argv[1]), Ledger(None))
-    await client.embed(["text"])
+    await client.request_vectors(["text"])
     await client.close()
 asyncio.run(embed())
 print(*sys.modules)

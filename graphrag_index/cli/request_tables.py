@@ -10,7 +10,7 @@ from graphrag_index.cli import first_lines
 from graphrag_index.cli.index_tables import align, format_cost
 from graphrag_index.errors import listed
 from graphrag_index.llm.batch_ledger import Batch
-from graphrag_index.llm.ledger import Quarantined, StepStatus
+from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
 from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
@@ -22,7 +22,7 @@ MAX_NAMES = 5  # maximum number of documents or files on one line
 
 def write_status(
     rows: Sequence[StepStatus],
-    quarantined: Sequence[Quarantined],
+    quarantined: Sequence[QuarantinedRequest],
     out: TextIO,
     batches: Sequence[Batch] = (),
 ) -> None:
@@ -109,7 +109,7 @@ def describe_batch(batch: Batch) -> str:
     )
 
 
-def describe_quarantined(quarantined: Sequence[Quarantined]) -> str:
+def describe_quarantined(quarantined: Sequence[QuarantinedRequest]) -> str:
     """Return lines about quarantined requests, at most `MAX_REQUESTS`."""
     what = "1 request has" if len(quarantined) == 1 else f"{len(quarantined)} requests have"
     requests = [f"{row.step}, {row.unit}: {row.reason}" for row in quarantined]

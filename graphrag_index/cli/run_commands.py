@@ -15,7 +15,7 @@ from graphrag_index.cli import Root, Set, first_lines, load, root_option
 from graphrag_index.errors import ExitCode, WaitingError
 
 if TYPE_CHECKING:
-    from graphrag_index.llm.registry import Purged
+    from graphrag_index.llm.registry import PurgeCounts
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.storage.versions import StepRecord
 
@@ -112,9 +112,9 @@ def status(
         if not models.has_ledger:
             print("No model was asked.")
             return
-        rows = models.ledger.status()
+        rows = models.ledger.step_statuses()
         quarantined = models.quarantined(list(dict.fromkeys(row.step for row in rows)))
-        batches = models.batches()
+        batches = models.open_batches()
     write_status(rows, [] if every else quarantined, sys.stdout, batches)
     for row in quarantined if every else ():
         print(f"\n{row.step}, {row.unit}: {row.reason}\n{row.raw}".rstrip())
@@ -230,8 +230,8 @@ class _Session:
         if options.retry:
             # While this run holds the lock, no other run can send requests.
             with lock(self.store):
-                self.models.release([step.name for step in self.workflow.steps])
-        self.purged: Purged | None = None
+                self.models.reopen_requests([step.name for step in self.workflow.steps])
+        self.purged: PurgeCounts | None = None
         self.arguments = (self.workflow, self.settings, root, services, new_watcher())
         self.hooks: dict[str, Any] = {
             "quarantined": lambda step: len(self.models.quarantined([step])),
@@ -244,7 +244,7 @@ class _Session:
     def _again(self) -> list[str]:
         from graphrag_index.pipeline.history import begin_purge
 
-        steps = self.models.released()
+        steps = self.models.reopened_steps()
         if self.options.purge:
             steps += begin_purge(self.models, self.workflow, self.settings)
         return steps
@@ -294,7 +294,7 @@ class _Session:
 
     def report(self, result: "RunResult") -> None:
         """Print the result of the run; exit with an error code if the index is incomplete."""
-        self.models.finished()
+        self.models.mark_finished()
         if not self.options.quiet:
             self._summarize(result)
         unread = self._unread(result)

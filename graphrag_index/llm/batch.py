@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from graphrag_index.errors import WaitingError
-from graphrag_index.llm.batch_ledger import Result
+from graphrag_index.llm.batch_ledger import BatchResult
 from graphrag_index.llm.batch_queue import BatchQueue
 from graphrag_index.llm.chat_model import (
     Attempt,
@@ -55,37 +55,37 @@ class BatchChatModel(CachedModel):
         """
         is_waiting = False
         try:
-            self.queue.settle()
+            self.queue.process_open_batches()
             for request in requests:
-                outcome = self._outcome(RequestChain(request, self.settings))
+                outcome = self._find_outcome(RequestChain(request, self.settings))
                 if outcome is None:
                     is_waiting = True
                 elif not is_waiting:
                     yield outcome
-            self.queue.flush()
+            self.queue.submit_added()
         finally:
-            self.queue.discard()
-            self._save_used()
+            self.queue.discard_added()
+            self._save_used_keys()
         if is_waiting:
             raise WaitingError(self.queue.progress_message())
 
     def close(self) -> None:
         self.queue.close()
 
-    def _outcome(self, chain: RequestChain) -> Outcome | None:
+    def _find_outcome(self, chain: RequestChain) -> Outcome | None:
         """Return the outcome of a request and its follow-ups; None while a reply is missing."""
-        while (outcome := self._follow_cached(chain)) is None:
+        while (outcome := self._advance_over_cache(chain)) is None:
             try:
-                parsed = self._read(chain.key, chain.request)
+                parsed = self._validate_or_queue(chain.key, chain.request)
             except QuarantinedError as error:
-                self.ledger.relabel(chain.key, chain.request.unit)
-                return chain.failed(error)
+                self.ledger.update_label(chain.key, chain.request.unit)
+                return chain.failed_outcome(error)
             if parsed is None:
                 return None
-            chain.advance(parsed)
+            chain.add_reply(parsed)
         return outcome
 
-    def _read(self, key: str, request: Request) -> ParsedReply | None:
+    def _validate_or_queue(self, key: str, request: Request) -> ParsedReply | None:
         """Validate the result of a request; if it is invalid or missing, queue the request.
 
         Returns None if the request is in a batch, or is queued for the next batch.
@@ -93,7 +93,7 @@ class BatchChatModel(CachedModel):
         if self.queue.is_waiting(key):
             return None
         n_tokens = prompt_tokens(request, self.settings)
-        result = self.queue.record.result(key)
+        result = self.queue.ledger.find_result(key)
         try:
             attempt = first_attempt(request, self.settings, n_tokens)
             if result is not None and result.reply is not None:
@@ -101,7 +101,7 @@ class BatchChatModel(CachedModel):
                 room, redact = self.settings.context_window - n_tokens, self.queue.client.redact
                 parsed = validate_reply(reply, request, last, room, redact)
                 if isinstance(parsed, ParsedReply):
-                    self.queue.record.record_reply(key, result.reply)
+                    self.queue.ledger.record_reply(key, result.reply)
                     return parsed
                 attempt = parsed
             if result is not None and result.status != 200:
@@ -109,12 +109,12 @@ class BatchChatModel(CachedModel):
         except QuarantinedError as error:
             if result is None:
                 self.ledger.record_sent(key, self.step, request.unit, self.name)
-            self.queue.record.record_failure(key, str(error), error.raw)
+            self.queue.ledger.record_failure(key, str(error), error.raw)
             raise
-        self.queue.add(key, request, attempt, n_tokens)
+        self.queue.add_request(key, request, attempt, n_tokens)
         return None
 
-    def _check_retryable(self, result: Result, request: Request, attempt: Attempt) -> None:
+    def _check_retryable(self, result: BatchResult, request: Request, attempt: Attempt) -> None:
         """Check that a failed request can be retried, without unsupported parameters if need be.
 
         Raises `QuarantinedError` if a retry would fail too.
@@ -125,8 +125,8 @@ class BatchChatModel(CachedModel):
         if isinstance(error, UnsupportedError):
             messages = attempt.messages(request)
             body = client.writer.chat_body(messages, request.format, attempt.max_tokens)
-            sent = Capabilities.of(self.settings, result.capabilities)
-            is_retryable = client.writer.adapt(error, body, sent)
+            sent = Capabilities.from_json(self.settings, result.capabilities)
+            is_retryable = client.writer.adapt_chat(error, body, sent)
         if not is_retryable:
             times = f"failed in {result.failures} batches: " if result.failures else ""
             raise QuarantinedError(client.redact(f"{times}{error}"))

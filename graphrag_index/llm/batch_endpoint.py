@@ -16,11 +16,11 @@ import openai
 from openai.types import Batch
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.batch_ledger import Received
-from graphrag_index.llm.client import MAX_CONNECT_SECONDS, LLMClient, cause_of
+from graphrag_index.llm.batch_ledger import ReceivedResult
+from graphrag_index.llm.client import MAX_CONNECT_SECONDS, LLMClient, root_cause_message
 from graphrag_index.llm.limits import cost_of
-from graphrag_index.llm.protocol import message_in, read_chat, read_usage
-from graphrag_index.llm.retries import RejectedError, RetryError, UnsupportedError, backoff
+from graphrag_index.llm.protocol import error_message, read_chat, read_usage
+from graphrag_index.llm.retries import RejectedError, RetryError, UnsupportedError, backoff_seconds
 from graphrag_index.schema.settings.models import Price
 
 logger = logging.getLogger(__name__)
@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # The metadata field of a batch at the provider that stores its key in the ledger.
-METADATA = "graphrag_index"
+METADATA_KEY = "graphrag_index"
 # Statuses of a batch that the provider does not process any more.
-ENDED = ("completed", "failed", "expired", "cancelled")
+ENDED_STATUSES = ("completed", "failed", "expired", "cancelled")
 # HTTP statuses that show that a server does not support batches.
-_NO_BATCHES = (404, 405, 501)
+_UNSUPPORTED_STATUSES = (404, 405, 501)
 # Maximum difference between the clocks of this machine and of the provider, in seconds.
-_CLOCKS = 3_600.0
+_MAX_CLOCK_DIFFERENCE = 3_600.0
 
 
 class RefusedError(ModelError):
@@ -82,38 +82,38 @@ class BatchEndpoint:
         if "_api" in self.__dict__:
             self._api.close()
 
-    def upload(self, path: Path) -> str:
+    def upload_file(self, path: Path) -> str:
         """Upload the file with the requests of a batch; returns the provider's id of the file."""
 
         def upload() -> str:
             with path.open("rb") as file:
-                return _id_of(self._api.files.create(file=(path.name, file), purpose="batch"))
+                return _get_id(self._api.files.create(file=(path.name, file), purpose="batch"))
 
-        return self._retry(upload)
+        return self._call_with_retries(upload)
 
-    def create(self, file_id: str, key: str, since: float, perhaps_made: bool = False) -> str:
+    def create_batch(self, file_id: str, key: str, since: float, may_exist: bool = False) -> str:
         """Create a batch from an uploaded file; returns the provider's id of the batch.
 
         A call whose answer was lost may have created the batch already. After such a call, or
-        if `perhaps_made`, the batch is first searched for among the batches created `since`
+        if `may_exist`, the batch is first searched for among the batches created `since`
         this time (seconds since 1970).
         """
 
         def create() -> str:
-            nonlocal perhaps_made
-            found = self._find(file_id, key, since) if perhaps_made else None
+            nonlocal may_exist
+            found = self._find_batch(file_id, key, since) if may_exist else None
             if found is not None:
                 return found
-            perhaps_made = True
-            made = self._api.batches.create(
+            may_exist = True
+            created = self._api.batches.create(
                 input_file_id=file_id,
                 endpoint=self.url,
                 completion_window="24h",
-                metadata={METADATA: key},
+                metadata={METADATA_KEY: key},
             )
-            return _id_of(made)
+            return _get_id(created)
 
-        return self._retry(create)
+        return self._call_with_retries(create)
 
     def get_status(self, id: str) -> BatchStatus | None:
         """Return the status of a batch; None if the provider does not know it."""
@@ -124,9 +124,9 @@ class BatchEndpoint:
             except openai.NotFoundError:
                 return None
 
-        return self._retry(retrieve)
+        return self._call_with_retries(retrieve)
 
-    def download(self, file_id: str, path: Path) -> bool:
+    def download_file(self, file_id: str, path: Path) -> bool:
         """Download a file from the provider to `path`; False if the file does not exist."""
 
         def download() -> bool:
@@ -137,9 +137,9 @@ class BatchEndpoint:
                 return False
             return True
 
-        return self._retry(download)
+        return self._call_with_retries(download)
 
-    def delete(self, file_id: str) -> None:
+    def delete_file(self, file_id: str) -> None:
         """Delete a file at the provider, if the provider allows it."""
         try:
             self._api.files.delete(file_id)
@@ -147,30 +147,32 @@ class BatchEndpoint:
             message = self._client.redact(str(error))
             logger.debug("File %s was not deleted at the provider: %s", file_id, message)
 
-    def _find(self, file_id: str, key: str, since: float) -> str | None:
+    def _find_batch(self, file_id: str, key: str, since: float) -> str | None:
         """Find a batch by its key or its file; None if the provider does not list it."""
         try:
             for batch in self._api.batches.list(limit=100):
-                if (batch.metadata or {}).get(METADATA) == key or batch.input_file_id == file_id:
-                    return _id_of(batch)
-                if (batch.created_at or since) < since - _CLOCKS:
+                if (batch.metadata or {}).get(
+                    METADATA_KEY
+                ) == key or batch.input_file_id == file_id:
+                    return _get_id(batch)
+                if (batch.created_at or since) < since - _MAX_CLOCK_DIFFERENCE:
                     break
         except openai.APIStatusError as error:
-            if error.status_code not in _NO_BATCHES:
+            if error.status_code not in _UNSUPPORTED_STATUSES:
                 raise
         return None
 
-    def _retry(self, call: Callable[[], T]) -> T:
+    def _call_with_retries(self, call: Callable[[], T]) -> T:
         """Make a call, and retry it after temporary failures."""
         client = self._client
         seconds = client.settings.retry_seconds
         began, failures = time.monotonic(), 0
         while True:
             try:
-                return self._once(call)
+                return self._call_once(call)
             except RetryError as error:
                 failures += 1
-                delay = backoff(failures) if error.after is None else error.after
+                delay = backoff_seconds(failures) if error.after is None else error.after
                 if time.monotonic() - began + delay > seconds:
                     raise ModelError(
                         f"Model {client.name} has not answered for {seconds:g} s "
@@ -184,14 +186,14 @@ class BatchEndpoint:
                 ) from None
             time.sleep(delay)
 
-    def _once(self, call: Callable[[], T]) -> T:
+    def _call_once(self, call: Callable[[], T]) -> T:
         """Make a call once, and map the errors of `openai` and httpx2 to our exceptions."""
         client = self._client
         try:
             return call()
         except openai.APIStatusError as error:
             status, response = error.status_code, error.response
-            if status in _NO_BATCHES:
+            if status in _UNSUPPORTED_STATUSES:
                 raise RefusedError(
                     f"Model {client.name}: {client.address} has no batches (HTTP {status}): "
                     "run without --batch."
@@ -200,16 +202,16 @@ class BatchEndpoint:
         except (openai.APITimeoutError, httpx2.TimeoutException):
             raise RetryError(f"no answer within {client.settings.timeout:g} s") from None
         except (openai.APIError, httpx2.HTTPError) as error:
-            raise RetryError(cause_of(error)) from None
+            raise RetryError(root_cause_message(error)) from None
         except (ValueError, TypeError, AttributeError) as error:
             raise RetryError(f"the answer is malformed: {error}") from None
 
 
-def _id_of(made: Any) -> str:
+def _get_id(created: Any) -> str:
     # `openai` does not validate responses: a missing field is None.
-    if not made.id:
+    if not created.id:
         raise ValueError("it has no id")
-    return str(made.id)
+    return str(created.id)
 
 
 def _batch_status(batch: Batch) -> BatchStatus:
@@ -226,7 +228,7 @@ def _batch_status(batch: Batch) -> BatchStatus:
     )
 
 
-def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator[Received]:
+def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator[ReceivedResult]:
     """Yield the results in a result file of a batch; malformed lines are skipped."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -241,22 +243,26 @@ def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator
 
 def _read_result(
     key: str, data: dict[str, Any], client: LLMClient, price: Price | None
-) -> Received | None:
+) -> ReceivedResult | None:
     """Parse one result; None if the batch ended before the request was processed."""
     response = data.get("response") or {}
     status, body = int(response.get("status_code") or 0), response.get("body")
-    message = message_in(body) or message_in(data)
+    message = error_message(body) or error_message(data)
     if status == 200:
         try:
             reply = read_chat(body)
         except RetryError as error:
             usage = read_usage(body.get("usage") if isinstance(body, dict) else None)
             cost = cost_of(usage, price)
-            return Received(key, None, "", usage, cost, 500, str(error), may_pass=True)
-        return Received(key, reply.text, reply.finish, reply.usage, cost_of(reply.usage, price))
+            return ReceivedResult(key, None, "", usage, cost, 500, str(error), is_temporary=True)
+        return ReceivedResult(
+            key, reply.text, reply.finish, reply.usage, cost_of(reply.usage, price)
+        )
     if status == 0:
         if str((data.get("error") or {}).get("code") or "").startswith("batch_"):
             return None
         status = 500
-    may_pass = isinstance(client.status_error(status, message), RetryError)
-    return Received(key, status=status, message=client.redact(message), may_pass=may_pass)
+    is_temporary = isinstance(client.status_error(status, message), RetryError)
+    return ReceivedResult(
+        key, status=status, message=client.redact(message), is_temporary=is_temporary
+    )

@@ -80,7 +80,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedResult:
     """The result of one request in a result file of a batch: a reply or an error."""
 
     key: str
@@ -90,10 +90,10 @@ class Received:
     cost: float | None = None  # in dollars; None if the price is not known
     status: int = 200  # HTTP status
     message: str = ""  # error message of the provider
-    may_pass: bool = False  # the error is temporary
+    is_temporary: bool = False  # the error is temporary
 
 
-class Result(NamedTuple):
+class BatchResult(NamedTuple):
     """A row of `batch_replies`: the last result of a request that has no valid reply yet."""
 
     attempt: str
@@ -114,7 +114,7 @@ class BatchLedger:
             for statement in _SCHEMA.split(";"):
                 database.execute(statement)
 
-    def open(self, step: str | None = None, model: str | None = None) -> list[Batch]:
+    def open_batches(self, step: str | None = None, model: str | None = None) -> list[Batch]:
         """Return the batches that are not collected yet, oldest first."""
         rows = self._ledger.rows(
             "SELECT * FROM batches WHERE state != ?1 AND (?2 IS NULL OR step = ?2) "
@@ -125,7 +125,7 @@ class BatchLedger:
         )
         return [Batch(*row) for row in rows]
 
-    def n_failed_last(self, step: str, model: str) -> int:
+    def count_recent_failures(self, step: str, model: str) -> int:
         """Count the most recent batches that failed as a whole, one after the other."""
         rows = self._ledger.rows(
             "SELECT status FROM batches WHERE state = ? AND step = ? AND model = ? "
@@ -136,7 +136,7 @@ class BatchLedger:
         )
         return len(list(takewhile(lambda row: row == ("failed",), rows)))
 
-    def prepare(self, batch: Batch, requests: Mapping[str, tuple[str, str]]) -> None:
+    def record_batch(self, batch: Batch, requests: Mapping[str, tuple[str, str]]) -> None:
         """Record a batch before it is uploaded; `requests` maps keys to (label, attempt)."""
         with self._ledger.transaction() as database:
             places = ", ".join("?" * len(batch))
@@ -146,7 +146,7 @@ class BatchLedger:
             sent = ((key, batch.step, unit, batch.model) for key, (unit, _) in requests.items())
             self._ledger.record_all_sent(database, sent)
 
-    def update(self, batch: Batch) -> None:
+    def update_batch(self, batch: Batch) -> None:
         """Record the state of a batch; a collected batch loses its requests without a result."""
         with self._ledger.transaction() as database:
             if batch.state == COLLECTED:
@@ -157,13 +157,13 @@ class BatchLedger:
                 (batch.state, batch.file_id, batch.id, batch.status, batch.n_done, batch.key),
             )
 
-    def drop(self, batch: Batch) -> None:
+    def delete_batch(self, batch: Batch) -> None:
         """Delete a batch, so that its requests are queued for the next batch."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_REQUESTS, (batch.key,))
             database.execute("DELETE FROM batches WHERE key = ?", (batch.key,))
 
-    def record_results(self, batch: Batch, received: Iterable[Received]) -> float:
+    def record_results(self, batch: Batch, received: Iterable[ReceivedResult]) -> float:
         """Record results of a batch, each only once; returns the cost of all, in dollars."""
         total = 0.0
         with self._ledger.transaction() as database:
@@ -175,7 +175,7 @@ class BatchLedger:
                 for (attempt,) in attempts:
                     if one.reply is not None:
                         database.execute(_DELETE_RESULT, (one.key,))
-                    reply = (one.reply, one.finish, one.status, one.message, int(one.may_pass))
+                    reply = (one.reply, one.finish, one.status, one.message, int(one.is_temporary))
                     database.execute(_RESULT, (one.key, attempt, *reply, batch.capabilities))
                     if one.usage is not None:
                         call = (one.key, batch.step, batch.model, one.usage, one.cost)
@@ -183,7 +183,7 @@ class BatchLedger:
                         total += one.cost or 0.0
         return total
 
-    def unanswered(self, batch: Batch) -> list[str]:
+    def unanswered_keys(self, batch: Batch) -> list[str]:
         """Return the keys of the requests of a batch that have no result yet."""
         rows = self._ledger.rows("SELECT key FROM batch_requests WHERE batch = ?", batch.key)
         return [key for (key,) in rows]
@@ -192,14 +192,14 @@ class BatchLedger:
         """Tell whether a request is in a batch that is not collected yet."""
         return bool(self._ledger.rows("SELECT 1 FROM batch_requests WHERE key = ?", key))
 
-    def result(self, key: str) -> Result | None:
+    def find_result(self, key: str) -> BatchResult | None:
         """Return the last result of a request without a valid reply; None if there is none."""
         rows = self._ledger.rows(
             "SELECT attempt, reply, finish, status, message, failures, capabilities "
             "FROM batch_replies WHERE key = ?",
             key,
         )
-        return Result(*rows[0]) if rows else None
+        return BatchResult(*rows[0]) if rows else None
 
     def record_reply(self, key: str, reply: str) -> None:
         """Record a validated reply. Its cost is recorded already."""

@@ -14,7 +14,7 @@ from typing import IO
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.batch_endpoint import (
-    ENDED,
+    ENDED_STATUSES,
     BatchEndpoint,
     BatchStatus,
     RefusedError,
@@ -27,12 +27,12 @@ from graphrag_index.llm.batch_ledger import (
     UPLOADED,
     Batch,
     BatchLedger,
-    Received,
+    ReceivedResult,
 )
 from graphrag_index.llm.chat_model import Attempt, CachedModel
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.limits import Budget, max_cost_of, price_of
-from graphrag_index.llm.protocol import encode
+from graphrag_index.llm.protocol import encode_json
 from graphrag_index.llm.request import Request
 
 logger = logging.getLogger(__name__)
@@ -62,63 +62,63 @@ class BatchQueue:
 
     def __init__(self, model: CachedModel, folder: Path, budget: Budget, forget: bool) -> None:
         self.name, self.settings, self.step = model.name, model.settings, model.step
-        self.record = BatchLedger(model.ledger)
-        # Only writes request bodies and interprets errors; `batches` sends the requests.
+        self.ledger = BatchLedger(model.ledger)
+        # Only writes request bodies and interprets errors; `endpoint` sends the requests.
         self.client = LLMClient(self.name, self.settings, model.ledger)
-        self.batches = BatchEndpoint(self.client)
+        self.endpoint = BatchEndpoint(self.client)
         price = price_of(self.settings)
         self.price = price.in_batch() if price else None
         self._folder, self._budget, self._forget = folder, budget, forget
         self._file: _BatchFile | None = None
         # Ids of the batches that this run has created.
-        self._made: set[str] = set()
+        self._created_ids: set[str] = set()
         # Number of requests that exceed a limit and wait for a later batch, and the lowest
         # maximum cost among these requests, in dollars.
-        self._n_later = 0
-        self._min_cost = 0.0
+        self._n_deferred = 0
+        self._min_deferred_cost = 0.0
 
     def close(self) -> None:
-        self.discard()
-        self.batches.close()
+        self.discard_added()
+        self.endpoint.close()
 
-    def open(self) -> list[Batch]:
+    def open_batches(self) -> list[Batch]:
         """Return the batches of this model and step that are not collected yet."""
-        return self.record.open(self.step, self.name)
+        return self.ledger.open_batches(self.step, self.name)
 
-    def settle(self) -> None:
+    def process_open_batches(self) -> None:
         """Process all open batches: create unfinished ones, and collect those that have ended.
 
         Raises `ModelError` if the provider does not answer, does not know a batch, or two
         batches in a row have failed as a whole.
         """
-        self._n_later = 0
-        self._made.clear()
+        self._n_deferred = 0
+        self._created_ids.clear()
         # Delete files that were left by runs killed before they recorded their batch.
-        keys = {batch.key for batch in self.record.open()}
+        keys = {batch.key for batch in self.ledger.open_batches()}
         for path in self._folder.glob("*.jsonl"):
             if path.stem not in keys:
                 path.unlink()
-        for batch in self.open():
+        for batch in self.open_batches():
             if batch.state != SUBMITTED:
-                self._send(batch)
-        for batch, status in self._update_status():
+                self._upload_batch(batch)
+        for batch, status in self._update_statuses():
             if status is None:
-                self._give_up(batch)
-            elif status.status in ENDED:
-                self._collect(batch, status)
+                self._give_up_batch(batch)
+            elif status.status in ENDED_STATUSES:
+                self._collect_results(batch, status)
 
-    def progress(self) -> tuple[int, int, bool]:
+    def get_progress(self) -> tuple[int, int, bool]:
         """Return (requests in open batches, processed requests, whether a batch has ended)."""
-        statuses = self._update_status()
+        statuses = self._update_statuses()
         return (
             sum(batch.n_requests for batch, _ in statuses),
             sum(status.n_done for _, status in statuses if status),
-            any(status is None or status.status in ENDED for _, status in statuses),
+            any(status is None or status.status in ENDED_STATUSES for _, status in statuses),
         )
 
     def progress_message(self) -> str:
         """Return a sentence for the user about the submitted batches and their progress."""
-        submitted = [batch for batch in self.open() if batch.id in self._made]
+        submitted = [batch for batch in self.open_batches() if batch.id in self._created_ids]
         parts = []
         if submitted:
             n = sum(batch.n_requests for batch in submitted)
@@ -131,20 +131,20 @@ class BatchQueue:
         parts += [
             f"batch {batch.id} of {self.step} is {batch.status.replace('_', ' ') or 'submitted'}: "
             f"{batch.n_done:,} of {batch.n_requests:,} requests are done"
-            for batch in self.open()
-            if batch.id not in self._made
+            for batch in self.open_batches()
+            if batch.id not in self._created_ids
         ]
-        if self._n_later:
-            parts.append(f"{self._n_later:,} more follow when these are done")
+        if self._n_deferred:
+            parts.append(f"{self._n_deferred:,} more follow when these are done")
         text = "; ".join(parts)
         return f"{text[:1].upper()}{text[1:]}."
 
     def is_waiting(self, key: str) -> bool:
         """Tell whether a request is in an open batch or in the file of the next batch."""
         is_added = self._file is not None and key in self._file.requests
-        return is_added or self.record.is_in_batch(key)
+        return is_added or self.ledger.is_in_batch(key)
 
-    def add(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
+    def add_request(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
         """Add a request with a prompt of about `n_tokens` to the next batch.
 
         If the request exceeds a limit, it is only counted: a later run adds it.
@@ -152,23 +152,23 @@ class BatchQueue:
         max_cost = max_cost_of(n_tokens, attempt.max_tokens, self.price) or 0.0
         n_tokens += attempt.max_tokens
         if not self._has_room(max_cost, n_tokens):
-            self._n_later += 1
-            self._min_cost = min(self._min_cost or max_cost, max_cost)
+            self._n_deferred += 1
+            self._min_deferred_cost = min(self._min_deferred_cost or max_cost, max_cost)
             return
         body = self.client.writer.chat_body(
             attempt.messages(request), request.format, attempt.max_tokens
         )
         body.pop("stream", None)
         body.pop("stream_options", None)
-        line = {"custom_id": key, "method": "POST", "url": self.batches.url, "body": body}
-        data = encode(line) + b"\n"
+        line = {"custom_id": key, "method": "POST", "url": self.endpoint.url, "body": body}
+        data = encode_json(line) + b"\n"
         limits = self.settings.batch
         file = self._file
         if file and (
             len(file.requests) >= limits.max_requests
             or file.out.tell() + len(data) > limits.max_bytes
         ):
-            self._submit(file)
+            self._submit_file(file)
             file = None
         if file is None:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -179,17 +179,17 @@ class BatchQueue:
         file.n_tokens += n_tokens
         file.max_cost += max_cost
 
-    def flush(self) -> None:
+    def submit_added(self) -> None:
         """Submit the requests that were added.
 
         Raises `BudgetError` if requests exceed the budget and there is no open batch to wait for.
         """
         if self._file is not None:
-            self._submit(self._file)
-        if self._n_later and not self.open():
-            raise self._budget.error(self._min_cost)
+            self._submit_file(self._file)
+        if self._n_deferred and not self.open_batches():
+            raise self._budget.exceeded_error(self._min_deferred_cost)
 
-    def discard(self) -> None:
+    def discard_added(self) -> None:
         """Discard the requests that were added and not submitted."""
         if self._file is not None:
             self._file.out.close()
@@ -200,78 +200,80 @@ class BatchQueue:
         """Tell whether the account's token limit and the budget allow one more request."""
         limit = self.settings.batch.max_tokens
         if limit is not None:
-            waiting = sum(batch.n_tokens for batch in self.open())
+            waiting = sum(batch.n_tokens for batch in self.open_batches())
             waiting += self._file.n_tokens if self._file else 0
             if waiting and waiting + n_tokens > limit:
                 return False
         return self._budget.allows(max_cost + (self._file.max_cost if self._file else 0.0))
 
-    def _submit(self, file: _BatchFile) -> None:
+    def _submit_file(self, file: _BatchFile) -> None:
         self._file = None
         file.out.close()
-        key, known = file.path.stem, self.client.writer.capabilities.json()
+        key, known = file.path.stem, self.client.writer.capabilities.to_json()
         sums = (len(file.requests), file.n_tokens, file.max_cost)
         batch = Batch(key, self.step, self.name, PREPARED, "", "", *sums, known, time.time())
-        self.record.prepare(batch, file.requests)
-        self._budget.held += batch.max_cost
-        self._send(batch)
+        self.ledger.record_batch(batch, file.requests)
+        self._budget.held_for_batches += batch.max_cost
+        self._upload_batch(batch)
 
-    def _send(self, batch: Batch) -> None:
+    def _upload_batch(self, batch: Batch) -> None:
         """Upload and create a batch, or resume an upload that an earlier run did not finish."""
         path = self._folder / f"{batch.key}.jsonl"
         # If the id of the file is recorded already, an earlier run may have created the batch.
-        perhaps_made = bool(batch.file_id)
+        may_exist = bool(batch.file_id)
         if not batch.file_id and not path.exists():
-            self._drop(batch)
+            self._delete_batch(batch)
             return
         try:
             if not batch.file_id:
-                batch = batch._replace(state=UPLOADED, file_id=self.batches.upload(path))
-                self.record.update(batch)
-            id = self.batches.create(batch.file_id, batch.key, batch.submitted, perhaps_made)
+                batch = batch._replace(state=UPLOADED, file_id=self.endpoint.upload_file(path))
+                self.ledger.update_batch(batch)
+            id = self.endpoint.create_batch(batch.file_id, batch.key, batch.submitted, may_exist)
         except RefusedError:
             if batch.file_id:
-                self.batches.delete(batch.file_id)
-            self._drop(batch)
+                self.endpoint.delete_file(batch.file_id)
+            self._delete_batch(batch)
             path.unlink(missing_ok=True)
             raise
-        self.record.update(batch._replace(state=SUBMITTED, id=id))
+        self.ledger.update_batch(batch._replace(state=SUBMITTED, id=id))
         path.unlink(missing_ok=True)
-        self._made.add(id)
+        self._created_ids.add(id)
 
-    def _update_status(self) -> list[tuple[Batch, BatchStatus | None]]:
+    def _update_statuses(self) -> list[tuple[Batch, BatchStatus | None]]:
         statuses = []
-        for batch in self.open():
+        for batch in self.open_batches():
             if batch.state != SUBMITTED:
                 continue
-            status = self.batches.get_status(batch.id)
+            status = self.endpoint.get_status(batch.id)
             if status is not None:
                 batch = batch._replace(status=status.status, n_done=status.n_done)
-                self.record.update(batch)
+                self.ledger.update_batch(batch)
             statuses.append((batch, status))
         return statuses
 
-    def _collect(self, batch: Batch, status: BatchStatus) -> None:
+    def _collect_results(self, batch: Batch, status: BatchStatus) -> None:
         """Record the results of a batch; requests without a result go into the next batch."""
         path = self._folder / f"{batch.key}.result.jsonl"
         for file_id in status.files:
-            if not self.batches.download(file_id, path):
+            if not self.endpoint.download_file(file_id, path):
                 # A killed run may have recorded all results and deleted the file.
-                if self.record.unanswered(batch):
+                if self.ledger.unanswered_keys(batch):
                     logger.warning("Batch %s: a file of its replies is gone.", batch.id)
                 continue
             lines = read_results(path, self.client, self.price)
             while received := list(islice(lines, RESULTS_AT_ONCE)):
-                self._budget.spend(self.record.record_results(batch, received))
+                self._budget.add_cost(self.ledger.record_results(batch, received))
         path.unlink(missing_ok=True)
-        left = self.record.unanswered(batch)
+        left = self.ledger.unanswered_keys(batch)
         if status.status == "completed":
-            failed = Received("", status=500, message="the batch ended without it", may_pass=True)
-            self.record.record_results(batch, [replace(failed, key=key) for key in left])
+            failed = ReceivedResult(
+                "", status=500, message="the batch ended without it", is_temporary=True
+            )
+            self.ledger.record_results(batch, [replace(failed, key=key) for key in left])
         for file_id in (batch.file_id, *status.files):
-            self.batches.delete(file_id)
-        self.record.update(batch._replace(state=COLLECTED))
-        self._budget.held = max(0.0, self._budget.held - batch.max_cost)
+            self.endpoint.delete_file(file_id)
+        self.ledger.update_batch(batch._replace(state=COLLECTED))
+        self._budget.held_for_batches = max(0.0, self._budget.held_for_batches - batch.max_cost)
         if status.status != "completed":
             self._report_failure(batch, status, len(left))
 
@@ -282,7 +284,7 @@ class BatchQueue:
         advice = "run again to submit its requests once more"
         if is_tokens:
             advice = f"set batch.max_tokens of this model to what its account allows, then {advice}"
-        if self.record.n_failed_last(self.step, self.name) > 1:
+        if self.ledger.count_recent_failures(self.step, self.name) > 1:
             raise ModelError(
                 f"Model {self.name}: batch {batch.id} failed{reason}, as one before it did: "
                 f"{advice}."
@@ -298,7 +300,7 @@ class BatchQueue:
             batch.n_requests,
         )
 
-    def _give_up(self, batch: Batch) -> None:
+    def _give_up_batch(self, batch: Batch) -> None:
         if not self._forget:
             raise ModelError(
                 f"Model {self.name}: {self.client.address} does not know batch {batch.id}, which "
@@ -306,8 +308,8 @@ class BatchQueue:
                 "submitted it. If it is gone, `graphrag-index retry --batch` submits them again."
             )
         logger.warning("Batch %s is given up: the provider does not know it.", batch.id)
-        self._drop(batch)
+        self._delete_batch(batch)
 
-    def _drop(self, batch: Batch) -> None:
-        self.record.drop(batch)
-        self._budget.held = max(0.0, self._budget.held - batch.max_cost)
+    def _delete_batch(self, batch: Batch) -> None:
+        self.ledger.delete_batch(batch)
+        self._budget.held_for_batches = max(0.0, self._budget.held_for_batches - batch.max_cost)

@@ -1,7 +1,7 @@
 """Tolerant parser of JSON with prose, wrong quotes, missing commas or a truncated end.
 
 Each character is read a bounded number of times. Truncated values are not completed: the
-attribute `open` lists the objects and lists that are not closed at the end of the text.
+attribute `open_values` lists the objects and lists that are not closed at the end of the text.
 """
 
 import json
@@ -69,162 +69,166 @@ class BrokenJSON:
         self.text = text
         # Objects and lists that are not closed at the end of the text, innermost first. A
         # truncated last value is not included.
-        self.open: list[Any] = []
+        self.open_values: list[Any] = []
         # Number of passages of unquoted text that were skipped in lists.
         self.n_skipped = 0
-        self._at = self._failures = 0
+        self._position = self._failures = 0
 
-    def values(self) -> Iterator[Any]:
+    def parse_values(self) -> Iterator[Any]:
         """Yield the outermost objects and lists in text order."""
-        while root := _ROOT.search(self.text, self._at):
-            self._at = root.start()
-            yield self._container(0, None)
+        while root := _ROOT.search(self.text, self._position):
+            self._position = root.start()
+            yield self._parse_container(0, None)
 
-    def _container(self, depth: int, parent: str | None) -> Any:
+    def _parse_container(self, depth: int, parent: str | None) -> Any:
         if self._failures < MAX_STRICT_FAILURES:
             try:
-                value, self._at = _STRICT.raw_decode(self.text, self._at)
+                value, self._position = _STRICT.raw_decode(self.text, self._position)
             except (ValueError, RecursionError):
                 self._failures += 1
             else:
                 return value
-        kind = self.text[self._at]
-        self._at += 1
-        return self._object(depth, parent) if kind == "{" else self._list(depth, parent)
+        kind = self.text[self._position]
+        self._position += 1
+        return self._parse_object(depth, parent) if kind == "{" else self._parse_list(depth, parent)
 
-    def _object(self, depth: int, parent: str | None) -> dict[str, Any]:
+    def _parse_object(self, depth: int, parent: str | None) -> dict[str, Any]:
         text, fields = self.text, dict[str, Any]()
-        if text.startswith("{", self._at):
+        if text.startswith("{", self._position):
             # Skip the second of doubled braces, as templates have them.
-            self._at += 1
+            self._position += 1
         while True:
-            self._skip(_FILLER)
-            mark = text[self._at : self._at + 1]
+            self._skip_match(_FILLER)
+            mark = text[self._position : self._position + 1]
             if not mark:
-                self.open.append(fields)
+                self.open_values.append(fields)
                 return fields
             if mark == "}":
-                self._at += 1
+                self._position += 1
                 return fields
-            if mark == "{" or (mark == "]" and parent == "[") or text.startswith("```", self._at):
+            if (
+                mark == "{"
+                or (mark == "]" and parent == "[")
+                or text.startswith("```", self._position)
+            ):
                 # The closing brace of this object is missing.
                 return fields
-            key = self._key(mark)
+            key = self._parse_key(mark)
             if key is None:
                 continue
-            self._skip(_BLANK)
-            mark = text[self._at : self._at + 1]
+            self._skip_match(_BLANK)
+            mark = text[self._position : self._position + 1]
             if mark and mark in "[{":
                 if depth < MAX_DEPTH:
-                    fields[key] = value = self._container(depth + 1, "{")
-                    following = _NEXT_OBJECT.match(text, self._at)
+                    fields[key] = value = self._parse_container(depth + 1, "{")
+                    following = _NEXT_OBJECT.match(text, self._position)
                     if isinstance(value, dict) and following and following[1] in value:
                         # An object with the same key follows: the list lacks its opening bracket.
-                        fields[key] = [value, *self._list(depth + 1, "{")]
+                        fields[key] = [value, *self._parse_list(depth + 1, "{")]
                 else:
-                    self._skip(_DEEP)
+                    self._skip_match(_DEEP)
             elif mark and mark in _QUOTES:
-                value = self._string(_AFTER_VALUE)
+                value = self._parse_string(_AFTER_VALUE)
                 if value is not None:
                     fields[key] = value
             elif mark:
-                start = self._at
-                self._skip(_BARE)
-                if self._at < len(text):
-                    fields[key] = _scalar(text[start : self._at])
+                start = self._position
+                self._skip_match(_BARE)
+                if self._position < len(text):
+                    fields[key] = _parse_scalar(text[start : self._position])
 
-    def _key(self, mark: str) -> str | None:
+    def _parse_key(self, mark: str) -> str | None:
         """Read a key and its colon; if the text is no key, skip it and return None."""
         if mark in _QUOTES:
-            start = self._at
+            start = self._position
             for found in _MARK[mark].finditer(self.text, start + 1):
                 if found[0][0] in _QUOTES:
-                    self._at = found.end()
+                    self._position = found.end()
                     break
                 if found[0][0] == "\n":
-                    self._at = found.start()
+                    self._position = found.start()
                     return None
             else:
-                self._at = len(self.text)
+                self._position = len(self.text)
                 return None
-            key = _unescape(self.text[start + 1 : self._at - 1])
-            if colon := _COLON.match(self.text, self._at):
-                self._at = colon.end()
+            key = _unescape_string(self.text[start + 1 : self._position - 1])
+            if colon := _COLON.match(self.text, self._position):
+                self._position = colon.end()
             return key if colon else None
-        word = _WORD_KEY.match(self.text, self._at)
+        word = _WORD_KEY.match(self.text, self._position)
         if word:
-            self._at = word.end()
+            self._position = word.end()
             return word[1]
-        self._at += 1
-        self._skip(_JUNK)
+        self._position += 1
+        self._skip_match(_JUNK)
         return None
 
-    def _list(self, depth: int, parent: str | None, end: str = "]") -> list[Any]:
+    def _parse_list(self, depth: int, parent: str | None, end: str = "]") -> list[Any]:
         text, items = self.text, list[Any]()
         # After unquoted words, quoted text is not a value but part of the prose.
         prose = False
         while True:
-            self._skip(_FILLER)
-            start = self._at
+            self._skip_match(_FILLER)
+            start = self._position
             mark = text[start : start + 1]
             if not mark:
-                self.open.append(items)
+                self.open_values.append(items)
                 return items
             if mark == end:
-                self._at += 1
+                self._position += 1
                 return items
             if text.startswith("```", start) or (mark == "]" and end == ")"):
                 return items
             if mark == "}":
                 if parent == "{" and not _STRAY_BRACE.match(text, start):
                     return items
-                self._at += 1
+                self._position += 1
             elif mark in "[{":
                 if depth < MAX_DEPTH:
-                    items.append(self._container(depth + 1, "["))
+                    items.append(self._parse_container(depth + 1, "["))
                 else:
-                    self._skip(_DEEP)
+                    self._skip_match(_DEEP)
             elif mark == "(" and depth < MAX_DEPTH and _TUPLE.match(text, start):
-                self._at += 1
-                items.append(self._list(depth + 1, "[", ")"))
+                self._position += 1
+                items.append(self._parse_list(depth + 1, "[", ")"))
             elif mark in _QUOTES and not prose:
-                value = self._string(_AFTER_ITEM)
-                colon = _COLON.match(text, self._at)
+                value = self._parse_string(_AFTER_ITEM)
+                colon = _COLON.match(text, self._position)
                 if colon and depth < MAX_DEPTH and _is_field(value, items, text[colon.end() :][:9]):
                     # The opening brace of a record is missing.
-                    self._at = start
-                    items.append(self._object(depth + 1, "["))
+                    self._position = start
+                    items.append(self._parse_object(depth + 1, "["))
                 elif parent == "{" and colon:
                     # A key of the enclosing object follows: the closing bracket is missing.
-                    self._at = start
+                    self._position = start
                     return items
                 elif value is not None:
                     items.append(value)
             elif parent == "{" and _WORD_KEY.match(text, start):
                 return items
             else:
-                self._at += 1
-                self._skip(_JUNK)
-                value = _scalar(text[start : self._at])
+                self._position += 1
+                self._skip_match(_JUNK)
+                value = _parse_scalar(text[start : self._position])
                 if mark in _QUOTES or isinstance(value, str):
                     self.n_skipped += not prose
                     prose = True
-                elif self._at < len(text):
+                elif self._position < len(text):
                     items.append(value)
 
-    def _string(self, after: re.Pattern[str]) -> str | None:
+    def _parse_string(self, after: re.Pattern[str]) -> str | None:
         """Read a string to its closing quotation mark; None if the text ends first."""
-        text, start = self.text, self._at + 1
-        for found in _MARK[text[self._at]].finditer(text, start):
+        text, start = self.text, self._position + 1
+        for found in _MARK[text[self._position]].finditer(text, start):
             mark = found[0][0]
             if mark == "\\":
                 continue
             if mark == "\n":
-                self._at = found.start() + 1
-                return _unescape(text[start : found.start()])
+                self._position = found.start() + 1
+                return _unescape_string(text[start : found.start()])
             if after.match(text, found.end()):
-                self._at = found.end()
-                return _unescape(text[start : found.start()])
+                self._position = found.end()
+                return _unescape_string(text[start : found.start()])
             before = text[max(start, found.start() - 40) : found.start()].rstrip()
             if before.endswith(("{", ",")) and _MEMBER.match(text, found.start()):
                 # A new field follows: the closing quotation mark is missing.
@@ -232,14 +236,14 @@ class BrokenJSON:
                 # Braces after the value may close this object and open the next object.
                 end = start + len(value)
                 is_inside = not {"{", "}"} & set(text[end : found.start()])
-                self._at = found.start() if is_inside else end
-                return _unescape(value)
-        self._at = len(text)
+                self._position = found.start() if is_inside else end
+                return _unescape_string(value)
+        self._position = len(text)
         return None
 
-    def _skip(self, pattern: re.Pattern[str]) -> None:
-        found = pattern.match(self.text, self._at)
-        self._at = found.end() if found else self._at
+    def _skip_match(self, pattern: re.Pattern[str]) -> None:
+        found = pattern.match(self.text, self._position)
+        self._position = found.end() if found else self._position
 
 
 def _is_field(key: str | None, items: list[Any], value: str) -> bool:
@@ -252,7 +256,7 @@ def _is_field(key: str | None, items: list[Any], value: str) -> bool:
     return key is not None and not value.lstrip().startswith(("[", "{"))
 
 
-def _scalar(bare: str) -> Any:
+def _parse_scalar(bare: str) -> Any:
     """Convert an unquoted value to None, a boolean, a number or a string."""
     bare = bare.strip().rstrip(_QUOTES).rstrip()
     word = bare.lower()
@@ -266,7 +270,7 @@ def _scalar(bare: str) -> Any:
     return float(bare) if number[1] or number[2] else int(bare)
 
 
-def _unescape(text: str) -> str:
+def _unescape_string(text: str) -> str:
     """Replace JSON escape sequences; keep backslashes before other characters."""
     return _ESCAPE.sub(
         lambda found: json.loads(f'"{found[0]}"') if found[1] else _ESCAPED.get(found[2], found[2]),

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.client import LLMClient, LoopThread
-from graphrag_index.llm.ledger import DONE, QUARANTINED, Entry, Ledger
+from graphrag_index.llm.ledger import DONE, QUARANTINED, Ledger, LedgerEntry
 from graphrag_index.llm.limits import Budget, cost_of, max_cost_of
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import (
@@ -33,11 +33,11 @@ from graphrag_index.llm.retries import RejectedError, RetryError
 from graphrag_index.schema.settings.models import ModelSettings
 
 # Number of prepared requests for each concurrent call. It limits memory, not results.
-AHEAD = 8
+PREPARED_PER_CALL = 8
 # Minimum number of tokens for a reply: with less room no request is sent.
 MIN_REPLY_TOKENS = 16
 # Maximum number of characters of an invalid reply that are shown to the model.
-MAX_SHOWN = 8_000
+MAX_SHOWN_CHARS = 8_000
 
 
 class QuarantinedError(Exception):
@@ -83,7 +83,7 @@ class RequestChain:
         self.request, self.key = request, request_key(request, settings)
         self.is_answered = False
 
-    def advance(self, parsed: ParsedReply) -> None:
+    def add_reply(self, parsed: ParsedReply) -> None:
         """Add the reply to the current request, and make its follow-up the current request."""
         known = self.outcome
         self.outcome = replace(
@@ -97,7 +97,7 @@ class RequestChain:
         if follow_up is not None:
             self.request, self.key = follow_up, request_key(follow_up, self._settings)
 
-    def advance_cached(self, find: Callable[[str], Entry | None]) -> bool:
+    def add_cached_reply(self, find: Callable[[str], LedgerEntry | None]) -> bool:
         """Add the cached reply to the current request; False if there is none.
 
         Raises `QuarantinedError` if the request is quarantined.
@@ -107,10 +107,10 @@ class RequestChain:
             raise QuarantinedError(entry.reason)
         if entry is None or entry.state != DONE:
             return False
-        self.advance(read_reply(entry.reply, self.request.format))
+        self.add_reply(read_reply(entry.reply, self.request.format))
         return True
 
-    def failed(self, reason: object) -> Outcome:
+    def failed_outcome(self, reason: object) -> Outcome:
         """Return the outcome so far, with the reason of the failure."""
         return replace(self.outcome, failure=str(reason))
 
@@ -132,7 +132,7 @@ class CachedModel:
         """Return the cached values of a request and its follow-ups, without sending requests."""
         chain = RequestChain(request, self.settings)
         with suppress(QuarantinedError):
-            while not chain.is_answered and chain.advance_cached(self.ledger.find):
+            while not chain.is_answered and chain.add_cached_reply(self.ledger.find):
                 pass
         return chain.outcome.values
 
@@ -152,20 +152,20 @@ class CachedModel:
         """Mark cached requests as used by this version of the index."""
         self._used += keys
 
-    def _save_used(self) -> None:
+    def _save_used_keys(self) -> None:
         self.ledger.mark_used(self._used)
         self._used.clear()
 
-    def _follow_cached(self, chain: RequestChain) -> Outcome | None:
+    def _advance_over_cache(self, chain: RequestChain) -> Outcome | None:
         """Add cached replies to a chain; returns its outcome, or None if a reply is missing."""
         while not chain.is_answered:
             self._used.append(chain.key)
             try:
-                if not chain.advance_cached(self.ledger.find):
+                if not chain.add_cached_reply(self.ledger.find):
                     return None
             except QuarantinedError as error:
-                self.ledger.relabel(chain.key, chain.request.unit)
-                return chain.failed(error)
+                self.ledger.update_label(chain.key, chain.request.unit)
+                return chain.failed_outcome(error)
         return chain.outcome
 
 
@@ -190,7 +190,7 @@ class RemoteModel(CachedModel):
         self._client.calls.stop(error if isinstance(error, Exception) else ModelError("stopped"))
 
     def close(self) -> None:
-        self._loop.wait(self._client.close())
+        self._loop.run_coroutine(self._client.close())
 
 
 class ChatModel(RemoteModel):
@@ -204,16 +204,16 @@ class ChatModel(RemoteModel):
         kept in the ledger.
         """
         waiting: deque[Future[Outcome]] = deque()
-        ahead = AHEAD * self.settings.concurrency
+        ahead = PREPARED_PER_CALL * self.settings.concurrency
         try:
             for request in requests:
                 chain = RequestChain(request, self.settings)
-                outcome = self._follow_cached(chain)
+                outcome = self._advance_over_cache(chain)
                 future: Future[Outcome] = Future()
                 if outcome is None:
                     # Count tokens in this thread: loading an encoding would block the event loop.
                     n_tokens = prompt_tokens(chain.request, self.settings)
-                    future = self._loop.start(self._finish(chain, n_tokens))
+                    future = self._loop.start_coroutine(self._finish_chain(chain, n_tokens))
                 else:
                     future.set_result(outcome)
                 waiting.append(future)
@@ -232,22 +232,22 @@ class ChatModel(RemoteModel):
                     future.result()
             raise
         finally:
-            self._save_used()
+            self._save_used_keys()
 
-    async def _finish(self, chain: RequestChain, n_tokens: int) -> Outcome:
+    async def _finish_chain(self, chain: RequestChain, n_tokens: int) -> Outcome:
         """Send the next request of a chain, with about `n_tokens`, and then its follow-ups."""
         while True:
             try:
-                parsed = await self._ask(chain, n_tokens)
+                parsed = await self._send_until_valid(chain, n_tokens)
             except QuarantinedError as error:
-                return chain.failed(error)
-            chain.advance(parsed)
-            outcome = self._follow_cached(chain)
+                return chain.failed_outcome(error)
+            chain.add_reply(parsed)
+            outcome = self._advance_over_cache(chain)
             if outcome is not None:
                 return outcome
             n_tokens = prompt_tokens(chain.request, self.settings)
 
-    async def _ask(self, chain: RequestChain, n_tokens: int) -> ParsedReply:
+    async def _send_until_valid(self, chain: RequestChain, n_tokens: int) -> ParsedReply:
         """Send a request until its reply is valid; quarantine it after too many attempts."""
         key, request, client = chain.key, chain.request, self._client
         room = self.settings.context_window - n_tokens
@@ -255,9 +255,9 @@ class ChatModel(RemoteModel):
             attempt = first_attempt(request, self.settings, n_tokens)
         except QuarantinedError as error:
             self.ledger.record_sent(key, self.step, request.unit, self.name)
-            self._quarantine(key, error)
+            self._quarantine_request(key, error)
         while True:
-            reply = await self._call(key, request, attempt, n_tokens)
+            reply = await self._send_until_answered(key, request, attempt, n_tokens)
             cost = cost_of(reply.usage, client.calls.price)
             chain.outcome.spent.add(reply.usage, cost)
             call = (key, self.step, self.name)
@@ -265,7 +265,7 @@ class ChatModel(RemoteModel):
                 result = validate_reply(reply, request, attempt, room, client.redact)
             except QuarantinedError as error:
                 self.ledger.record_cost(*call, reply.usage, cost)
-                self._quarantine(key, error)
+                self._quarantine_request(key, error)
             is_valid = isinstance(result, ParsedReply)
             if request.format.schema and not attempt.corrected:
                 client.writer.note_compliance(is_valid, reply.response_format)
@@ -275,14 +275,16 @@ class ChatModel(RemoteModel):
             self.ledger.record_cost(*call, reply.usage, cost)
             attempt = result
 
-    async def _call(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> Reply:
+    async def _send_until_answered(
+        self, key: str, request: Request, attempt: Attempt, n_tokens: int
+    ) -> Reply:
         """Send a request until the server answers; quarantine it if the server rejects it."""
         client = self._client
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
 
         async def send() -> tuple[Reply, Usage]:
             try:
-                reply = await client.chat(
+                reply = await client.send_chat(
                     attempt.messages(request), request.format, attempt.max_tokens, request.sink
                 )
             except RetryError as error:
@@ -303,9 +305,9 @@ class ChatModel(RemoteModel):
                 lambda: self.ledger.record_sent(key, self.step, request.unit, self.name),
             )
         except RejectedError as error:
-            self._quarantine(key, QuarantinedError(client.redact(str(error))))
+            self._quarantine_request(key, QuarantinedError(client.redact(str(error))))
 
-    def _quarantine(self, key: str, error: QuarantinedError) -> NoReturn:
+    def _quarantine_request(self, key: str, error: QuarantinedError) -> NoReturn:
         self.ledger.record_failure(key, str(error), error.raw)
         raise error from None
 
@@ -352,12 +354,12 @@ def validate_reply(
             raw = redact(reply.text)
             raise QuarantinedError(f"the reply was no good: {error}", raw) from None
         # After an empty reply the same request is sent again, without a correction.
-        correction = _correction(reply, error, request, room) if reply.text.strip() else ()
+        correction = _correction_messages(reply, error, request, room) if reply.text.strip() else ()
         room -= sum(estimate_tokens(message["content"]) for message in correction)
         return Attempt(max(min(max_tokens, room), MIN_REPLY_TOKENS), True, True, correction)
 
 
-def _correction(
+def _correction_messages(
     reply: Reply, error: ReplyError, request: Request, room: int
 ) -> tuple[Message, ...]:
     """Return messages with the invalid reply, the error, and a description of the format."""
@@ -368,6 +370,6 @@ def _correction(
     # is counted as one token.
     left = max(room // 2 - estimate_tokens(problem), 0)
     return (
-        Message(role="assistant", content=reply.text[: min(MAX_SHOWN, left)]),
+        Message(role="assistant", content=reply.text[: min(MAX_SHOWN_CHARS, left)]),
         Message(role="user", content=problem),
     )

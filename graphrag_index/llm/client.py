@@ -22,8 +22,8 @@ from graphrag_index.llm.limits import Budget, retry_after
 from graphrag_index.llm.protocol import (
     RequestWriter,
     StreamedReply,
-    encode,
-    message_in,
+    encode_json,
+    error_message,
     read_chat,
     read_embeddings,
     read_events,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 # The default server, if the settings and the environment set no address.
-OPENAI = "https://api.openai.com/v1"
+OPENAI_ADDRESS = "https://api.openai.com/v1"
 # Maximum idle time of a connection. A server may close a connection that is idle for longer,
 # in the moment when the next request is sent.
 MAX_IDLE_SECONDS = 5.0
@@ -50,9 +50,9 @@ MAX_CONNECT_SECONDS = 30.0
 MAX_HEADER_BYTES = 100_000
 
 # HTTP statuses below 500 of temporary failures.
-_RETRYABLE = frozenset((408, 409, 425, 429))
+_RETRYABLE_STATUSES = frozenset((408, 409, 425, 429))
 # Words in an error that concerns the text of one request, not its parameters.
-_ABOUT_CONTENT = ("content_filter", "content_policy", "context_length", "string_above_max")
+_CONTENT_ERROR_WORDS = ("content_filter", "content_policy", "context_length", "string_above_max")
 
 
 class LoopThread:
@@ -63,13 +63,13 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
         self._thread.start()
 
-    def start(self, coroutine: Any) -> "Future[Any]":
+    def start_coroutine(self, coroutine: Any) -> "Future[Any]":
         """Start a coroutine in the loop, without waiting for its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    def wait(self, coroutine: Any) -> Any:
+    def run_coroutine(self, coroutine: Any) -> Any:
         """Run a coroutine in the loop, wait for it, and return its result."""
-        future = self.start(coroutine)
+        future = self.start_coroutine(coroutine)
         try:
             return future.result()
         except BaseException:
@@ -85,7 +85,7 @@ class LoopThread:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-        self.wait(cancel_others())
+        self.run_coroutine(cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -118,7 +118,7 @@ class LLMClient:
         """Replace the API key in a text by asterisks."""
         return redact(text, self.settings.key)
 
-    async def chat(
+    async def send_chat(
         self,
         messages: Sequence[Message],
         format: ReplyFormat,
@@ -134,28 +134,28 @@ class LLMClient:
             body = self.writer.chat_body(messages, format, max_tokens, stream)
             try:
                 if "stream" in body:
-                    reply = await self._stream(body, sink)
+                    reply = await self._stream_reply(body, sink)
                 else:
-                    reply = read_chat(await self._post("/chat/completions", body))
+                    reply = read_chat(await self._post_json("/chat/completions", body))
             except UnsupportedError as error:
-                if not self.writer.adapt(error, body, sent):
+                if not self.writer.adapt_chat(error, body, sent):
                     raise RejectedError(str(error)) from None
                 continue
             return replace(reply, response_format=sent.response_format)
 
-    async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+    async def request_vectors(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Request the vectors of some texts, in the order of the texts."""
         while True:
             body = self.writer.embedding_body(texts)
             try:
-                data = await self._post("/embeddings", body)
+                data = await self._post_json("/embeddings", body)
             except UnsupportedError as error:
                 if not self.writer.adapt_embedding(error, body):
                     raise RejectedError(str(error)) from None
                 continue
             return read_embeddings(data, len(texts))
 
-    async def check(self) -> None:
+    async def check_server(self) -> None:
         """Check, without cost, that the server answers, accepts the key and has the model.
 
         Raises `ModelError` if the server does not.
@@ -163,14 +163,14 @@ class LLMClient:
         import aiohttp
 
         try:
-            async with self._request("GET", "/models") as response:
+            async with self._start_request("GET", "/models") as response:
                 status, content = response.status, await response.read()
         except aiohttp.SocketTimeoutError:
             return  # The server is slow, but it may still answer requests.
         except (aiohttp.ClientError, OSError) as error:
             raise ModelError(
-                f"Model {self.name}: no server answers at {self.address} ({cause_of(error)}): "
-                "start it, or set base_url of this model."
+                f"Model {self.name}: no server answers at {self.address} "
+                f"({root_cause_message(error)}): start it, or set base_url of this model."
             ) from None
         if status in (401, 403):
             raise self._settings_error(status, _read_error(content)[1])
@@ -202,13 +202,13 @@ class LLMClient:
         `after` is the number of seconds that the server asks to wait.
         """
         reason = f"HTTP {status}: {message}"
-        if status in _RETRYABLE or status >= 500:
+        if status in _RETRYABLE_STATUSES or status >= 500:
             if status == 429 and "quota" in message.lower() and "insufficient" in message.lower():
                 return self._settings_error(status, message)
             return RetryError(reason, after, rate=status == 429)
         if status in (401, 403, 404):
             return self._settings_error(status, message)
-        is_about_content = any(word in f"{code} {message}".lower() for word in _ABOUT_CONTENT)
+        is_about_content = any(word in f"{code} {message}".lower() for word in _CONTENT_ERROR_WORDS)
         if status in (400, 405, 415, 422) and not is_about_content:
             return UnsupportedError(reason)
         return RejectedError(reason)
@@ -225,22 +225,22 @@ class LLMClient:
         message = self.redact(message)
         return ModelError(f"Model {self.name}: {self.address} {reason} (HTTP {status}: {message}).")
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Any:
+    async def _post_json(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send a JSON body, and parse the JSON of the response."""
-        async with self._open(path, body) as response:
+        async with self._open_response(path, body) as response:
             content = await response.read()
         try:
             return json.loads(content)
         except ValueError:
             raise RetryError("the answer was no JSON", lost=True) from None
 
-    async def _stream(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
+    async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""
-        async with self._open("/chat/completions", body) as response:
+        async with self._open_response("/chat/completions", body) as response:
             streamed = StreamedReply(sink)
             try:
                 async for event in read_events(response.content.iter_any()):
-                    streamed.add(event)
+                    streamed.add_event(event)
                     if streamed.is_loop:
                         break
             finally:
@@ -248,7 +248,7 @@ class LLMClient:
         return streamed.reply()
 
     @asynccontextmanager
-    async def _open(
+    async def _open_response(
         self, path: str, body: Mapping[str, Any]
     ) -> AsyncIterator["aiohttp.ClientResponse"]:
         """Send a JSON body, and open the response.
@@ -258,26 +258,26 @@ class LLMClient:
         import aiohttp
 
         try:
-            async with self._request("POST", path, encode(body)) as response:
+            async with self._start_request("POST", path, encode_json(body)) as response:
                 self.calls.headers = response.headers
                 if response.status >= 400:
                     content = await response.read()
                     raise self.response_error(response.status, response.headers, content)
                 yield response
         except aiohttp.ClientConnectorError as error:
-            raise RetryError(cause_of(error)) from None
+            raise RetryError(root_cause_message(error)) from None
         except aiohttp.ConnectionTimeoutError:
             seconds = min(MAX_CONNECT_SECONDS, self.settings.timeout)
             raise RetryError(f"no connection within {seconds:g} s") from None
         except TimeoutError:
             raise RetryError(f"no answer within {self.settings.timeout:g} s", lost=True) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise RetryError(cause_of(error), lost=True) from None
+            raise RetryError(root_cause_message(error), lost=True) from None
 
-    def _request(
+    def _start_request(
         self, method: str, path: str, content: bytes | None = None
     ) -> "aiohttp.client._RequestContextManager":
-        base = self.settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        base = self.settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_ADDRESS
         if self._session is None:
             self._session = _new_session(self.settings, base.startswith("https"))
             # Close the session when this client is garbage-collected. The finalizer must not
@@ -354,7 +354,7 @@ def proxy_for(url: str) -> str | None:
     return proxy if has_scheme else f"http://{proxy}"
 
 
-def cause_of(error: BaseException) -> str:
+def root_cause_message(error: BaseException) -> str:
     """Return the message of the first exception in the chain that led to this error."""
     while error.__cause__ is not None:
         error = error.__cause__
@@ -369,4 +369,4 @@ def _read_error(content: bytes) -> tuple[str, str]:
         body = content.decode("utf-8", "replace")[:200]
     inner = body.get("error", body) if isinstance(body, dict) else {}
     code = str(inner.get("code") or "") if isinstance(inner, dict) else ""
-    return code, message_in(body) or " ".join(str(body).split())[:200]
+    return code, error_message(body) or " ".join(str(body).split())[:200]

@@ -38,7 +38,7 @@ class RemoteEmbeddingModel(RemoteModel):
     # Number of components of the vectors; `find_dimension` sets it.
     dimension: int
     # Whether any vector of this run has the expected dimension.
-    _fits = False
+    _has_fitting_vector = False
 
     @property
     def identity(self) -> tuple[str, int | None]:
@@ -52,7 +52,9 @@ class RemoteEmbeddingModel(RemoteModel):
         from the settings.
         """
         known = self.get_meta(self._dimension_name)
-        self.dimension = int(known) if known else self._loop.wait(self._probe())
+        self.dimension = (
+            int(known) if known else self._loop.run_coroutine(self._request_dimension())
+        )
         if self.settings.dimensions not in (None, self.dimension):
             raise ModelError(
                 f"Model {self.name} gives vectors of {self.dimension} numbers, whatever "
@@ -94,8 +96,8 @@ class RemoteEmbeddingModel(RemoteModel):
         self._used += vectors
         if advance is not None:
             advance(len(texts) - len(missing))
-        batches = list(_batches(missing.items()))
-        futures = [self._loop.start(self._request(batch)) for batch in batches]
+        batches = list(_batch_texts(missing.items()))
+        futures = [self._loop.start_coroutine(self._request_vectors(batch)) for batch in batches]
         for batch, future in zip(batches, futures, strict=True):
             try:
                 vectors.update(future.result())
@@ -104,27 +106,27 @@ class RemoteEmbeddingModel(RemoteModel):
                 raise
             if advance is not None:
                 advance(len(batch))
-        self._save_used()
+        self._save_used_keys()
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         return np.stack([vectors.get(key, zeros) for key in keys])
 
-    async def _probe(self) -> int:
+    async def _request_dimension(self) -> int:
         """Request one vector, and return its dimension."""
         for _ in range(MAX_ATTEMPTS):
             try:
-                (row,) = await self._call([(text_key(PROBE, self.settings), PROBE)])
+                (row,) = await self._send_until_answered([(text_key(PROBE, self.settings), PROBE)])
             except RejectedError as error:
                 raise ModelError(
                     f"Model {self.name} gives no vectors: {self._client.redact(str(error))}."
                 ) from None
-            if _normalized(row) is not None:
+            if _normalize_vector(row) is not None:
                 return len(row)
         raise ModelError(
             f"Model {self.name} gives vectors without direction: it may be no embedding model."
         )
 
-    async def _request(self, batch: Sequence[KeyedText]) -> "Vectors":
+    async def _request_vectors(self, batch: Sequence[KeyedText]) -> "Vectors":
         """Request the vectors of a batch of texts; texts without a usable vector are quarantined.
 
         If attempts fail, each half of the batch is sent separately, to find the text at fault.
@@ -133,7 +135,7 @@ class RemoteEmbeddingModel(RemoteModel):
         reason, length = "", None
         for _ in range(MAX_ATTEMPTS):
             try:
-                rows = await self._call(batch)
+                rows = await self._send_until_answered(batch)
             except RejectedError as error:
                 reason = self._client.redact(str(error))
                 break
@@ -146,9 +148,9 @@ class RemoteEmbeddingModel(RemoteModel):
         if len(batch) > 1:
             middle = len(batch) // 2
             for half in (batch[:middle], batch[middle:]):
-                vectors |= await self._request(half)
+                vectors |= await self._request_vectors(half)
             return vectors
-        if length is not None and not self._fits:
+        if length is not None and not self._has_fitting_vector:
             self.set_meta(self._dimension_name, "")
             raise ModelError(
                 f"Model {self.name} gives vectors of {length} numbers, and gave {self.dimension} "
@@ -159,7 +161,7 @@ class RemoteEmbeddingModel(RemoteModel):
             self._used.append(key)
         return vectors
 
-    async def _call(self, batch: Sequence[KeyedText]) -> list[list[float]]:
+    async def _send_until_answered(self, batch: Sequence[KeyedText]) -> list[list[float]]:
         """Send a batch of texts until the server answers; returns its vectors."""
         texts = [text for _, text in batch]
 
@@ -170,7 +172,7 @@ class RemoteEmbeddingModel(RemoteModel):
                     self.ledger.record_sent(key, self.step, unit, self.name)
 
         async def send() -> tuple[list[list[float]], Usage]:
-            rows, used = await self._client.embed(texts)
+            rows, used = await self._client.request_vectors(texts)
             # Record the tokens of the batch once, under the key of its first text.
             cost = cost_of(used, self._client.calls.price)
             self.ledger.record_cost(batch[0][0], self.step, self.name, used, cost)
@@ -190,7 +192,7 @@ class RemoteEmbeddingModel(RemoteModel):
         rest, replies = [], {}
         wrong: int | None = None
         for (key, text), row in zip(batch, rows, strict=True):
-            vector = _normalized(row)
+            vector = _normalize_vector(row)
             if vector is not None and len(vector) == self.dimension:
                 vectors[key] = vector
                 replies[key] = base64.b64encode(vector.tobytes()).decode()
@@ -199,11 +201,11 @@ class RemoteEmbeddingModel(RemoteModel):
             wrong = None if vector is None else len(vector)
         self.ledger.record_replies(replies)
         self._used += replies
-        self._fits = self._fits or bool(replies)
+        self._has_fitting_vector = self._has_fitting_vector or bool(replies)
         return rest, wrong
 
 
-def _normalized(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
+def _normalize_vector(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
     """Scale a vector to length 1; None if it is zero or not finite."""
     import numpy as np
 
@@ -218,7 +220,7 @@ def text_key(text: str, settings: ModelSettings) -> str:
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _batches(texts: Iterable[KeyedText]) -> Iterator[list[KeyedText]]:
+def _batch_texts(texts: Iterable[KeyedText]) -> Iterator[list[KeyedText]]:
     """Split texts into batches of at most `MAX_TEXTS` texts and `MAX_TOKENS` tokens."""
     batch: list[KeyedText] = []
     n_tokens = 0

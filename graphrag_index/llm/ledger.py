@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.request import Spent, Usage
+from graphrag_index.llm.request import Spending, Usage
 
 FILE = "ledger.sqlite"
 # Maximum number of keys in one query.
@@ -82,7 +82,7 @@ _TOTALS = (
 )
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """The state of a request, its valid reply, and the reason why it is quarantined."""
 
     state: str
@@ -105,7 +105,7 @@ class StepStatus(NamedTuple):
     cost: float | None  # in dollars; None if the price of any call is not known
 
 
-class Quarantined(NamedTuple):
+class QuarantinedRequest(NamedTuple):
     """A quarantined request: its step, its label, the reason, and the last raw reply."""
 
     step: str
@@ -141,16 +141,16 @@ class Ledger:
         if output and not read_only:
             output.mkdir(parents=True, exist_ok=True)
         with self._explain_errors():
-            self._database = self._connect()
+            self._database = self._open_connection()
             if not read_only:
                 self._database.execute("PRAGMA journal_mode = WAL")
                 # A killed process loses no transaction; a power cut may lose the last few.
                 self._database.execute("PRAGMA synchronous = NORMAL")
                 self._database.executescript(_SCHEMA)
             # Use a second connection, so that a lookup does not wait for a write transaction.
-            self._reader = self._database if is_shared else self._connect()
+            self._reader = self._database if is_shared else self._open_connection()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         address = str(self.path)
         if isinstance(self.path, Path) and self._is_read_only:
             # If there is no write-ahead log, SQLite would create one, unless `immutable` is set.
@@ -211,12 +211,12 @@ class Ledger:
         with self._lock, self._explain_errors():
             return self._database.execute(query, values).fetchall()
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> LedgerEntry | None:
         """Look up a request by its cache key; None if it is not in the ledger."""
         query = "SELECT state, coalesce(reply, ''), reason FROM requests WHERE key = ?"
         with self._read_lock, self._explain_errors():
             row = self._reader.execute(query, (key,)).fetchone()
-        return Entry(*row) if row else None
+        return LedgerEntry(*row) if row else None
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return the hash of the cached reply for each key; "" for a key without a reply."""
@@ -297,13 +297,13 @@ class Ledger:
             database.execute("CREATE TEMP TABLE used (key TEXT PRIMARY KEY) WITHOUT ROWID")
         self._tracks_use = True
 
-    def relabel(self, key: str, unit: str) -> None:
+    def update_label(self, key: str, unit: str) -> None:
         """Update the label of a request, for example after a file was renamed."""
         if self.rows("SELECT 1 FROM requests WHERE key = ? AND unit != ?", key, unit):
             with self.transaction() as database:
                 database.execute("UPDATE requests SET unit = ? WHERE key = ?", (unit, key))
 
-    def shrink(self) -> bool:
+    def compact_file(self) -> bool:
         """Remove all deleted bytes from the file; False if another program is reading the file."""
         with self._lock, self._explain_errors():
             self._database.execute("VACUUM")
@@ -328,26 +328,26 @@ class Ledger:
         with self.transaction() as database:
             database.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?)", (name, value))
 
-    def spent(self) -> float:
+    def spent_so_far(self) -> float:
         """Return the cost so far of the version that this run creates, in dollars."""
         query = "SELECT total(cost) FROM calls WHERE version = ?"
         return float(self.rows(query, self.version)[0][0])
 
-    def spent_for(self, version: int) -> Spent:
+    def spent_for(self, version: int) -> Spending:
         """Return the number of calls, the tokens and the cost of a version of the index."""
         query = f"SELECT count(*), {_TOTALS} FROM calls WHERE version = ?"
         n_calls, *n_tokens, cost = self.rows(query, version)[0]
         # In SQL the sum over no rows is null.
-        return Spent(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
+        return Spending(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
 
-    def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
+    def quarantined(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
         """Return the quarantined requests of these steps in their newest version."""
         query = f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST} "
         query += "WHERE r.step = ? AND state = ? ORDER BY unit"
         found = (row for step in steps for row in self.rows(query, step, QUARANTINED))
-        return [Quarantined(*row) for row in found]
+        return [QuarantinedRequest(*row) for row in found]
 
-    def release(self, steps: Iterable[str]) -> int:
+    def reopen_quarantined(self, steps: Iterable[str]) -> int:
         """Set the quarantined requests of these steps to `open`; returns their number."""
         query = "UPDATE requests SET state = ?, attempts = 0 WHERE state = ? AND step = ?"
         with self.transaction() as database:
@@ -355,7 +355,7 @@ class Ledger:
                 database.execute(query, (OPEN, QUARANTINED, step)).rowcount for step in steps
             )
 
-    def status(self) -> list[StepStatus]:
+    def step_statuses(self) -> list[StepStatus]:
         """Return one status for each step and model: requests by state, tokens and cost."""
         with self.transaction():
             pass

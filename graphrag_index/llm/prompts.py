@@ -49,7 +49,7 @@ class Prompts:
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The prompt {own} cannot be read: {error}.") from error
 
-    def own(self) -> dict[str, str]:
+    def project_prompts(self) -> dict[str, str]:
         """Return the prompts that the project overrides, by name."""
         paths = sorted((self.root / FOLDER).glob("*.txt"))
         return {path.stem: self.text(path.stem) for path in paths}
@@ -88,14 +88,14 @@ class TokenBudget:
 
     def cost_of(self, text: str) -> int:
         """Return the cost of one text, in tokens."""
-        return self._cost(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
+        return self._cost_of_counts(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
 
     def most_of(self, text: str) -> int:
         """Return an upper bound of the cost of a text: a token has at least one byte."""
         n_bytes = _n_bytes(text)
-        return self._cost(n_bytes, n_bytes)
+        return self._cost_of_counts(n_bytes, n_bytes)
 
-    def _cost(self, n_tokens: int, n_bytes: int) -> int:
+    def _cost_of_counts(self, n_tokens: int, n_bytes: int) -> int:
         return max(n_tokens, math.ceil(n_bytes * self._scale))
 
     @property
@@ -121,7 +121,7 @@ class RenderedRows:
     number: Integers  # the `human_readable_id` of each row
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         rows: pl.DataFrame,
         budget: TokenBudget,
@@ -142,7 +142,7 @@ class RenderedRows:
             .str.strip_chars(" "),
         )
         text = cells.select(
-            pl.concat_str(pl.col(number).cast(pl.String), *map(_quoted, others), separator=",")
+            pl.concat_str(pl.col(number).cast(pl.String), *map(_quote_cells, others), separator=",")
             + "\n"
         ).to_series()
         n_bytes = text.str.len_bytes().cast(pl.Int64).to_numpy()
@@ -150,13 +150,13 @@ class RenderedRows:
         longest = budget.limit // ROW_SHARE
         too_long = np.flatnonzero(cost > longest)
         if len(too_long):
-            shorter = [_shortened(cells.row(row), longest, budget) for row in too_long.tolist()]
+            shorter = [_shorten_row(cells.row(row), longest, budget) for row in too_long.tolist()]
             text = text.scatter(too_long, [line for line, _ in shorter])
             cost[too_long] = [price for _, price in shorter]
         return cls(text, cost, rows[number].to_numpy())
 
 
-def _quoted(column: str) -> pl.Expr:
+def _quote_cells(column: str) -> pl.Expr:
     cell = pl.col(column)
     quoted = pl.lit('"') + cell.str.replace_all('"', '""', literal=True) + pl.lit('"')
     return pl.when(cell.str.contains('[",]')).then(quoted).otherwise(cell)
@@ -178,7 +178,7 @@ def count_lines(lines: pl.Series) -> Integers:
     return np.concatenate(counts)
 
 
-def _shortened(cells: Sequence[object], longest: int, budget: TokenBudget) -> tuple[str, int]:
+def _shorten_row(cells: Sequence[object], longest: int, budget: TokenBudget) -> tuple[str, int]:
     """Cut the longest cells of a row until its cost is at most `longest`.
 
     Returns the line of the row and its cost, both in the shortened form.

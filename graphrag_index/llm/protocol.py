@@ -28,9 +28,9 @@ OPTIONAL = {
 # After this many invalid replies and no valid reply, assume that the server ignores the format.
 MAX_IGNORED = 3
 # Words in an error message about the format of the reply.
-_ABOUT_FORMAT = re.compile("schema|tool|function|format|json_object|unsupported|not support")
+_FORMAT_WORDS = re.compile("schema|tool|function|format|json_object|unsupported|not support")
 # Words in an error message about an unknown parameter.
-_UNKNOWN = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
+_UNKNOWN_WORDS = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Capabilities:
     response_format: str
     dropped: tuple[str, ...] = ()  # parameters that the server does not support
 
-    def json(self) -> str:
+    def to_json(self) -> str:
         """Serialize the capabilities for the ledger."""
         return json.dumps({"response_format": self.response_format, "dropped": list(self.dropped)})
 
     @classmethod
-    def of(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
+    def from_json(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
         """Deserialize capabilities; None means full support.
 
         The setting `structured`, unless it is "auto", overrides the response format.
@@ -68,7 +68,7 @@ class RequestWriter:
         # The name by which the server knows the model.
         self.model = settings.deployment or settings.model
         self._cache_key = Capabilities.cache_key(settings)
-        self.capabilities = Capabilities.of(settings, ledger.get_meta(self._cache_key))
+        self.capabilities = Capabilities.from_json(settings, ledger.get_meta(self._cache_key))
         self._complies, self._n_ignored = False, 0
 
     def chat_body(
@@ -118,7 +118,9 @@ class RequestWriter:
             body["encoding_format"] = "base64"
         return body
 
-    def adapt(self, error: UnsupportedError, body: Mapping[str, Any], sent: Capabilities) -> bool:
+    def adapt_chat(
+        self, error: UnsupportedError, body: Mapping[str, Any], sent: Capabilities
+    ) -> bool:
         """Drop the parameter or the response format that a chat request was rejected for.
 
         `sent` are the capabilities when the request was sent: another call may have changed
@@ -136,11 +138,11 @@ class RequestWriter:
                     self.settings.base_url or "api.openai.com",
                     name,
                 )
-            self._drop(name)
+            self._drop_parameter(name)
             return True
         if self.settings.structured != "auto" or not body.keys() & {"response_format", "tools"}:
             return False
-        return _ABOUT_FORMAT.search(text) is not None and self._fall_back()
+        return _FORMAT_WORDS.search(text) is not None and self._fall_back_to_next_format()
 
     def adapt_embedding(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
         """Drop the unsupported parameter of an embedding request; False if there is none."""
@@ -148,7 +150,7 @@ class RequestWriter:
         # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
         name = "dimensions" if _is_unknown(text, "dimensions") else "encoding_format"
         if name in text and name in body:
-            self._drop(name)
+            self._drop_parameter(name)
             return True
         return False
 
@@ -164,7 +166,7 @@ class RequestWriter:
         self._n_ignored += 1
         if self._n_ignored == MAX_IGNORED and self.settings.structured == "auto":
             self._n_ignored = 0
-            self._fall_back()
+            self._fall_back_to_next_format()
 
     def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
         """Return the parameter that an error message (in lower case) rejects; None if none."""
@@ -176,30 +178,32 @@ class RequestWriter:
                 return name
         return None
 
-    def _drop(self, name: str) -> None:
+    def _drop_parameter(self, name: str) -> None:
         """Omit a parameter from all further requests."""
-        self._learn(replace(self.capabilities, dropped=(*self.capabilities.dropped, name)))
+        self._save_capabilities(
+            replace(self.capabilities, dropped=(*self.capabilities.dropped, name))
+        )
 
-    def _fall_back(self) -> bool:
+    def _fall_back_to_next_format(self) -> bool:
         """Use the next response format for all further requests; False if there is none."""
         at = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
         if at == len(RESPONSE_FORMATS):
             return False
-        self._learn(replace(self.capabilities, response_format=RESPONSE_FORMATS[at]))
+        self._save_capabilities(replace(self.capabilities, response_format=RESPONSE_FORMATS[at]))
         return True
 
-    def _learn(self, capabilities: Capabilities) -> None:
+    def _save_capabilities(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
-        self._ledger.set_meta(self._cache_key, capabilities.json())
+        self._ledger.set_meta(self._cache_key, capabilities.to_json())
 
 
 def _is_unknown(text: str, name: str) -> bool:
     """Tell whether an error says that a parameter is unknown, not that its value is wrong."""
     is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-    return bool(is_named and "value" not in text and _UNKNOWN.search(text))
+    return bool(is_named and "value" not in text and _UNKNOWN_WORDS.search(text))
 
 
-def encode(body: Mapping[str, Any]) -> bytes:
+def encode_json(body: Mapping[str, Any]) -> bytes:
     """Encode a body as JSON in UTF-8; a lone surrogate becomes `?`."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
@@ -215,14 +219,14 @@ def read_chat(data: Any) -> Reply:
     if isinstance(text, list):  # a list of content parts
         text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
     # Some models split the reply over several tool calls.
-    text = "\n".join(filter(None, map(_arguments, message.get("tool_calls") or []))) or text
+    text = "\n".join(filter(None, map(_tool_arguments, message.get("tool_calls") or []))) or text
     finish = str(choice.get("finish_reason") or "stop")
     if message.get("refusal"):
         text, finish = str(message["refusal"]), "refusal"
     return Reply(text, finish, read_usage(data.get("usage")))
 
 
-def _arguments(call: Any) -> str:
+def _tool_arguments(call: Any) -> str:
     """Return the arguments of a tool call as JSON text."""
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
@@ -260,7 +264,7 @@ def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
     return vectors, read_usage(data.get("usage"))
 
 
-def message_in(body: Any) -> str:
+def error_message(body: Any) -> str:
     """Return the error message in a response body, on one line; "" if there is none."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict) or not inner.get("message"):
@@ -276,7 +280,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
     Raises `RetryError` if the server reports an error in the middle of the stream.
     """
     data: list[bytes] = []
-    async for line in _lines(chunks):
+    async for line in _split_lines(chunks):
         if line.startswith(b"data:"):
             data.append(line[5:])
         if line or not data:
@@ -289,11 +293,11 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
         except ValueError:
             raise RetryError("the answer was no JSON", lost=True) from None
         if isinstance(event, dict) and event.get("error"):
-            raise RetryError(message_in(event) or str(event["error"])[:500], lost=True)
+            raise RetryError(error_message(event) or str(event["error"])[:500], lost=True)
         yield event
 
 
-async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+async def _split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     """Split chunks of bytes into lines.
 
     Yields an empty line at the end, because it ends the last event and some servers omit it.
@@ -320,7 +324,7 @@ class StreamedReply:
         # Whether the model repeats the same text again and again.
         self.is_loop = False
 
-    def add(self, event: dict[str, Any]) -> None:
+    def add_event(self, event: dict[str, Any]) -> None:
         """Add the next event of the stream."""
         self._usage = event.get("usage") or self._usage
         for choice in (event.get("choices") or [])[:1]:
@@ -330,7 +334,7 @@ class StreamedReply:
             if self._visible:
                 self._visible.write(piece)
             self._refusal += delta.get("refusal") or ""
-            self._tool += map(_arguments, delta.get("tool_calls") or ())
+            self._tool += map(_tool_arguments, delta.get("tool_calls") or ())
             self._finish = choice.get("finish_reason") or self._finish
         # Check for repetition only after every 50 pieces, since the check takes time.
         if len(self._text) >= 400 and len(self._text) % 50 == 0:

@@ -11,9 +11,9 @@ from graphrag_index.llm.batch_ledger import Batch, BatchLedger
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
-from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, Quarantined
+from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, QuarantinedRequest
 from graphrag_index.llm.limits import Budget, price_list_date, price_of
-from graphrag_index.llm.request import Spent
+from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ class Models:
         self._budget: Budget | None = None
         self._opened: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
 
-    def chat(self, name: str, step: str) -> "ChatModel | BatchChatModel":
+    def open_chat_model(self, name: str, step: str) -> "ChatModel | BatchChatModel":
         """Create the chat model of a step.
 
         Raises `ModelError` if requests of the step are in a batch, but this run does not use
         batches.
         """
-        settings, loop, budget = self._open(name, step)
+        settings, loop, budget = self._open_model(name, step)
         if self._is_batch and self.output is not None:
             # Import this module only here: it imports `openai`, which is slow.
             from graphrag_index.llm.batch import BatchChatModel
@@ -79,7 +79,7 @@ class Models:
             in_batches = BatchChatModel(name, settings, step, self.ledger, folder, budget, forget)
             self._opened.append(in_batches)
             return in_batches
-        batches = BatchLedger(self.ledger).open(step)
+        batches = BatchLedger(self.ledger).open_batches(step)
         if batches:
             n = sum(batch.n_requests for batch in batches)
             ids = ", ".join(batch.id or "not yet made" for batch in batches)
@@ -92,15 +92,15 @@ class Models:
         self._opened.append(model)
         return model
 
-    def embedding(self, name: str, step: str) -> RemoteEmbeddingModel:
+    def open_embedding_model(self, name: str, step: str) -> RemoteEmbeddingModel:
         """Create the embedding model of a step."""
-        settings, loop, budget = self._open(name, step)
+        settings, loop, budget = self._open_model(name, step)
         model = RemoteEmbeddingModel(name, settings, step, self.ledger, loop, budget)
         self._opened.append(model)
         model.find_dimension()
         return model
 
-    def release(self, steps: Iterable[str]) -> list[str]:
+    def reopen_requests(self, steps: Iterable[str]) -> list[str]:
         """Reopen the quarantined requests of these steps, so that they are sent again.
 
         Returns all steps with reopened requests, including those that an earlier call reopened.
@@ -108,18 +108,18 @@ class Models:
         self._forget = True
         found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
         if found:
-            self.ledger.set_meta(_RELEASED, json.dumps([*self.released(), *found]))
-            self.ledger.release(found)
-        return self.released()
+            self.ledger.set_meta(_RELEASED, json.dumps([*self.reopened_steps(), *found]))
+            self.ledger.reopen_quarantined(found)
+        return self.reopened_steps()
 
-    def released(self) -> list[str]:
-        """Return the steps whose requests `release` has reopened since the last finished run."""
+    def reopened_steps(self) -> list[str]:
+        """Return the steps with requests reopened since the last finished run."""
         known = self.ledger.get_meta(_RELEASED) if self.has_ledger else None
         return list(dict.fromkeys(json.loads(known))) if known else []
 
-    def finished(self) -> None:
+    def mark_finished(self) -> None:
         """Note that the run is finished, and has sent all reopened requests."""
-        if self.released():
+        if self.reopened_steps():
             self.ledger.set_meta(_RELEASED, "[]")
 
     def track_use(self) -> None:
@@ -128,28 +128,28 @@ class Models:
         if self._ledger is not None:
             self._ledger.track_use()
 
-    def spent(self, version: int) -> Spent:
+    def spent(self, version: int) -> Spending:
         """Return the number of calls, the tokens and the cost of a version of the index."""
-        return self.ledger.spent_for(version) if self.has_ledger else Spent()
+        return self.ledger.spent_for(version) if self.has_ledger else Spending()
 
-    def batches(self) -> list[Batch]:
+    def open_batches(self) -> list[Batch]:
         """Return the batches that are not collected yet."""
-        return BatchLedger(self.ledger).open() if self.has_ledger else []
+        return BatchLedger(self.ledger).open_batches() if self.has_ledger else []
 
     def batch_progress(self) -> tuple[int, int, bool]:
-        """Return the progress of the batches of the last created model: `BatchQueue.progress`."""
+        """Return `BatchQueue.get_progress` of the model that was created last."""
         from graphrag_index.llm.batch import BatchChatModel
 
         model = self._opened[-1]
         assert isinstance(model, BatchChatModel)
-        return model.queue.progress()
+        return model.queue.get_progress()
 
     @property
     def poll_seconds(self) -> float:
         """Seconds until the first status check of the batches of the last created model."""
         return self._opened[-1].settings.batch.poll_seconds
 
-    def quarantined(self, steps: Iterable[str]) -> list[Quarantined]:
+    def quarantined(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
         """Return the quarantined requests of these steps."""
         return self.ledger.quarantined(steps) if self.has_ledger else []
 
@@ -157,7 +157,7 @@ class Models:
         """Return the share (0 to 1) of quarantined requests among the finished ones of a step."""
         if not self.has_ledger:
             return 0.0
-        rows = [row for row in self.ledger.status() if row.step == step]
+        rows = [row for row in self.ledger.step_statuses() if row.step == step]
         failed = sum(row.quarantined for row in rows)
         return failed / max(1, failed + sum(row.done for row in rows))
 
@@ -186,7 +186,7 @@ class Models:
         folder = self.output
         return self._ledger is not None or (folder is not None and (folder / FILE).exists())
 
-    def _open(self, name: str, step: str) -> tuple[ModelSettings, LoopThread, Budget]:
+    def _open_model(self, name: str, step: str) -> tuple[ModelSettings, LoopThread, Budget]:
         """Return the settings of a model, the event loop and the budget.
 
         The first call creates the loop and the budget, and checks the models in `needed`.
@@ -204,21 +204,23 @@ class Models:
                         "it costs nothing."
                     )
             self._loop = LoopThread()
-            self._budget = Budget(self._limit, self.ledger.spent())
-            self._budget.held = sum(batch.max_cost for batch in BatchLedger(self.ledger).open())
+            self._budget = Budget(self._limit, self.ledger.spent_so_far())
+            self._budget.held_for_batches = sum(
+                batch.max_cost for batch in BatchLedger(self.ledger).open_batches()
+            )
             for needed in names if self._checks else ():
                 client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
                 try:
-                    self._loop.wait(client.check())
+                    self._loop.run_coroutine(client.check_server())
                 finally:
-                    self._loop.wait(client.close())
+                    self._loop.run_coroutine(client.close())
             for needed, embedding_step in self._needed.items():
                 if embedding_step:
-                    self.embedding(needed, embedding_step)
+                    self.open_embedding_model(needed, embedding_step)
         return settings, self._loop, self._budget
 
 
-class Purged(NamedTuple):
+class PurgeCounts(NamedTuple):
     """Counts of a purge of the ledger."""
 
     n_deleted: int  # deleted requests
@@ -226,7 +228,7 @@ class Purged(NamedTuple):
     n_bytes: int  # by which the file became smaller
 
 
-def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
+def purge_ledger(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> PurgeCounts:
     """Delete all requests except those used since `Ledger.track_use` and those in `keys`.
 
     The costs of deleted requests are kept, without the keys of the requests. If a batch is open
@@ -234,7 +236,7 @@ def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
     is reading the file, deletes the requests and raises `GraphRAGError`, because the file still
     contains the deleted bytes.
     """
-    for batch in BatchLedger(ledger).open():
+    for batch in BatchLedger(ledger).open_batches():
         raise GraphRAGError(
             f"Nothing was purged: batch {batch.id or 'of ' + batch.step} ({batch.step}) is not "
             "collected yet, and its replies are to be paid: run with --batch until it is, or "
@@ -255,9 +257,9 @@ def purge(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purged:
     n_kept = ledger.rows("SELECT count(*) FROM requests")[0][0]
     for leftover in (output / "batches").glob("*"):
         leftover.unlink()
-    if not ledger.shrink():
+    if not ledger.compact_file():
         raise GraphRAGError(
             f"{path} is being read by another program, so that what was deleted is still among "
             "its bytes: end that program and run with --purge again."
         )
-    return Purged(n_deleted, n_kept, max(0, before - path.stat().st_size))
+    return PurgeCounts(n_deleted, n_kept, max(0, before - path.stat().st_size))

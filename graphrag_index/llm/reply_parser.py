@@ -8,7 +8,7 @@ from typing import Any
 
 from graphrag_index.llm.broken_json import BrokenJSON
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
-from graphrag_index.llm.schema_fit import Shape, read_lines
+from graphrag_index.llm.schema_fit import ReplyShape, read_lines
 
 # Maximum number of characters of a reply that is not plain JSON. Longer replies are truncated.
 MAX_CHARS = 300_000
@@ -26,12 +26,12 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     """
     if not format.schema:
         return format.read(strip_reasoning(text))
-    shape = Shape(format.schema)
+    shape = ReplyShape(format.schema)
     data = _parse_json(text)
     n_cut, is_match = 0, shape.matches(data)
     if not is_match:
         try:
-            data, n_cut = _extract(data, text, shape)
+            data, n_cut = _extract_answer(data, text, shape)
         except ReplyError:
             found = format.find(strip_reasoning(text)) if format.find is not None else None
             if found is None:
@@ -40,7 +40,7 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
         is_match = shape.matches(data)
     best: ParsedReply | None = None
     errors = []
-    for interpretation in _interpretations(data, shape, is_match):
+    for interpretation in _list_interpretations(data, shape, is_match):
         try:
             parsed = format.read(interpretation)
         except ReplyError as error:
@@ -64,7 +64,7 @@ def _parse_json(text: str) -> Any:
         return None
 
 
-def _interpretations(data: Any, shape: Shape, is_match: bool) -> Iterator[Any]:
+def _list_interpretations(data: Any, shape: ReplyShape, is_match: bool) -> Iterator[Any]:
     """Yield possible readings of parsed JSON, the most likely one first.
 
     The readings are the unchanged data, the data with keys renamed to those of the schema, and
@@ -73,12 +73,12 @@ def _interpretations(data: Any, shape: Shape, is_match: bool) -> Iterator[Any]:
     if is_match or not isinstance(data, dict):
         yield data
     if isinstance(data, dict):
-        fitted = shape.fit(data)
+        fitted = shape.fit_object(data)
         yield fitted
         yield shape.name_by_position(fitted)
 
 
-def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
+def _extract_answer(data: Any, text: str, shape: ReplyShape) -> tuple[Any, int]:
     """Extract the requested object or its records from a reply that does not match the schema.
 
     Returns (data, number of dropped records). A record is dropped if it is truncated at the end
@@ -96,14 +96,14 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
         if _LIST_KEY.match(text):
             # The opening brace of the reply is missing.
             text = "{" + text
-        values, n_cut = _values(text, shape)
+        values, n_cut = _parse_values(text, shape)
     # Some models return the schema instead of an answer.
     answers = [
         value
         for value in values
         if not (isinstance(value, dict) and isinstance(value.get("properties"), dict))
     ]
-    bodies = [body for value in answers for body in shape.find(value)]
+    bodies = [body for value in answers for body in shape.find_objects(value)]
     if bodies:
         body = _merge_objects(bodies, shape)
         if n_cut and shape.is_records and not any(body.values()):
@@ -125,14 +125,14 @@ def _extract(data: Any, text: str, shape: Shape) -> tuple[Any, int]:
     raise ReplyError(f"it holds no JSON object with {keys}" if keys else "it holds no JSON object")
 
 
-def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
+def _parse_values(text: str, shape: ReplyShape) -> tuple[list[Any], int]:
     """Parse all JSON values in a text, and drop the value that is truncated at its end.
 
     Returns (values, number of dropped values).
     """
     parser = BrokenJSON(text)
-    values = list(parser.values())
-    chain = parser.open[::-1]
+    values = list(parser.parse_values())
+    chain = parser.open_values[::-1]
     if not chain:
         return values, parser.n_skipped
     root = chain[0]
@@ -140,8 +140,8 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
     if body is None:
         if isinstance(root, list) or _has_records(root):
             inside = chain[1:] if isinstance(root, list) else chain[2:]
-            return values, parser.n_skipped + _drop(inside, chain)
-        if any(shape.find(root)):
+            return values, parser.n_skipped + _drop_outermost(inside, chain)
+        if any(shape.find_objects(root)):
             return values, parser.n_skipped
         return values[:-1], parser.n_skipped + 1
     inside = chain[body + 1 :]
@@ -151,8 +151,8 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
         isinstance(inside[0], list) or all(isinstance(part, dict) for part in inside[0].values())
     ):
         inside = inside[1:]
-    n_cut = _drop(inside, chain)
-    missing = shape.required - shape.fit(chain[body]).keys()
+    n_cut = _drop_outermost(inside, chain)
+    missing = shape.required - shape.fit_object(chain[body]).keys()
     if missing and not shape.is_records:
         names = " and ".join(name for name in shape.properties if name in missing)
         raise ReplyError(f"it was cut off before {names}")
@@ -162,7 +162,7 @@ def _values(text: str, shape: Shape) -> tuple[list[Any], int]:
     return values, parser.n_skipped + n_cut
 
 
-def _drop(inside: list[Any], chain: list[Any]) -> int:
+def _drop_outermost(inside: list[Any], chain: list[Any]) -> int:
     """Remove the outermost of the open values `inside` from its parent in `chain`.
 
     Returns the number of removed values: 0 or 1.
@@ -185,11 +185,11 @@ def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
-def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]:
+def _merge_objects(bodies: list[dict[str, Any]], shape: ReplyShape) -> dict[str, Any]:
     """Merge the objects of a reply; values of the most complete object have precedence."""
     if len(bodies) == 1:
         return bodies[0]
-    bodies = [shape.fit(body) for body in bodies]
+    bodies = [shape.fit_object(body) for body in bodies]
     # Of equally complete objects take the last, which may correct an earlier object.
     best = max(reversed(bodies), key=lambda body: len(shape.properties.keys() & body.keys()))
     merged: dict[str, Any] = {}
@@ -204,7 +204,7 @@ def _merge_objects(bodies: list[dict[str, Any]], shape: Shape) -> dict[str, Any]
     return merged
 
 
-def _bare_records(values: list[Any], shape: Shape) -> Any:
+def _bare_records(values: list[Any], shape: ReplyShape) -> Any:
     """Return records that have no enclosing object, or else the last object; None if none."""
     objects = [value for value in values if isinstance(value, dict) and value]
     if not shape.is_records:
@@ -215,7 +215,7 @@ def _bare_records(values: list[Any], shape: Shape) -> Any:
     records: list[Any] = []
     for value in values:
         if _has_records(value):
-            fitted = shape.fit(value)
+            fitted = shape.fit_object(value)
             if shape.has_any_key(fitted):
                 # The keys of this object are in another language, but its records fit a list.
                 return value

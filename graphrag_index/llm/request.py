@@ -65,14 +65,14 @@ def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_text(text: Any) -> ParsedReply:
+def _parse_plain_text(text: Any) -> ParsedReply:
     if not text:
         raise ReplyError("it is empty")
     return ParsedReply(text)
 
 
 # The format of a plain text, which has no schema.
-PLAIN_TEXT = ReplyFormat("text", {}, _read_text, "")
+PLAIN_TEXT = ReplyFormat("text", {}, _parse_plain_text, "")
 
 
 class TextSink(Protocol):
@@ -116,7 +116,7 @@ class Usage:
 
 
 @dataclass
-class Spent:
+class Spending:
     """Number of calls so far, their tokens and their cost."""
 
     calls: int = 0
@@ -142,7 +142,7 @@ class Outcome:
     values: tuple[Any, ...] = ()
     dropped: int = 0  # number of invalid records in the replies
     failure: str = ""  # reason of the failure
-    spent: Spent = field(default_factory=Spent, compare=False)
+    spent: Spending = field(default_factory=Spending, compare=False)
     # Ledger keys of the answered requests.
     keys: tuple[str, ...] = field(default=(), compare=False)
 
@@ -159,12 +159,12 @@ def pair_outcomes(
     """Send requests from pairs (item, request); yield pairs (item, outcome)."""
     waiting: deque[T] = deque()
 
-    def sent() -> Iterator[Request]:
+    def remember_items() -> Iterator[Request]:
         for item, request in requests:
             waiting.append(item)
             yield request
 
-    for outcome in model.replies(sent()):
+    for outcome in model.replies(remember_items()):
         yield waiting.popleft(), outcome
 
 

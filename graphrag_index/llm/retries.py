@@ -62,13 +62,13 @@ def redact(text: str, secret: str) -> str:
     return re.sub(r"\b(sk|key|Bearer)[-_ ][\w*.-]{4,}", r"\1-***", text)
 
 
-def backoff(failures: int, first: float = FIRST_DELAY) -> float:
+def backoff_seconds(failures: int, first: float = FIRST_DELAY) -> float:
     """Return the seconds to wait before a retry; the delay doubles with each failure."""
     delay = min(MAX_DELAY, first * 2 ** (failures - 1))
     return random.uniform(delay / 2, delay)
 
 
-class _Failures:
+class _RequestFailures:
     """The failures of one request: their number, and the times of some of them."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class _Failures:
         # Times of the first failure, of the last but one, and of the last.
         self.first = self.before = self.last = 0.0
 
-    def add(self) -> None:
+    def note_failure(self) -> None:
         now = time.monotonic()
         self.times += 1
         self.first = self.first or now
@@ -126,20 +126,20 @@ class RetriedCalls:
         `ModelError` if the server does not answer within the time limit of the settings or
         refuses all requests, and `BudgetError` if the call could exceed the budget.
         """
-        failures = _Failures()
+        failures = _RequestFailures()
         max_cost = max_cost_of(n_tokens, max_tokens, self.price) or 0.0
         while True:
             try:
                 async with (
-                    self._budget.reserve(max_cost),
-                    self._pace.slot(n_tokens + max_tokens // 8),
+                    self._budget.reserve_cost(max_cost),
+                    self._pace.wait_for_slot(n_tokens + max_tokens // 8),
                 ):
                     result, usage = await self._probe_first(send, before_send)
                     self._pace.note_success(self.headers)
                     self._last_success = time.monotonic()
                     self._failing.clear()
                     self._denied.clear()
-                    self._budget.spend(cost_of(usage, self.price))
+                    self._budget.add_cost(cost_of(usage, self.price))
                     return result
             except RejectedError as error:
                 self._n_refusals += 1
@@ -149,7 +149,7 @@ class RetriedCalls:
                     raise ModelError(message) from None
                 raise
             except RetryError as error:
-                self._budget.spend(max_cost if error.lost else 0.0)
+                self._budget.add_cost(max_cost if error.lost else 0.0)
                 delay = self._delay_after(error, failures)
                 self._give_up_if_hopeless(error, failures, delay)
             # Sleep in short intervals, so that `stop` ends the wait.
@@ -167,9 +167,9 @@ class RetriedCalls:
         start without waiting for the reply.
         """
         if self._works:
-            return await self._attempt(send, before_send)
+            return await self._attempt_call(send, before_send)
         async with self._probe:
-            attempt = asyncio.ensure_future(self._attempt(send, before_send))
+            attempt = asyncio.ensure_future(self._attempt_call(send, before_send))
             if not self._works:
                 try:
                     await asyncio.wait({attempt}, timeout=GRACE)
@@ -179,7 +179,7 @@ class RetriedCalls:
                 self._works = not attempt.done() or attempt.exception() is None
         return await attempt
 
-    async def _attempt(
+    async def _attempt_call(
         self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
     ) -> T:
         if self._stopped is not None:
@@ -191,20 +191,22 @@ class RetriedCalls:
             # A gateway may deny access to single calls, so that a retry can succeed.
             raise RetryError(str(error), denied=error) from None
 
-    def _delay_after(self, error: RetryError, failures: _Failures) -> float:
+    def _delay_after(self, error: RetryError, failures: _RequestFailures) -> float:
         """Record a failure; returns the seconds until the next attempt."""
-        failures.add()
+        failures.note_failure()
         after = error.after
         if error.rate:
             after = self._pace.note_refusal(after, self.headers)
         else:
             self._failing.add(failures)
         if after is None:
-            return backoff(failures.times, self.first_delay)
+            return backoff_seconds(failures.times, self.first_delay)
         # Add jitter, so that calls that were refused together are not repeated together.
         return after + random.uniform(0, 0.1) * after
 
-    def _give_up_if_hopeless(self, error: RetryError, failures: _Failures, delay: float) -> None:
+    def _give_up_if_hopeless(
+        self, error: RetryError, failures: _RequestFailures, delay: float
+    ) -> None:
         reason = redact(str(error), self._settings.key)
         seconds = self._settings.retry_seconds
         too_long = time.monotonic() - failures.began + delay > seconds

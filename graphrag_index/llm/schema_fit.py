@@ -20,7 +20,7 @@ _RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
 _QUOTES = "\"'“”„‘’`"
 
 
-class Shape:
+class ReplyShape:
     """The properties of the object that a JSON schema describes."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -71,7 +71,7 @@ class Shape:
             key in self.properties or letters(str(key)) in self._by_letters for key in value
         )
 
-    def find(self, value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    def find_objects(self, value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
         """Yield all objects that have a key of the schema, at any level of nesting."""
         if isinstance(value, str):
             value = _as_json(value)
@@ -80,9 +80,9 @@ class Shape:
         elif isinstance(value, dict | list) and depth < MAX_WRAPS:
             for inner in value.values() if isinstance(value, dict) else value:
                 if isinstance(inner, dict | list | str):
-                    yield from self.find(inner, depth + 1)
+                    yield from self.find_objects(inner, depth + 1)
 
-    def fit(self, value: Any) -> Any:
+    def fit_object(self, value: Any) -> Any:
         """Rename keys to the spelling of the schema, and move nested lists to the top."""
         fitted: dict[str, Any] = _rename_keys(value, self.properties)
         self._name_lists(fitted)
@@ -94,10 +94,12 @@ class Shape:
                 # The value is a single record instead of a list of records.
                 fitted[name] = records = [records]
             if isinstance(records, list):
-                fitted[name] = [_record(record, fields) for record in records]
+                fitted[name] = [_fit_record(record, fields) for record in records]
         for name, fields in self.lists.items():
             if name not in fitted:
-                inner = [_record(record, fields) for record in self._nested_records(fitted, name)]
+                inner = [
+                    _fit_record(record, fields) for record in self._nested_records(fitted, name)
+                ]
                 if inner:
                     fitted[name] = inner
         return fitted
@@ -108,7 +110,7 @@ class Shape:
         Returns the records unchanged if a record could belong to several lists.
         """
         if len(self.lists) == 1:
-            return self.fit({next(iter(self.lists)): records})
+            return self.fit_object({next(iter(self.lists)): records})
         assigned: dict[str, list[Any]] = {name: [] for name in self.lists}
         for record in records:
             if not isinstance(record, dict):
@@ -117,7 +119,7 @@ class Shape:
             if not is_unique:
                 return records
             assigned[name].append(record)
-        return self.fit(assigned)
+        return self.fit_object(assigned)
 
     def closest_list(self, names: Iterable[Any]) -> tuple[str, int, bool]:
         """Find the list whose records have the most fields in common with `names`.
@@ -183,7 +185,7 @@ def _rename_keys(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, An
     return spelled
 
 
-def _record(record: Any, fields: Mapping[str, Any]) -> Any:
+def _fit_record(record: Any, fields: Mapping[str, Any]) -> Any:
     if isinstance(record, str):
         record = _as_json(record)
     if not isinstance(record, dict) or all(key in record for key in fields):
@@ -209,7 +211,7 @@ def _name_by_position(record: Any, names: list[str]) -> Any:
     return named
 
 
-def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
+def read_lines(text: str, shape: ReplyShape) -> tuple[dict[str, list[Any]], int]:
     """Parse lines such as ``entity | Tom Crean | person``, tuples and Markdown tables.
 
     Returns (records of each list, number of records that are truncated at the end of the text).
@@ -217,7 +219,7 @@ def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
     """
     records: dict[str, list[Any]] = {}
     n_cut = 0
-    lines = _lines(text, shape) if shape.lists else []
+    lines = _parse_lines(text, shape) if shape.lists else []
     # Maps each list to the frequencies of the numbers of fields in its whole lines.
     counts: dict[str, Counter[int]] = {}
     for name, fields, whole in lines:
@@ -236,7 +238,7 @@ def read_lines(text: str, shape: Shape) -> tuple[dict[str, list[Any]], int]:
     return records, n_cut
 
 
-def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
+def _parse_lines(text: str, shape: ReplyShape) -> list[tuple[str, Any, bool]]:
     """Parse records from lines; returns (key of the list, fields, whether the line is whole)."""
     words = "|".join(sorted(map(re.escape, shape.list_names), key=len, reverse=True))
     head = re.compile(
@@ -246,12 +248,12 @@ def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
         re.IGNORECASE,
     )
     found: list[tuple[str, Any, bool]] = []
-    table = _Table(shape)
-    for piece, whole in _pieces(text, head):
+    table = _MarkdownTable(shape)
+    for piece, whole in _split_pieces(text, head):
         start = head.match(piece)
-        fields = _fields(piece, start) if start else None
+        fields = _split_fields(piece, start) if start else None
         if start is None or fields is None:
-            found.extend((name, row, True) for name, row in table.row(piece))
+            found.extend((name, row, True) for name, row in table.parse_row(piece))
             continue
         if start["open"].endswith("("):
             whole = piece.rstrip().endswith(")")
@@ -260,7 +262,7 @@ def _lines(text: str, shape: Shape) -> list[tuple[str, Any, bool]]:
     return found
 
 
-def _pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+def _split_pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
     """Yield (line, whether it is whole); the lines of one tuple in brackets are joined."""
     parts = _ENDS.split(text)
     begun: list[str] = []
@@ -281,7 +283,7 @@ def _pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
         yield "\n".join(begun), False
 
 
-def _fields(piece: str, start: re.Match[str]) -> list[str] | None:
+def _split_fields(piece: str, start: re.Match[str]) -> list[str] | None:
     """Split the text after the name of the record's list into fields; None if it is prose."""
     rest, delimiter = piece[start.end() :].rstrip(), start["delimiter"]
     if start["open"].endswith("(") and rest.endswith(")"):
@@ -314,17 +316,17 @@ def _strip_marks(field: str) -> str:
     return field
 
 
-class _Table:
+class _MarkdownTable:
     """Parser of a Markdown table whose header names the fields."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ReplyShape) -> None:
         self.shape = shape
         self.last: list[str] = []
         self.header: list[str] = []
         # The list whose fields match at least two columns of the table; None if there is none.
         self.list_name: str | None = None
 
-    def row(self, line: str) -> Iterator[tuple[str, dict[str, str]]]:
+    def parse_row(self, line: str) -> Iterator[tuple[str, dict[str, str]]]:
         """Read the next line of a text; if it is a row of the table, yield (list, record)."""
         if "|" not in line:
             self.last, self.header, self.list_name = [], [], None

@@ -231,7 +231,7 @@ class _ReplyReader:
         section, ledger = self.settings.extract_graph, self.models.ledger
         types = self.project.get_expanded("extract_graph.entity_types")
         type_names = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
-        chat = self.models.chat(section.model, EXTRACTION)
+        chat = self.models.open_chat_model(section.model, EXTRACTION)
         assert isinstance(chat, ChatModel)
         # Max gleanings is 0, since the cached replies to gleanings cannot be found.
         prompt = ExtractionPrompt(schema_of(section), 0, prompts, chat)

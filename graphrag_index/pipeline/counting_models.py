@@ -109,12 +109,12 @@ class CountingModels:
         self.settings, self.past = settings, past
         self.counts: list[Count] = []
 
-    def chat(self, name: str, step: str) -> "CountingChatModel":
+    def open_chat_model(self, name: str, step: str) -> "CountingChatModel":
         settings = find_model(self.settings, name, step)
         self.counts.append(Count(step, name, True))
         return CountingChatModel(settings, self.past, self.counts[-1])
 
-    def embedding(self, name: str, step: str) -> "CountingEmbeddingModel":
+    def open_embedding_model(self, name: str, step: str) -> "CountingEmbeddingModel":
         settings = find_model(self.settings, name, step)
         self.counts.append(Count(step, name, False))
         return CountingEmbeddingModel(settings, self.past, self.counts[-1], self._dimension)
@@ -127,7 +127,7 @@ class CountingChatModel(CachedModel):
         super().__init__(count.model, settings, count.step, past)
         self.count = count
         known = self.get_meta(Capabilities.cache_key(settings))
-        self._response_format = Capabilities.of(settings, known).response_format
+        self._response_format = Capabilities.from_json(settings, known).response_format
 
     def set_meta(self, name: str, value: str) -> None:
         """Store nothing: an estimate does not change the ledger."""
@@ -147,7 +147,7 @@ class CountingChatModel(CachedModel):
                     self._answer(chain)
                 outcome = chain.outcome
             except (QuarantinedError, ReplyError) as error:
-                outcome = chain.failed(error)
+                outcome = chain.failed_outcome(error)
             yield outcome
 
     def _answer(self, chain: RequestChain) -> None:
@@ -155,7 +155,7 @@ class CountingChatModel(CachedModel):
         is_new = chain.key not in self.count.seen
         self.count.seen.add(chain.key)
         try:
-            is_stored = chain.advance_cached(self.ledger.find)
+            is_stored = chain.add_cached_reply(self.ledger.find)
         except QuarantinedError:
             self.count.n_answered += is_new
             raise
@@ -167,7 +167,7 @@ class CountingChatModel(CachedModel):
         reply = simulate_reply(request)
         if is_new:
             self._add(request, json.dumps(reply, ensure_ascii=False))
-        chain.advance(request.format.read(reply))
+        chain.add_reply(request.format.read(reply))
 
     def _add(self, request: Request, reply: str) -> None:
         first, *rest = (_count(message["content"]) for message in request.messages)

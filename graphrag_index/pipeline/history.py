@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
-from graphrag_index.llm.request import Spent
+from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.workflow import Workflow, check_settings
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import TABLES
@@ -28,7 +28,7 @@ from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX
 from graphrag_index.storage.versions import Made, StoredTable, Version
 
 if TYPE_CHECKING:
-    from graphrag_index.llm.registry import Models, Purged
+    from graphrag_index.llm.registry import Models, PurgeCounts
 
 
 def lock(store: TableStore) -> Any:
@@ -56,7 +56,7 @@ def no_folder(store: TableStore) -> SettingsError:
     )
 
 
-def made(spent: Spent, steps_run: tuple[str, ...] = (), tables_of: int | None = None) -> Made:
+def made(spent: Spending, steps_run: tuple[str, ...] = (), tables_of: int | None = None) -> Made:
     """Describe how the version that has just finished was made."""
     return Made(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -116,7 +116,7 @@ def roll_back(store: TableStore, number: int) -> Version:
         if replace(earlier, number=current.number) == current:
             return current
         store.remove_leftovers()
-        new, spent = store.next_number(), Spent()
+        new, spent = store.next_number(), Spending()
         if (store.output / FILE).exists():
             # The usage of an interrupted run belongs to this version now.
             with closing(Ledger(store.output, new)) as ledger:
@@ -263,15 +263,15 @@ def begin_purge(models: "Models", workflow: Workflow, settings: Settings) -> lis
 
 def end_purge(
     models: "Models", workflow: Workflow, settings: Settings, store: TableStore, version: Version
-) -> "Purged":
+) -> "PurgeCounts":
     """Delete the requests in the ledger that no step has used since `begin_purge`.
 
     Raises GraphRAGError if a batch is open, or the ledger is in use or cannot be written.
     """
-    from graphrag_index.llm.registry import Purged, purge
+    from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 
     if not models.has_ledger:
-        return Purged(0, 0, 0)
+        return PurgeCounts(0, 0, 0)
     sections = check_settings(workflow, settings)
     tables = Previous(store, version)
     keys = (
@@ -280,4 +280,4 @@ def end_purge(
         if step.request_keys is not None
         for key in step.request_keys(sections.get(step.name), settings.models, tables)
     )
-    return purge(models.ledger, store.output, keys)
+    return purge_ledger(models.ledger, store.output, keys)

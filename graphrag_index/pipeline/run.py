@@ -28,7 +28,7 @@ from graphrag_index.errors import (
     WaitingError,
     describe_error,
 )
-from graphrag_index.llm.request import Spent
+from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.history import lock, made, tidy
 from graphrag_index.pipeline.workflow import (
     Service,
@@ -86,7 +86,7 @@ def run_workflow(
     # The names of steps that must run even if nothing has changed.
     again: Callable[[], Collection[str]] = tuple,
     # The usage of models for a version.
-    spent: Callable[[int], Spent] = lambda version: Spent(),
+    spent: Callable[[int], Spending] = lambda version: Spending(),
     # Called when requests are in a batch: raises, or returns for the workflow to run again.
     wait: Callable[[WaitingError], None] | None = None,
     # Called at the end, while no other run can begin.
@@ -237,7 +237,7 @@ class _Run:
                 return replace(earlier, vectors=table.vectors)
         return table
 
-    def finish(self, spent: Callable[[int], Spent]) -> RunResult:
+    def finish(self, spent: Callable[[int], Spending]) -> RunResult:
         """Move the pointer to the new version, unless nothing has changed."""
         version = Version(
             number=self.number,

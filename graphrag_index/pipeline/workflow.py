@@ -267,14 +267,14 @@ def services_of(
 
     def open_embedding(step: Step, section: Any) -> Any:
         if vectors in settings.models:
-            return remote().embedding(vectors, step.name)
+            return remote().open_embedding_model(vectors, step.name)
         from graphrag_index.llm.local_embeddings import load_embedding_model
 
         return load_embedding_model(vectors)
 
     return {
         "chat_model": Service(
-            open=lambda step, section: remote().chat(_chat_name(section), step.name),
+            open=lambda step, section: remote().open_chat_model(_chat_name(section), step.name),
             identity=lambda step, section: identity(settings.models, section),
             check=lambda step, section: find_model(settings.models, _chat_name(section), step.name),
         ),
@@ -286,7 +286,7 @@ def services_of(
         ),
         "prompts": Service(
             open=lambda step, section: Prompts(root),
-            identity=lambda step, section: Prompts(root).own(),
+            identity=lambda step, section: Prompts(root).project_prompts(),
         ),
     }
 

@@ -56,12 +56,12 @@ class TableLines:
         # Numbers stay below the limit, since each row takes more than one token.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
-        self.cost = RenderedRows.of(self._rows, budget).cost
+        self.cost = RenderedRows.from_rows(self._rows, budget).cost
 
     def texts(self, wanted: Iterable[int]) -> Mapping[int, str]:
         """Return the lines of some rows, without their numbers."""
         rows = sorted(set(wanted))
-        rendered = RenderedRows.of(self._rows[rows], self._budget, self._count_long)
+        rendered = RenderedRows.from_rows(self._rows[rows], self._budget, self._count_long)
         texts = rendered.text.str.slice(len(str(self._budget.limit)))
         return dict(zip(rows, texts.to_list(), strict=True))
 

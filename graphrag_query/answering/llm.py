@@ -17,7 +17,7 @@ from graphrag_index.llm.request import (
     ReplyError,
     ReplyFormat,
     Request,
-    Spent,
+    Spending,
     TextSink,
     object_schema,
 )
@@ -58,7 +58,7 @@ class LLM:
         self.model, self.prompts = model, prompts
         self._rating_model = rating_model or model
         self._on_outage = on_outage
-        self.spent = Spent()
+        self.spent = Spending()
 
     @property
     def max_prompt_tokens(self) -> int:
@@ -107,7 +107,7 @@ class LLM:
             Message(role="user", content=asked),
         ]
 
-    def _count(self, spent: Spent) -> None:
+    def _count(self, spent: Spending) -> None:
         self.spent.calls += spent.calls
         self.spent.usage += spent.usage
         total = self.spent.cost
@@ -181,9 +181,9 @@ class LLMPool:
                 # A run has learned what the endpoint supports.
                 self._models.ledger.copy_capabilities(self._output)
             # A request that failed for an earlier question may succeed now.
-            self._models.ledger.release([STEP])
+            self._models.ledger.reopen_quarantined([STEP])
             if name not in self._llms:
-                llm = self._models.chat(name, STEP)
+                llm = self._models.open_chat_model(name, STEP)
                 # Searches use no batch API, which may take a day.
                 assert isinstance(llm, ChatModel)
                 self._llms[name] = llm

@@ -78,7 +78,7 @@ def pack(sections: Sequence[Section], max_tokens: int) -> Context:
     left = max(0, max_tokens - HEADING_TOKENS * len(sections))
     budget = TokenBudget(max(4, left), 1 << 40)
     # More rows than tokens cannot fit.
-    rendered = [RenderedRows.of(section.rows.head(left), budget) for section in sections]
+    rendered = [RenderedRows.from_rows(section.rows.head(left), budget) for section in sections]
     costs = [np.cumsum(rows.cost) for rows in rendered]
     total = sum(section.share for section in sections) or 1.0
     taken = [

@@ -62,7 +62,7 @@ class QuestionEmbedder:
                 raise self._other_model(models[name].vector_identity())
             made_with = fitting[0]
         self._models = Models({name: made_with})
-        return self._models.embedding(name, "query")
+        return self._models.open_embedding_model(name, "query")
 
     @cached_property
     def identity(self) -> "Identity":

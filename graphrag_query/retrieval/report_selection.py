@@ -149,7 +149,7 @@ def _within_budget(
     for start in range(0, reports.height, BATCH_SIZE):
         read = index.with_texts(reports[start : start + BATCH_SIZE], column)
         shown = as_shown(index, read, column)
-        costs = cost + np.cumsum(RenderedRows.of(shown, TokenBudget(1 << 40, 1 << 40)).cost)
+        costs = cost + np.cumsum(RenderedRows.from_rows(shown, TokenBudget(1 << 40, 1 << 40)).cost)
         text = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
         sizes = read.select(text.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
         bytes_read = n_bytes + np.cumsum(sizes)
@@ -181,7 +181,7 @@ def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> li
     limit = max(8, question.max_context_tokens(max_tokens) - HEADING_TOKENS)
     room = max(8, question.llm.max_prompt_tokens - PROMPT_TOKENS)
     # Doubled: a row takes at most a quarter of a budget.
-    rows = RenderedRows.of(reports, TokenBudget(2 * limit, 2 * room))
+    rows = RenderedRows.from_rows(reports, TokenBudget(2 * limit, 2 * room))
     batches = []
     ends = np.cumsum(rows.cost)
     first = 0

@@ -82,14 +82,14 @@ class Project:
         n_before = len(self.server.requests)
         with closing(models_of(workflow, settings, self.root)) as models:
             if retry:
-                models.release(SHORT)
+                models.reopen_requests(SHORT)
             self.result: RunResult = run_workflow(
                 workflow,
                 settings,
                 self.root,
                 services_of(settings, models, self.root),
                 quarantined=lambda step: len(models.quarantined([step])),
-                again=models.released,
+                again=models.reopened_steps,
             )
         self.asked = [
             asked for asked in self.server.requests[n_before:] if "chat" in asked.path

@@ -49,7 +49,7 @@ def model(
     """A model as in a run of its own."""
     while OPENED:
         OPENED.pop().close()
-    chat = models(server, output, budget, **settings).chat("chat", "step")
+    chat = models(server, output, budget, **settings).open_chat_model("chat", "step")
     assert isinstance(chat, BatchChatModel)
     return chat
 
@@ -81,7 +81,7 @@ def states(output: Path) -> dict[str, str]:
 
 
 def status(output: Path) -> StepStatus:
-    (row,) = OPENED[-1].ledger.status()
+    (row,) = OPENED[-1].ledger.step_statuses()
     return row
 
 
@@ -112,7 +112,10 @@ def test_a_batch_is_submitted_waited_for_and_collected(server: Server, tmp_path:
     assert ask(chat, *texts) == outcomes
     assert len(server.requests) == n_requests + 1  # the check of the key
     # Nor by a run without batches, which has the same keys.
-    assert ask(models(server, tmp_path, batched=False).chat("chat", "step"), *texts) == outcomes
+    assert (
+        ask(models(server, tmp_path, batched=False).open_chat_model("chat", "step"), *texts)
+        == outcomes
+    )
     assert n_asked(server) == 3
     assert list((tmp_path / "batches").iterdir()) == []
     for path in tmp_path.glob("*.sqlite*"):
@@ -143,7 +146,12 @@ def test_a_batch_costs_half(server: Server, tmp_path: Path) -> None:
     waits(model(server, tmp_path / "batch", price=price), *texts)
     ask(model(server, tmp_path / "batch", price=price), *texts)
     half = status(tmp_path / "batch")
-    ask(models(server, tmp_path / "plain", batched=False, price=price).chat("chat", "step"), *texts)
+    ask(
+        models(server, tmp_path / "plain", batched=False, price=price).open_chat_model(
+            "chat", "step"
+        ),
+        *texts,
+    )
     full = status(tmp_path / "plain")
     assert (half.prompt_tokens, half.completion_tokens) == (
         full.prompt_tokens,
@@ -222,8 +230,8 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     assert max(body["max_completion_tokens"] for body in bodies) == 2 * 8_192
     # Who asks again for what is quarantined gets it in a batch.
     server.faults = Faults()
-    assert OPENED[-1].release(["step"]) == ["step"]
-    OPENED[-1].finished()
+    assert OPENED[-1].reopen_requests(["step"]) == ["step"]
+    OPENED[-1].mark_finished()
     assert waits(model(server, tmp_path), *texts).startswith("5 requests")
     assert not any(outcome.failure for outcome in ask(model(server, tmp_path), *texts))
 
@@ -310,8 +318,8 @@ class Killing:
         return call
 
 
-CALLS = ("upload", "create", "get_status", "download")
-NOTES = ("prepare", "update", "record_results", "record_reply", "record_failure")
+CALLS = ("upload_file", "create_batch", "get_status", "download_file")
+NOTES = ("record_batch", "update_batch", "record_results", "record_reply", "record_failure")
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -328,13 +336,13 @@ def test_a_kill_at_any_stage_makes_no_request_paid_twice(
         outcomes: list[Outcome] = []
         kills_here = 0
         chat = model(server, output, batch={"max_requests": 3})
-        killing = Killing(chat.queue.batches if names is CALLS else chat.queue.record,
+        killing = Killing(chat.queue.endpoint if names is CALLS else chat.queue.ledger,
                           names, at, after)  # fmt: skip
         for _ in range(10):
             if names is CALLS:
-                chat.queue.batches = killing  # type: ignore[assignment]
+                chat.queue.endpoint = killing  # type: ignore[assignment]
             else:
-                chat.queue.record = killing  # type: ignore[assignment]
+                chat.queue.ledger = killing  # type: ignore[assignment]
             try:
                 outcomes = ask(chat, *texts)
                 break
@@ -343,7 +351,7 @@ def test_a_kill_at_any_stage_makes_no_request_paid_twice(
             except KilledError:
                 kills_here += 1
             chat = model(server, output, batch={"max_requests": 3})
-            killing.inner = chat.queue.batches if names is CALLS else chat.queue.record
+            killing.inner = chat.queue.endpoint if names is CALLS else chat.queue.ledger
         assert [bool(outcome.failure) for outcome in outcomes] == [False] * 3 + [True, False]
         assert n_asked(server) - n_before == 5, f"killed at call {at}"
         n_kills += kills_here
@@ -404,7 +412,7 @@ def test_a_server_without_batches_is_one_sentence(server: Server, tmp_path: Path
     with pytest.raises(ModelError, match=r"has no batches \(HTTP 404\): run without --batch\."):
         ask(model(server, tmp_path), "a")
     server.faults = Faults()
-    chat = models(server, tmp_path, batched=False).chat("chat", "step")
+    chat = models(server, tmp_path, batched=False).open_chat_model("chat", "step")
     assert ask(chat, "a")[0].values == (["a"],)
 
 
@@ -414,8 +422,8 @@ def test_a_batch_of_another_account_is_one_sentence(server: Server, tmp_path: Pa
     with pytest.raises(ModelError, match="does not know batch batch_1, which has 1 requests of"):
         ask(model(server, tmp_path), "a")
     chat = models(server, tmp_path)
-    chat.release(["step"])
-    given_up = chat.chat("chat", "step")
+    chat.reopen_requests(["step"])
+    given_up = chat.open_chat_model("chat", "step")
     assert isinstance(given_up, BatchChatModel)
     assert "submitted in batch" in waits(given_up, "a")
 
@@ -423,7 +431,7 @@ def test_a_batch_of_another_account_is_one_sentence(server: Server, tmp_path: Pa
 def test_a_run_without_batches_refuses_requests_in_a_batch(server: Server, tmp_path: Path) -> None:
     waits(model(server, tmp_path), "a", "b")
     with pytest.raises(ModelError, match=r"2 requests of step are in a batch \(batch_1\)"):
-        models(server, tmp_path, batched=False).chat("chat", "step")
+        models(server, tmp_path, batched=False).open_chat_model("chat", "step")
 
 
 def test_the_budget_holds_a_whole_batch_before_it_is_submitted(
@@ -453,7 +461,7 @@ def test_the_budget_holds_a_whole_batch_before_it_is_submitted(
         except BudgetError:
             outcomes = []
         break
-    assert OPENED[-1].ledger.spent() <= 20.0
+    assert OPENED[-1].ledger.spent_so_far() <= 20.0
     while len(outcomes) < 5:
         try:
             outcomes = ask(model(server, tmp_path, 1_000.0, **more), *texts)

@@ -147,7 +147,7 @@ def test_a_request_that_never_succeeds_is_quarantined_alone(
         assert ask(chat, "poison b")[0].failure == outcomes[1].failure
         assert len(server.requests) == asked
         server.faults = Faults()
-        assert chat.ledger.release(["step"]) == 1
+        assert chat.ledger.reopen_quarantined(["step"]) == 1
         assert ask(chat, "poison b")[0].values == (["poison", "b"],)
 
 
@@ -173,7 +173,7 @@ def test_a_prompt_longer_than_the_context_window_is_not_sent(
         (asked,) = server.requests
         # What the window leaves to the reply is less than what it may have at most.
         assert json.loads(asked.body)["max_completion_tokens"] < 500
-        assert chat.ledger.status()[0].quarantined == 1
+        assert chat.ledger.step_statuses()[0].quarantined == 1
 
 
 def test_a_prompt_that_may_not_fit_is_counted_exactly(tmp_path: Path, loop: LoopThread) -> None:
@@ -253,7 +253,7 @@ def test_the_fallback_of_the_response_format_is_remembered(
 
 
 def test_a_budget_below_a_cent_is_shown_in_full() -> None:
-    assert "The budget of $0.0040 would be" in str(Budget(0.004).error(1.0))
+    assert "The budget of $0.0040 would be" in str(Budget(0.004).exceeded_error(1.0))
 
 
 def test_the_budget_stops_before_it_is_exceeded(tmp_path: Path, loop: LoopThread) -> None:
@@ -265,7 +265,7 @@ def test_the_budget_stops_before_it_is_exceeded(tmp_path: Path, loop: LoopThread
             ask(chat, *(f"text {n}" for n in range(30)))
         done = sum(state == "done" for state in states(tmp_path).values())
         assert 0 < done < 30
-        spent = chat.ledger.spent()
+        spent = chat.ledger.spent_so_far()
         assert spent <= 30.0
         assert budget.spent == pytest.approx(spent)
         chat = model(
@@ -303,7 +303,7 @@ def test_concurrent_calls_keep_the_budget(tmp_path: Path, loop: LoopThread) -> N
             )
             with pytest.raises(BudgetError, match="would be exceeded"):
                 ask(chat, *texts)
-            assert 0 < chat.ledger.spent() <= limit
+            assert 0 < chat.ledger.spent_so_far() <= limit
 
 
 @pytest.mark.parametrize("kind", ["hang", "close_half", "truncated_json"])
@@ -317,7 +317,7 @@ def test_a_lost_response_counts_at_its_maximum_cost(
             server, tmp_path, loop, budget, price=price, max_output_tokens=100, timeout=0.3
         )
         ask(chat, "a b")
-        (row,) = chat.ledger.status()
+        (row,) = chat.ledger.step_statuses()
     assert budget.spent == row.cost == 100 + row.completion_tokens
 
 

@@ -119,7 +119,7 @@ def test_a_used_up_rate_limit_is_waited_for() -> None:
         pace = Pace(ModelSettings(model="m", concurrency=4))
         pace.note_success(tokens)
         began = time.monotonic()
-        async with pace.slot(1):
+        async with pace.wait_for_slot(1):
             return time.monotonic() - began
 
     assert asyncio.run(enter()) >= 0.1
@@ -186,7 +186,7 @@ def talk(
 
 
 async def embed(client: LLMClient) -> list[float]:
-    (vector,), _ = await client.embed(["text"])
+    (vector,), _ = await client.request_vectors(["text"])
     return vector
 
 
@@ -278,7 +278,7 @@ def test_a_redirect_is_followed() -> None:
 
     async def ask(client: LLMClient) -> list[float]:
         vector = await embed(client)
-        await client.check()
+        await client.check_server()
         return vector
 
     assert talk(server, ask) == [1.0, 2.0]
@@ -301,11 +301,11 @@ def test_a_client_that_is_dropped_closes_its_connections() -> None:
     with Server() as server, closing(Ledger(None)) as ledger:
         settings = ModelSettings(model="m", base_url=server.url)
         client = LLMClient("chat", settings, ledger)
-        loop.wait(client.embed(["text"]))
+        loop.run_coroutine(client.request_vectors(["text"]))
         session = client._session
         assert session is not None
         del client
         gc.collect()
-        loop.wait(asyncio.sleep(0.01))
+        loop.run_coroutine(asyncio.sleep(0.01))
         assert session.closed
     loop.close()

@@ -17,7 +17,7 @@ from tests.server import Faults, Server
 def embedding(server: Server, output: Path | None, **settings: Any) -> RemoteEmbeddingModel:
     values = {"model": "test-embedding", "base_url": server.url, "api_key": "k", **settings}
     OPENED.append(Models({"e": ModelSettings.model_validate(values)}, output))
-    return OPENED[-1].embedding("e", "step")
+    return OPENED[-1].open_embedding_model("e", "step")
 
 
 def asked(server: Server) -> int:
@@ -79,7 +79,7 @@ def test_a_text_without_a_vector_is_quarantined_alone(
         # The second time it is left alone.
         assert n_asked[0] == n_asked[1]
         server.faults = Faults()
-        assert OPENED[-1].ledger.release(["step"]) == 1
+        assert OPENED[-1].ledger.reopen_quarantined(["step"]) == 1
         assert embedding(server, tmp_path).embed(texts).any(axis=1).all()
 
 
@@ -107,7 +107,7 @@ def test_a_budget_needs_the_prices_of_all_models(tmp_path: Path) -> None:
     settings["chat"] = settings["chat"].model_copy(update={"price": Price()})
     OPENED.append(Models(settings, tmp_path, needed={"chat": "", "e": "step"}, budget=5.0))
     with pytest.raises(SettingsError, match="the price of 'unheard-of', model e, is not in"):
-        OPENED[-1].chat("chat", "step")
+        OPENED[-1].open_chat_model("chat", "step")
 
 
 def test_a_wrong_key_is_one_message(tmp_path: Path) -> None:
@@ -153,10 +153,10 @@ def test_all_models_are_checked_before_the_first_request(tmp_path: Path) -> None
             ({"base_url": "http://127.0.0.1:9/v1"}, "no server answers at http://127.0.0.1:9/v1"),
         ):
             with pytest.raises(ModelError, match=sentence):
-                models(server, **wrong).chat("chat", "step")
+                models(server, **wrong).open_chat_model("chat", "step")
         with pytest.raises(SettingsError, match="which the section models does not have"):
-            models(server).chat("none", "step")
+            models(server).open_chat_model("none", "step")
         assert {request.path for request in server.requests} == {"/v1/models"}
         # One vector tells whether all will fit, before a chat is paid for.
-        models(server).chat("chat", "step")
+        models(server).open_chat_model("chat", "step")
         assert asked(server) == 1

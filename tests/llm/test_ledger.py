@@ -10,7 +10,7 @@ import pytest
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.llm.batch_ledger import COLLECTED, SUBMITTED, Batch, BatchLedger
 from graphrag_index.llm.ledger import DONE, FILE, OPEN, Ledger, StepStatus
-from graphrag_index.llm.registry import Purged, purge
+from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 from graphrag_index.llm.request import Usage
 
 
@@ -43,14 +43,14 @@ def test_status_counts_the_newest_version_and_all_costs(tmp_path: Path) -> None:
         ledger.record_sent("d", "extract", "d.txt", "chat")
         ledger.record_cost("d", "extract", "chat", Usage(10, 0, 1), 0.5)
         ledger.record_failure("d", "refused", "no")
-        assert ledger.spent() == 2.0
+        assert ledger.spent_so_far() == 2.0
     with closing(Ledger(tmp_path, version=2)) as ledger:
         # Of the next version only a and d are a part.
         ledger.mark_used(["a", "d"])
-        assert ledger.status() == [StepStatus("extract", "chat", 1, 0, 1, 0, 40, 0, 4, 2.0)]
+        assert ledger.step_statuses() == [StepStatus("extract", "chat", 1, 0, 1, 0, 40, 0, 4, 2.0)]
         assert [row.reason for row in ledger.quarantined(["extract"])] == ["refused"]
-        assert ledger.spent() == 0.0
-        assert ledger.release(["extract"]) == 1
+        assert ledger.spent_so_far() == 0.0
+        assert ledger.reopen_quarantined(["extract"]) == 1
         assert ledger.quarantined(["extract"]) == []
 
 
@@ -59,7 +59,7 @@ def test_a_call_of_unknown_price_makes_the_total_unknown(tmp_path: Path) -> None
         for key, cost in (("a", 1.0), ("b", None)):
             ledger.record_sent(key, "extract", key, "chat")
             ledger.record_reply(key, "extract", "chat", "{}", Usage(), cost)
-        assert ledger.status()[0].cost is None
+        assert ledger.step_statuses()[0].cost is None
 
 
 def test_a_damaged_file_is_one_message(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_used_requests_and_all_costs_are_kept(ledger: Ledger, tmp_path: Path) ->
     ledger.mark_used(["b"])
     ledger.track_use()
     ledger.mark_used(["a"])
-    purged = purge(ledger, tmp_path, ["c"])
+    purged = purge_ledger(ledger, tmp_path, ["c"])
     assert (purged.n_deleted, purged.n_kept) == (2, 2)
     assert keys(ledger) == ["a", "c"]
-    assert ledger.spent() == 1.5
+    assert ledger.spent_so_far() == 1.5
     assert ledger.rows("SELECT count(*) FROM calls WHERE key = 'b'") == [(0,)]
     found = ledger.find("a")
     assert found is not None
@@ -153,7 +153,7 @@ def test_use_before_tracking_does_not_count(ledger: Ledger, tmp_path: Path) -> N
     ledger.mark_used(["a"])
     ledger.track_use()
     ledger.mark_used(["b", "d"])
-    purge(ledger, tmp_path)
+    purge_ledger(ledger, tmp_path)
     assert keys(ledger) == ["b", "d"]
 
 
@@ -164,22 +164,22 @@ def test_an_interrupted_purge_deletes_nothing(ledger: Ledger, tmp_path: Path) ->
 
     ledger.track_use()
     with pytest.raises(KeyboardInterrupt):
-        purge(ledger, tmp_path, stopped())
+        purge_ledger(ledger, tmp_path, stopped())
     assert keys(ledger) == ["a", "b", "c", "d"]
 
 
 def test_an_open_batch_prevents_a_purge(ledger: Ledger, tmp_path: Path) -> None:
     batches = BatchLedger(ledger)
     batch = Batch("k", "extract", "chat", SUBMITTED, "f", "batch_1", 1, 10, 0.5, "{}", 0.0)
-    batches.prepare(batch, {"e": ("e.txt", "100")})
+    batches.record_batch(batch, {"e": ("e.txt", "100")})
     ledger.track_use()
     with pytest.raises(GraphRAGError, match=r"Nothing was purged: batch batch_1 \(extract\)"):
-        purge(ledger, tmp_path)
+        purge_ledger(ledger, tmp_path)
     assert len(keys(ledger)) == 5
-    batches.update(batch._replace(state=COLLECTED))
+    batches.update_batch(batch._replace(state=COLLECTED))
     (tmp_path / "batches").mkdir()
     (tmp_path / "batches" / "k.jsonl").write_text("a request", encoding="utf-8")
-    assert purge(ledger, tmp_path).n_kept == 0
+    assert purge_ledger(ledger, tmp_path).n_kept == 0
     assert list((tmp_path / "batches").iterdir()) == []
     assert ledger.rows("SELECT count(*) FROM batches") == [(0,)]
 
@@ -190,9 +190,9 @@ def test_a_purge_reports_bytes_held_by_another_reader(ledger: Ledger, tmp_path: 
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM requests").fetchall()
         with pytest.raises(GraphRAGError, match="is being read by another program"):
-            purge(ledger, tmp_path)
+            purge_ledger(ledger, tmp_path)
     # Nothing is left to forget, but for its bytes.
-    purged = purge(ledger, tmp_path)
-    assert isinstance(purged, Purged)
+    purged = purge_ledger(ledger, tmp_path)
+    assert isinstance(purged, PurgeCounts)
     assert purged.n_deleted == 0
     assert not [path for path in tmp_path.glob(f"{FILE}*") if b"reply b" in path.read_bytes()]

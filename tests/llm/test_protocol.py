@@ -29,7 +29,7 @@ from tests.server import ChatRequest, Faults, Server
 def ask(server: Server, output: Path, *texts: str, **settings: Any) -> list[Outcome]:
     values = {"model": "test-model", "base_url": server.url, "timeout": 1.0, **settings}
     OPENED.append(Models({"chat": ModelSettings.model_validate(values)}, output))
-    chat = OPENED[-1].chat("chat", "step")
+    chat = OPENED[-1].open_chat_model("chat", "step")
     system = Message(role="system", content="List the words.")
     return list(
         chat.replies(
@@ -126,7 +126,7 @@ def test_a_wrong_value_of_a_parameter_is_an_error(tmp_path: Path) -> None:
     writer = RequestWriter("chat", ModelSettings(model="m", **settings), OPENED[-1].ledger)
     body = writer.chat_body([], WORDS, 10)
     wrong = UnsupportedError("HTTP 400: Invalid value: 'lo'. Supported are low, high. effort")
-    assert not writer.adapt(wrong, body, writer.capabilities)
+    assert not writer.adapt_chat(wrong, body, writer.capabilities)
 
 
 def test_all_tool_calls_of_a_reply_are_read() -> None:
@@ -141,7 +141,7 @@ def test_a_stream_is_joined_and_counted(tmp_path: Path) -> None:
         (outcome,) = ask(server, tmp_path, "a b c", stream=True)
         assert outcome.values == (["a", "b", "c"],)
         assert bodies(server)[0]["stream"] is True
-        status = OPENED[-1].ledger.status()
+        status = OPENED[-1].ledger.step_statuses()
         assert status[0].prompt_tokens > 0
         assert status[0].completion_tokens > 0
 

@@ -130,7 +130,7 @@ def test_what_was_extracted_is_not_asked_again(tmp_path: Path, settings: str) ->
     ]
     assert taken.to_do[-1].startswith("extract_graph.max_gleanings is 1, so that each text unit ")
     models = Models(own.models, root / "output", check=False)
-    model = models.chat("chat", "extract_graph")
+    model = models.open_chat_model("chat", "extract_graph")
     assert isinstance(model, ChatModel)
     asking = ExtractionPrompt(schema_of(own.extract_graph), 0, Prompts(root), model)
     outcomes = list(

@@ -196,7 +196,7 @@ def server() -> Iterator[Server]:
 
 def asked(root: Path) -> Counter[str]:
     ledger = Ledger(root / "output")
-    counts = Counter({row.step: row.done for row in ledger.status()})
+    counts = Counter({row.step: row.done for row in ledger.step_statuses()})
     ledger.close()
     return counts
 

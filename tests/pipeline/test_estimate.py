@@ -162,7 +162,7 @@ def test_a_workflow_without_models_costs_nothing(project: Path) -> None:
 def test_a_run_asks_what_was_estimated(whole: Estimate, indexed: Path, server: Server) -> None:
     lines = {line.step: line for line in whole.lines}
     ledger = Ledger(indexed / "output")
-    asked = {row.step: row.done for row in ledger.status()}
+    asked = {row.step: row.done for row in ledger.step_statuses()}
     ledger.close()
     assert lines.keys() == asked.keys()
     for step, line in lines.items():
@@ -191,7 +191,7 @@ def test_what_was_answered_costs_nothing(indexed: Path) -> None:
     lines = estimated(indexed).lines
     assert [(line.n_to_ask, line.prompt_tokens, line.cost) for line in lines] == [(0, 0, 0.0)] * 5
     ledger = Ledger(indexed / "output")
-    done = {row.step: row.done for row in ledger.status()}
+    done = {row.step: row.done for row in ledger.step_statuses()}
     ledger.close()
     assert {line.step: line.n_answered for line in lines} == done
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
-from graphrag_index.llm.request import Spent, Usage
+from graphrag_index.llm.request import Spending, Usage
 from graphrag_index.pipeline.history import collect_garbage, current_version, lock, roll_back
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore
@@ -26,8 +26,8 @@ from tests.fixtures.kill_history import WITH_VECTORS, numbers_of
 VECTORS = "community_full_content"
 
 
-def run(root: Path, generation: int, spent: Spent | None = None) -> RunResult:
-    told = spent or Spent()
+def run(root: Path, generation: int, spent: Spending | None = None) -> RunResult:
+    told = spent or Spending()
     return run_workflow(WITH_VECTORS, numbers_of(generation), root, {}, spent=lambda _: told)
 
 
@@ -63,11 +63,11 @@ class TestVersions:
     def test_a_version_says_when_it_was_made_by_which_steps_and_for_what_money(
         self, tmp_path: Path
     ) -> None:
-        run(tmp_path, 1, spent=Spent(3, Usage(100, 20, 7), 0.25))
+        run(tmp_path, 1, spent=Spending(3, Usage(100, 20, 7), 0.25))
         # The same settings in other steps: `list_numbers` runs, and what it writes is as before.
         run_workflow(
             WITH_VECTORS, numbers_of(1, pause=0.001), tmp_path, {},
-            spent=lambda _: Spent(1, Usage(1, 0, 1), None),
+            spent=lambda _: Spending(1, Usage(1, 0, 1), None),
         )  # fmt: skip
         store = TableStore(tmp_path / "output")
         first, second = map(store.read_version, store.versions())
@@ -83,7 +83,7 @@ class TestVersions:
     def test_when_it_was_made_makes_no_other_version(self, project: Path) -> None:
         store = TableStore(project / "output")
         before = current_version(store)
-        assert not run(project, 3, spent=Spent(9)).new_version
+        assert not run(project, 3, spent=Spending(9)).new_version
         assert current_version(store).made == before.made
 
     def test_a_step_that_ran_again_and_wrote_the_same_makes_no_other_version(
@@ -222,7 +222,7 @@ class TestGarbage:
         store = TableStore(project / "output")
         settings = numbers_of(4)
 
-        def stop(_: int) -> Spent:
+        def stop(_: int) -> Spending:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -363,8 +363,8 @@ def test_money_is_read_from_the_ledger_by_version(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, 2)
     ledger.record_cost("a", "extract_graph", "chat", Usage(10, 4, 2), 0.5)
     ledger.record_cost("b", "extract_graph", "chat", Usage(10, 0, 2), 0.25)
-    assert ledger.spent_for(2) == Spent(2, Usage(20, 4, 4), 0.75)
-    assert ledger.spent_for(1) == Spent()
+    assert ledger.spent_for(2) == Spending(2, Usage(20, 4, 4), 0.75)
+    assert ledger.spent_for(1) == Spending()
     ledger.record_cost("c", "extract_graph", "chat", Usage(), None)
     assert ledger.spent_for(2).cost is None
     ledger.close()

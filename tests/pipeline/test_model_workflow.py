@@ -155,7 +155,7 @@ def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:
         result = run(root)
         assert result.returncode in (0, 3), result.stderr
         ledger = Ledger(root / "output")
-        rows = ledger.status()
+        rows = ledger.step_statuses()
         quarantined = ledger.quarantined(row.step for row in rows)
         ledger.close()
         assert sum(row.open for row in rows) == 0

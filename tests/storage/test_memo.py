@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.llm.batch_ledger import BatchLedger
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.registry import purge
+from graphrag_index.llm.registry import purge_ledger
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
@@ -80,7 +80,7 @@ def test_the_requests_of_kept_rows_are_used(
     ledger.track_use()
     answer(ledger, "d", "of nothing that is left")
     kept(previous, ledger)
-    assert purge(ledger, tmp_path).n_deleted == 1
+    assert purge_ledger(ledger, tmp_path).n_deleted == 1
     assert ledger.reply_hashes(["d"]) == [""]
     assert kept(previous, ledger) == ["of b", "of a", "of b"]
 
@@ -88,7 +88,7 @@ def test_the_requests_of_kept_rows_are_used(
 def forget(ledger: Ledger) -> None:
     ledger.track_use()
     ledger.mark_used(["a", "b"])
-    purge(ledger, Path(ledger.path).parent)
+    purge_ledger(ledger, Path(ledger.path).parent)
 
 
 @pytest.mark.parametrize(
