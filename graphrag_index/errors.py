@@ -151,7 +151,14 @@ def explain_failures() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.FAILED)
     except OSError as error:
-        print(f"Error: {_describe_os_error(error)}", file=sys.stderr)
+        where = f" ({error.filename})" if error.filename else ""
+        message = f"{error.strerror or error}{where}."
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            message = (
+                f"The disk is full{where}: make room and run again; finished steps are kept "
+                "and the index is as it was."
+            )
+        print(f"Error: {message}", file=sys.stderr)
         sys.exit(ExitCode.FAILED)
 
 
@@ -169,13 +176,3 @@ def listed(names: Iterable[str], at_most: int = 8) -> str:
     names = list(names)
     more = f", and {len(names) - at_most:,} more" if len(names) > at_most else ""
     return ", ".join(names[:at_most]) + more
-
-
-def _describe_os_error(error: OSError) -> str:
-    where = f" ({error.filename})" if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return (
-            f"The disk is full{where}: make room and run again; finished steps are kept "
-            "and the index is as it was."
-        )
-    return f"{error.strerror or error}{where}."

@@ -35,23 +35,15 @@ BUILT_IN = ("settings", "root", "progress", "previous")
 
 @dataclass(frozen=True)
 class Service:
-    """A service that steps ask for by name; its functions take the step and its settings.
+    """A service that steps ask for by name; its functions take the step and its settings."""
 
-    Parameters
-    ----------
-    open
-        Opens the service; called only for a step that runs.
-    identity
-        Returns all that results depend on through the service: a change runs the step again.
-    check
-        Called before any step runs; raises a `GraphRAGError` if the service is not available.
-    close
-        Takes the service and the stored tables after the step; returns the tables to record.
-    """
-
+    # Opens the service; called only for a step that runs.
     open: Callable[[Step, Any], Any]
+    # Returns all that results depend on through the service: a change runs the step again.
     identity: Callable[[Step, Any], Any] = lambda step, section: None
+    # Called before any step runs; raises a `GraphRAGError` if the service is not available.
     check: Callable[[Step, Any], object] = lambda step, section: None
+    # Takes the service and the stored tables after the step; returns the tables to record.
     close: Callable[[Any, Mapping[str, StoredTable]], Mapping[str, StoredTable]] = (
         lambda service, tables: tables
     )

@@ -63,17 +63,9 @@ def extract_graph(
     of removed types are dropped. Rows of unchanged text units with the same replies are reused
     from the last version.
 
-    Returns
-    -------
-    text_unit_findings
-        One row per text unit.
-    extracted_entities
-        One row per entity, in order of first mention.
-    extracted_relationships
-        One row per source, target and type, in order of first evidence.
-    extracted_mentions
-        One row per mention of an entity in a text unit. If the text unit has no match for the
-        name, a sentence about it or the whole text unit is its mention.
+    Entities are in order of first mention, relationships (one per source, target and type) in
+    order of first evidence. If a text unit has no match for the name of an entity, a sentence
+    about it or the whole text unit is its mention.
     """
     text_units = base_text_units.select("document_id", "start_char").collect()
     progress.start(text_units.height, "text units")

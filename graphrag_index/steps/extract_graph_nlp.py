@@ -52,15 +52,9 @@ def extract_graph_nlp(
     best quotable sentence with both, or empty if they occur together only in headings, lists,
     tables or neighbouring sentences.
 
-    Returns
-    -------
-    extracted_entities
-        One row per entity, in order of first mention. `type` is person, organization,
-        geo, event, acronym, noun phrase, or name if the type is unknown.
-    extracted_relationships
-        One row per pair of entities, in order of first evidence.
-    extracted_mentions
-        One row per mention and text unit that holds it.
+    Entities are in order of first mention; their type is person, organization, geo, event,
+    acronym, noun phrase, or name if it is unknown. Relationships, one per pair of entities, are
+    in order of first evidence. A mention has a row for each text unit that holds it.
     """
     ids = documents.select("id").collect()["id"].to_list()
     progress.start(len(ids), "documents")

@@ -56,15 +56,9 @@ def generate_text_embeddings(
     """Embed the text of text units, `title:description` of entities, and whole reports.
 
     Texts that the last version embedded with the same model are not embedded again. Citations of
-    reports are left out, since their numbers change with every added or removed document.
-
-    Yields
-    ------
-    text_unit_text, entity_description, community_full_content
-        One row per text unit, entity and report, in their order. A text without a vector has
-        zeros, and is found only by its words. Without `community_reports` their table is empty.
-    text_unit_vectors
-        A copy of the vectors of text units, from which searches read many rows quickly.
+    reports are left out, since their numbers change with every added or removed document. A text
+    without a vector has zeros, and is found only by its words. Without `community_reports` their
+    table is empty. `text_unit_vectors` is a copy, from which searches read many rows quickly.
     """
     sources = embedded_rows(text_units, entities, community_reports)
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]

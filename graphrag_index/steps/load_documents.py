@@ -141,16 +141,11 @@ class _Columns:
             self.fields.update(dict.fromkeys(record))
 
     def warn(self) -> None:
+        present = f"their fields are {listed(self.fields, 12)}" if self.fields else "there is none"
+        text = "load_documents.%s: no record and no front matter has %s; %s."
         for setting, columns in self.unseen.items():
             if columns:
-                logger.warning(
-                    "load_documents.%s: no record and no front matter has %s; %s.",
-                    setting,
-                    " or ".join(map(repr, columns)),
-                    f"their fields are {listed(self.fields, 12)}"
-                    if self.fields
-                    else "there is none",
-                )
+                logger.warning(text, setting, " or ".join(map(repr, columns)), present)
 
 
 class _Identities:
