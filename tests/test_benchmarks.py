@@ -14,7 +14,7 @@ from benchmarks.planted import make_corpus
 from benchmarks.score import adjusted_rand_index
 from benchmarks.synthetic import make_graph_index, make_index, title_of
 from graphrag_index.cli.exchange_commands import GRAPH_FORMS
-from graphrag_index.export.graph_databases import property_graph
+from graphrag_index.export.graph_databases import open_property_graph
 from tests.conftest import REPOSITORY
 from tests.fixtures.small_graph import graph_of
 
@@ -64,7 +64,7 @@ def test_a_synthetic_index_can_be_asked_for_its_neighbourhoods(tmp_path: Path) -
 def test_a_graph_to_export_is_linked_in_all_its_parts(tmp_path: Path) -> None:
     make_graph_index(tmp_path, 1_000)
     graph = graph_of(tmp_path / "output", min_degree=1)
-    nodes, links = property_graph(graph)
+    nodes, links = open_property_graph(graph)
     n_rows = {part.name: sum(batch.height for batch in part.batches()) for part in nodes}
     n_rows |= {part.name: sum(batch.height for batch in part.batches()) for part in links}
     assert n_rows == {

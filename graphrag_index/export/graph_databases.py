@@ -4,9 +4,9 @@
     (:TextUnit)-[:MENTIONS]->(:Entity)-[:RELATED]->(:Entity)
     (:Entity)-[:IN_COMMUNITY]->(:Community)-[:PARENT]->(:Community)
 
-A RELATED has no direction: its arrow begins at the row's source. With filters, text units are
-those that name a remaining entity, documents theirs, and communities those that hold one. A link
-to a node that is left out is left out too.
+A RELATED link has no direction; it is written from source to target of its row. With filters, only
+text units that mention an exported entity, their documents, and communities with an exported entity
+are exported. A link to a node that is not exported is left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,19 +18,19 @@ import polars as pl
 
 from graphrag_index.export.exported_graph import (
     BATCH,
-    Graph,
-    clean,
-    fields,
+    ExportedGraph,
+    format_fields,
     in_batches,
-    quoted,
-    text_file,
+    open_text_file,
+    quote,
+    replace_control_characters,
     write_rows,
 )
 from graphrag_index.schema.table import STRINGS
 
-# Rows of long texts that are held in memory at once.
+# Number of rows per batch for tables with long texts.
 _TEXT_BATCH = 4_096
-# Rows of one Cypher statement: databases read long ones slowly.
+# Number of rows per Cypher statement; databases parse long statements slowly.
 _STATEMENT_ROWS = 100
 
 _RELATED: dict[str, pl.DataType] = {
@@ -77,7 +77,7 @@ _KUZU_TYPES: dict[pl.DataType, str] = {
     pl.Float64(): "DOUBLE",
     STRINGS: "STRING[]",
 }
-# The files of the formats that are folders.
+# Names of the files of the two formats that write a folder.
 NEO4J_FILES = frozenset([*_NEO4J_NODES.values(), *_NEO4J_LINKS.values()])
 KUZU_FILES = frozenset(["nodes.parquet", "edges.parquet", "schema.cypher", "copy.cypher"])
 
@@ -105,17 +105,17 @@ _RDF_TYPES: dict[pl.DataType, str] = {
     pl.Float64(): "double",
     pl.Boolean(): "boolean",
 }
-# Characters that an IRI cannot hold, or that would divide an id.
+# Characters that an IRI forbids or that have a meaning in it, percent-encoded.
 _ENCODED = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
 
 
 @dataclass(frozen=True)
-class Part:
-    """The nodes of one label, or the links of one type from nodes of one label to another.
+class GraphPart:
+    """All nodes with one label, or all links of one type between nodes of two labels.
 
     The first column of nodes is `id`, unique within the label. The first columns of links are
-    `source` and `target`, ids of nodes; a column `id` tells the links between the same two nodes
-    apart.
+    `source` and `target`, which are ids of nodes. A column `id` distinguishes links between the
+    same two nodes.
     """
 
     name: str
@@ -125,69 +125,73 @@ class Part:
     target: str = ""
 
 
-def property_graph(graph: Graph) -> tuple[list[Part], list[Part]]:
-    """Open the nodes and links of an index; they are read by `batches`."""
+def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[GraphPart]]:
+    """Return the nodes and the links of an index; `GraphPart.batches` reads their rows."""
     documents, text_units, communities = (
-        _remaining_rows(graph, name) for name in ("documents", "text_units", "communities")
+        _exported_rows(graph, name) for name in ("documents", "text_units", "communities")
     )
     nodes = [
-        Part("Entity", graph.node_rows().collect_schema(), graph.nodes),
-        _part("Document", documents.select(*_DOCUMENT)),
-        _part("TextUnit", text_units.select(*_TEXT_UNIT), size=_TEXT_BATCH),
-        _part("Community", _with_reports(graph, communities), size=_TEXT_BATCH),
+        GraphPart("Entity", graph.node_rows().collect_schema(), graph.node_batches),
+        _make_part("Document", documents.select(*_DOCUMENT)),
+        _make_part("TextUnit", text_units.select(*_TEXT_UNIT), size=_TEXT_BATCH),
+        _make_part("Community", _with_reports(graph, communities), size=_TEXT_BATCH),
     ]
     part_of = _only(text_units.select(source="id", target="document_id"), "target", documents)
-    mentions = graph.scan("entities").select(source="text_unit_ids", target="id")
-    mentions = _only(mentions, "target", graph.kept()).explode("source")
+    mentions = graph.scan_table("entities").select(source="text_unit_ids", target="id")
+    mentions = _only(mentions, "target", graph.kept_entities()).explode("source")
     members = communities.select(source="entity_ids", target="id", level="level").explode("source")
     parents = communities.select("parent", source="id").join(
         communities.select(target="id", parent="community"), on="parent", maintain_order="left"
     )
     links = [
-        Part("RELATED", pl.Schema(_RELATED), lambda: _related(graph), "Entity", "Entity"),
-        _part("PART_OF", part_of, "TextUnit", "Document"),
-        _part("MENTIONS", _only(mentions, "source", text_units), "TextUnit", "Entity"),
-        _part("IN_COMMUNITY", _only(members, "source", graph.kept()), "Entity", "Community"),
-        _part("PARENT", parents.select("source", "target"), "Community", "Community"),
+        GraphPart(
+            "RELATED", pl.Schema(_RELATED), lambda: _related_batches(graph), "Entity", "Entity"
+        ),
+        _make_part("PART_OF", part_of, "TextUnit", "Document"),
+        _make_part("MENTIONS", _only(mentions, "source", text_units), "TextUnit", "Entity"),
+        _make_part(
+            "IN_COMMUNITY", _only(members, "source", graph.kept_entities()), "Entity", "Community"
+        ),
+        _make_part("PARENT", parents.select("source", "target"), "Community", "Community"),
     ]
     return nodes, links
 
 
-def _part(
+def _make_part(
     name: str, rows: pl.LazyFrame, source: str = "", target: str = "", size: int = BATCH
-) -> Part:
-    return Part(name, rows.collect_schema(), lambda: in_batches(rows, size), source, target)
+) -> GraphPart:
+    return GraphPart(name, rows.collect_schema(), lambda: in_batches(rows, size), source, target)
 
 
-def _related(graph: Graph) -> Iterator[pl.DataFrame]:
-    return (edges.select(*_RELATED) for edges in graph.edges())
+def _related_batches(graph: ExportedGraph) -> Iterator[pl.DataFrame]:
+    return (edges.select(*_RELATED) for edges in graph.edge_batches())
 
 
-def _remaining_rows(graph: Graph, name: str) -> pl.LazyFrame:
-    """Return the rows of a table that belong to the remaining entities."""
-    rows = graph.scan(name)
+def _exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
+    """Return the rows of a table that refer to exported entities."""
+    rows = graph.scan_table(name)
     if not graph.is_filtered:
         return rows
     if name == "communities":
         members = rows.select("id", entity_id="entity_ids").explode("entity_id")
-        return _only(rows, "id", _only(members, "entity_id", graph.kept()))
+        return _only(rows, "id", _only(members, "entity_id", graph.kept_entities()))
     if name == "documents":
-        return _only(rows, "id", _remaining_rows(graph, "text_units").select(id="document_id"))
-    named = graph.scan("entities").select("id", text_unit_id="text_unit_ids")
-    named = _only(named, "id", graph.kept()).explode("text_unit_id")
+        return _only(rows, "id", _exported_rows(graph, "text_units").select(id="document_id"))
+    named = graph.scan_table("entities").select("id", text_unit_id="text_unit_ids")
+    named = _only(named, "id", graph.kept_entities()).explode("text_unit_id")
     return _only(rows, "id", named.select(id="text_unit_id"))
 
 
 def _only(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.LazyFrame:
-    """Keep, in order, the rows whose value is an id of other rows."""
+    """Keep the rows whose value in `column` is an id of `among`; keep their order."""
     ids = among.select(pl.col("id").alias(column)).drop_nulls().unique()
     return rows.join(ids, on=column, maintain_order="left")
 
 
-def _with_reports(graph: Graph, communities: pl.LazyFrame) -> pl.LazyFrame:
-    """Join the reports to their communities, and prefer the title of the report."""
+def _with_reports(graph: ExportedGraph, communities: pl.LazyFrame) -> pl.LazyFrame:
+    """Join reports to their communities; the title of the report replaces the title."""
     reports = (
-        graph.scan("community_reports")
+        graph.scan_table("community_reports")
         .select("community", "summary", "full_content", "rank", report="title")
         .unique("community", keep="first", maintain_order=True)
     )
@@ -199,32 +203,32 @@ def _with_reports(graph: Graph, communities: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def write_neo4j(graph: Graph, path: Path) -> list[str]:
-    """Write CSV files for `neo4j-admin database import`, one for each label and type of link.
+def write_neo4j(graph: ExportedGraph, path: Path) -> list[str]:
+    """Write CSV files for `neo4j-admin database import`, one per label and per type of link.
 
-    The items of a list are joined by semicolons; one within an item becomes a comma, since the
-    format has no escape for it. Forbidden control characters are replaced.
+    List items are separated by semicolons. A semicolon in an item becomes a comma, since the format
+    has no escape character. Control characters that XML forbids are replaced.
     """
-    nodes, links = property_graph(graph)
+    nodes, links = open_property_graph(graph)
     for part in nodes:
         _write_csv(path / _NEO4J_NODES[part.name], part, {"id": f"id:ID({part.name})"})
     for link in links:
         ends = {"source": f":START_ID({link.source})", "target": f":END_ID({link.target})"}
         _write_csv(path / _NEO4J_LINKS[link.name], link, ends)
-    # Texts have line ends, and their backslashes escape nothing.
+    # Option `--multiline-fields`: texts contain line ends.
     command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
     command += [f"--nodes={label}={file}" for label, file in _NEO4J_NODES.items()]
     command += [f"--relationships={name}={file}" for name, file in _NEO4J_LINKS.items()]
     return ["In TARGET, with the database stopped:", " \\\n  ".join(command)]
 
 
-def _write_csv(path: Path, part: Part, names: dict[str, str]) -> None:
+def _write_csv(path: Path, part: GraphPart, names: dict[str, str]) -> None:
     head = [names.get(name, f"{name}{_NEO4J_TYPES[dtype]}") for name, dtype in part.schema.items()]
     values = [_csv_value(name, dtype) for name, dtype in part.schema.items()]
-    with text_file(path) as file:
+    with open_text_file(path) as file:
         file.write(f"{','.join(head)}\n")
         for batch in part.batches():
-            # Null is not quoted, which tells it from the empty text.
+            # Null is written without quotes, and the empty text with quotes.
             rows = batch.select(values)
             file.write(rows.write_csv(include_header=False, quote_style="non_numeric"))
 
@@ -232,19 +236,20 @@ def _write_csv(path: Path, part: Part, names: dict[str, str]) -> None:
 def _csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
     if isinstance(dtype, pl.List):
         items = pl.element().str.replace_all(";", ",", literal=True)
-        return clean(pl.col(name).list.eval(items).list.join(";")).alias(name)
+        return replace_control_characters(pl.col(name).list.eval(items).list.join(";")).alias(name)
     if dtype == pl.Boolean:
         return pl.col(name).cast(pl.String)
-    return clean(name) if dtype == pl.String else pl.col(name)
+    return replace_control_characters(name) if dtype == pl.String else pl.col(name)
 
 
-def write_cypher(graph: Graph, path: Path) -> list[str]:
-    """Write a script of MERGE statements, one a line, which may be run more than once.
+def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
+    """Write a Cypher script of MERGE statements; running it again changes nothing.
 
-    First come constraints, then nodes, then links, several rows in each statement.
+    The script creates constraints, then nodes, then links. A statement is one line with several
+    rows.
     """
-    nodes, links = property_graph(graph)
-    with text_file(path) as file:
+    nodes, links = open_property_graph(graph)
+    with open_text_file(path) as file:
         for part in nodes:
             name = f"graphrag_{part.name.lower()}_id"
             file.write(
@@ -258,7 +263,7 @@ def write_cypher(graph: Graph, path: Path) -> list[str]:
     return ['Run it with: cypher-shell --file "TARGET"']
 
 
-def _merge_link(link: Part) -> str:
+def _merge_link(link: GraphPart) -> str:
     match = (
         f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}}) "
     )
@@ -269,11 +274,11 @@ def _merge_link(link: Part) -> str:
     return f"{match}MERGE (a)-[r:{link.name}{key}]->(b){setting}"
 
 
-def _write_statements(file: TextIO, part: Part, merge: str) -> None:
+def _write_statements(file: TextIO, part: GraphPart, merge: str) -> None:
     keys = {name: f"{name}:" for name in part.schema}
     for batch in part.batches():
         statements = (
-            batch.select(row=fields(keys, batch))
+            batch.select(row=format_fields(keys, batch))
             .with_row_index("n")
             .group_by(pl.col("n") // _STATEMENT_ROWS, maintain_order=True)
             .agg(pl.col("row").str.join(","))
@@ -282,16 +287,16 @@ def _write_statements(file: TextIO, part: Part, merge: str) -> None:
         write_rows(file, [statements], text)
 
 
-def write_kuzu(graph: Graph, path: Path) -> list[str]:
+def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     """Write entities and relationships as Parquet for Kùzu, with the scripts that load them.
 
-    The first column of the nodes is their key, the first two of the edges are their ends. `IMPORT
-    DATABASE` runs `schema.cypher` and `copy.cypher`.
+    The first column of the nodes is the primary key; the first two columns of the edges are their
+    ends. `IMPORT DATABASE` runs `schema.cypher` and `copy.cypher`.
     """
     node = graph.node_rows().collect_schema()
     properties = dict(list(_RELATED.items())[2:])
-    edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.edges())
-    _write_parquet(path / "nodes.parquet", node, graph.nodes())
+    edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.edge_batches())
+    _write_parquet(path / "nodes.parquet", node, graph.node_batches())
     edge = {"from": pl.String(), "to": pl.String(), **properties}
     _write_parquet(path / "edges.parquet", edge, edges)
     scripts = {
@@ -320,18 +325,18 @@ def _write_parquet(
             out.write_table(rows.to_arrow(compat_level=pl.CompatLevel.oldest()))
 
 
-def write_ntriples(graph: Graph, path: Path) -> list[str]:
-    """Write N-Triples (RDF 1.1): a resource for each row, triples for its columns and links.
+def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:
+    """Write N-Triples (RDF 1.1): one resource per row, with triples for columns and links.
 
-    A row is `<urn:graphrag-index:CLASS/ID>` of the class `<urn:graphrag-index:schema#CLASS>`:
-    Entity, Document, TextUnit, Community or Relationship. A column is the property
-    `schema#COLUMN`; the title is `rdfs:label`, and the description `rdfs:comment`. A link is a
-    property too. A relationship is a resource with `schema#source` and `schema#target`, and also
-    the triple `source schema#related target`. The file begins with the domain and range of the
-    links, and says that `schema#related` is symmetric.
+    A row is the resource `<urn:graphrag-index:CLASS/ID>` of the class
+    `<urn:graphrag-index:schema#CLASS>`. CLASS is Entity, Document, TextUnit, Community or
+    Relationship. A column is the property `schema#COLUMN`, but the title is `rdfs:label` and the
+    description is `rdfs:comment`. A link is a property too. A relationship is a resource with
+    `schema#source` and `schema#target`, and also the triple `source schema#related target`. The
+    file begins with the domain and range of each link, and declares `schema#related` symmetric.
     """
-    nodes, links = property_graph(graph)
-    with text_file(path) as file:
+    nodes, links = open_property_graph(graph)
+    with open_text_file(path) as file:
         file.write(f"<{SCHEMA}related> <{RDF}type> <{_OWL}SymmetricProperty> .\n")
         for link in links:
             name = _RDF_LINKS[link.name]
@@ -342,44 +347,44 @@ def write_ntriples(graph: Graph, path: Path) -> list[str]:
             write_rows(file, part.batches(), pl.concat_str(triples))
         for link in links:
             source, target = (
-                _resource(getattr(link, end), pl.col(end)) for end in ("source", "target")
+                _resource_iri(getattr(link, end), pl.col(end)) for end in ("source", "target")
             )
-            triples = [_triple(source, f"{SCHEMA}{_RDF_LINKS[link.name]}", target)]
+            triples = [_format_triple(source, f"{SCHEMA}{_RDF_LINKS[link.name]}", target)]
             if "id" in link.schema:
-                subject = _resource("Relationship", pl.col("id"))
+                subject = _resource_iri("Relationship", pl.col("id"))
                 triples += _row_triples("Relationship", link.schema)
-                triples.append(_triple(subject, f"{SCHEMA}source", source))
-                triples.append(_triple(subject, f"{SCHEMA}target", target))
+                triples.append(_format_triple(subject, f"{SCHEMA}source", source))
+                triples.append(_format_triple(subject, f"{SCHEMA}target", target))
             write_rows(file, link.batches(), pl.concat_str(triples))
     return []
 
 
-def _resource(label: str, ids: pl.Expr) -> pl.Expr:
+def _resource_iri(label: str, ids: pl.Expr) -> pl.Expr:
     return pl.format(f"<{BASE}{label}/{{}}>", ids.str.replace_many(_ENCODED))
 
 
 def _row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
-    """Return the triples of a row's columns that are not null, without those of its links."""
-    subject = _resource(label, pl.col("id"))
-    triples = [_triple(subject, f"{RDF}type", pl.lit(f"<{SCHEMA}{label}>"))]
+    """Return the triples of the columns of a row; null columns have no triple."""
+    subject = _resource_iri(label, pl.col("id"))
+    triples = [_format_triple(subject, f"{RDF}type", pl.lit(f"<{SCHEMA}{label}>"))]
     for name, dtype in schema.items():
         if name in ("id", "source", "target"):
             continue
         predicate = _PREDICATES.get(name, f"{SCHEMA}{name}")
         if isinstance(dtype, pl.List):
             item = pl.element()
-            values = quoted(item) if name == "aliases" else _resource("TextUnit", item)
+            values = quote(item) if name == "aliases" else _resource_iri("TextUnit", item)
             between = pl.format(f" .\n{{}} <{predicate}> ", subject)
             value = pl.col(name).list.eval(values).list.join(between)
-            # A join of no values is the empty text, not null.
+            # Joining an empty list gives the empty text; replace it by null.
             value = pl.when(pl.col(name).list.len() > 0).then(value)
         elif dtype == pl.String:
-            value = quoted(name)
+            value = quote(name)
         else:
             value = pl.format(f'"{{}}"^^<{_XSD}{_RDF_TYPES[dtype]}>', name)
-        triples.append(_triple(subject, predicate, value))
+        triples.append(_format_triple(subject, predicate, value))
     return triples
 
 
-def _triple(subject: pl.Expr, predicate: str, value: pl.Expr) -> pl.Expr:
+def _format_triple(subject: pl.Expr, predicate: str, value: pl.Expr) -> pl.Expr:
     return pl.format(f"{{}} <{predicate}> {{}} .\n", subject, value).fill_null("")

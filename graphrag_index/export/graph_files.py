@@ -1,6 +1,6 @@
 """GraphML, GEXF and node-link JSON, for programs that draw graphs or compute on them.
 
-The ids of nodes and edges are those of their rows in the tables.
+A node has the id of its entity, and an edge has the id of its relationship.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,11 +9,17 @@ from typing import TextIO
 
 import polars as pl
 
-from graphrag_index.export.exported_graph import Graph, fields, text_file, write_rows, xml
+from graphrag_index.export.exported_graph import (
+    ExportedGraph,
+    escape_xml,
+    format_fields,
+    open_text_file,
+    write_rows,
+)
 
-# Programs draw a node some ten wide, where the layout goes from about -1 to 1.
+# Programs draw nodes about 10 units wide; our layout has coordinates from about -1 to 1.
 _SCALE = 1_000
-# Attributes that GraphML and GEXF share, and their types.
+# Types of the attributes in both GraphML and GEXF.
 _NODE = {
     "type": "string",
     "description": "string",
@@ -36,25 +42,25 @@ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://gexf.net/1.3 http://gexf.net/1.3/gexf.xsd" version="1.3">
 """
 _GREY = 153
-# Degrees; the golden angle keeps the hues of consecutive communities apart.
+# Golden angle in degrees: consecutive community numbers get clearly different hues.
 _HUE_STEP = 137.508
 _SATURATION, _LIGHTNESS = 0.6, 0.5
 _NODE_LINK_EDGE = ("source", "target", "id", "number", "type", "description", "weight")
 
 
-def write_graphml(graph: Graph, path: Path) -> list[str]:
-    """Write GraphML, with all attributes, for Gephi, yEd, Cytoscape, igraph and networkx."""
+def write_graphml(graph: ExportedGraph, path: Path) -> list[str]:
+    """Write GraphML with all attributes, for Gephi, yEd, Cytoscape, igraph and networkx."""
     node = {"label": "string", **_NODE, "x": "double", "y": "double"}
-    node |= dict.fromkeys(graph.communities, "long")
+    node |= dict.fromkeys(graph.community_columns, "long")
     edge = {"weight": "double", **_EDGE}
-    values = _attributes('<data key="node_{}">', node, "</data>")
-    node_line = pl.format('<node id="{}">{}</node>\n', xml("id"), values)
-    values = _attributes('<data key="edge_{}">', edge, "</data>")
-    ends = (xml("source"), xml("target"))
+    values = _format_attributes('<data key="node_{}">', node, "</data>")
+    node_line = pl.format('<node id="{}">{}</node>\n', escape_xml("id"), values)
+    values = _format_attributes('<data key="edge_{}">', edge, "</data>")
+    ends = (escape_xml("source"), escape_xml("target"))
     edge_line = pl.format(
-        '<edge id="{}" source="{}" target="{}">{}</edge>\n', xml("id"), *ends, values
+        '<edge id="{}" source="{}" target="{}">{}</edge>\n', escape_xml("id"), *ends, values
     )
-    with text_file(path) as file:
+    with open_text_file(path) as file:
         file.write(_GRAPHML_HEAD)
         for kind, attributes in (("node", node), ("edge", edge)):
             for name, dtype in attributes.items():
@@ -63,38 +69,38 @@ def write_graphml(graph: Graph, path: Path) -> list[str]:
                     f'attr.type="{dtype}"/>\n'
                 )
         file.write('<graph edgedefault="undirected">\n')
-        write_rows(file, map(_with_places, graph.nodes()), node_line)
-        write_rows(file, map(_with_counts, graph.edges()), edge_line)
+        write_rows(file, map(_add_positions, graph.node_batches()), node_line)
+        write_rows(file, map(_with_counts, graph.edge_batches()), edge_line)
         file.write("</graph>\n</graphml>\n")
     return []
 
 
-def write_gexf(graph: Graph, path: Path) -> list[str]:
-    """Write GEXF 1.3 as Gephi draws it: positions, sizes, and a colour for each community.
+def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
+    """Write GEXF 1.3 for Gephi, with positions, sizes, and a colour for each community.
 
-    Sizes grow with the number of neighbours. Nodes in no community are grey.
+    The size of a node grows with its number of neighbours. Nodes without a community are grey.
     """
-    node = _NODE | dict.fromkeys(graph.communities, "long")
+    node = _NODE | dict.fromkeys(graph.community_columns, "long")
     made = graph.version.made
     date = f' lastmodifieddate="{made.date[:10]}"' if made else ""
     node_line = pl.format(
         '<node id="{}" label="{}"><attvalues>{}</attvalues>{}{}{}</node>\n',
-        xml("id"),
-        xml("label").fill_null(""),
-        _attributes('<attvalue for="{}" value="', node, '"/>'),
+        escape_xml("id"),
+        escape_xml("label").fill_null(""),
+        _format_attributes('<attvalue for="{}" value="', node, '"/>'),
         pl.format('<viz:color r="{}" g="{}" b="{}"/>', "r", "g", "b"),
         pl.format('<viz:position x="{}" y="{}" z="0.0"/>', "x", "y").fill_null(""),
         pl.format('<viz:size value="{}"/>', "size"),
     )
     edge_line = pl.format(
         '<edge id="{}" source="{}" target="{}{}"><attvalues>{}</attvalues></edge>\n',
-        xml("id"),
-        xml("source"),
-        xml("target"),
+        escape_xml("id"),
+        escape_xml("source"),
+        escape_xml("target"),
         pl.format('" weight="{}', "weight").fill_null(""),
-        _attributes('<attvalue for="{}" value="', _EDGE, '"/>'),
+        _format_attributes('<attvalue for="{}" value="', _EDGE, '"/>'),
     )
-    with text_file(path) as file:
+    with open_text_file(path) as file:
         file.write(_GEXF_HEAD)
         file.write(f"<meta{date}><creator>graphrag-index</creator></meta>\n")
         file.write('<graph defaultedgetype="undirected" idtype="string">\n')
@@ -104,32 +110,32 @@ def write_gexf(graph: Graph, path: Path) -> list[str]:
                 file.write(f'<attribute id="{name}" title="{name}" type="{dtype}"/>\n')
             file.write("</attributes>\n")
         file.write("<nodes>\n")
-        write_rows(file, map(_with_drawing, graph.nodes()), node_line)
+        write_rows(file, map(_add_drawing_columns, graph.node_batches()), node_line)
         file.write("</nodes>\n<edges>\n")
-        write_rows(file, map(_with_counts, graph.edges()), edge_line)
+        write_rows(file, map(_with_counts, graph.edge_batches()), edge_line)
         file.write("</edges>\n</graph>\n</gexf>\n")
     return []
 
 
-def _attributes(opening: str, types: Mapping[str, str], closing: str) -> pl.Expr:
-    """Write the attributes of a row that are not null; `{}` in `opening` is their name."""
+def _format_attributes(opening: str, types: Mapping[str, str], closing: str) -> pl.Expr:
+    """Format the attributes of a row that are not null; `{}` in `opening` is the name."""
     parts = []
     for name, dtype in types.items():
-        text = xml(name) if dtype == "string" else pl.col(name).cast(pl.String)
+        text = escape_xml(name) if dtype == "string" else pl.col(name).cast(pl.String)
         parts.append(pl.format(f"{opening.format(name)}{{}}{closing}", text).fill_null(""))
     return pl.concat_str(parts)
 
 
-def _with_places(nodes: pl.DataFrame) -> pl.DataFrame:
+def _add_positions(nodes: pl.DataFrame) -> pl.DataFrame:
     return nodes.rename({"title": "label"}).with_columns((pl.col("x", "y") * _SCALE).round(3))
 
 
-def _with_drawing(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Add `r`, `g`, `b` and `size`, and scale `x` and `y`."""
+def _add_drawing_columns(nodes: pl.DataFrame) -> pl.DataFrame:
+    """Add colour (`r`, `g`, `b`, 0–255) and `size`, and scale the position `x` and `y`."""
     hue = pl.lit(None, pl.Float64)
     if "community" in nodes.columns:
         hue = pl.col("community") * _HUE_STEP % 360
-    # From hue, saturation and lightness, as in CSS Color Module Level 4.
+    # Convert HSL to RGB as in CSS Color Module Level 4.
     amount = _SATURATION * min(_LIGHTNESS, 1 - _LIGHTNESS)
     channels = {}
     for name, offset in (("r", 0), ("g", 8), ("b", 4)):
@@ -138,31 +144,31 @@ def _with_drawing(nodes: pl.DataFrame) -> pl.DataFrame:
         channel = ((_LIGHTNESS - amount * swing) * 255).round()
         channels[name] = pl.when(hue.is_null()).then(_GREY).otherwise(channel).cast(pl.Int64)
     size = (10 + 4 * (pl.col("degree") + 1).log(2)).round(1)
-    return _with_places(nodes).with_columns(size=size, **channels)
+    return _add_positions(nodes).with_columns(size=size, **channels)
 
 
 def _with_counts(edges: pl.DataFrame) -> pl.DataFrame:
     return edges.with_columns(text_units=pl.col("text_unit_ids").list.len())
 
 
-def write_node_link(graph: Graph, path: Path) -> list[str]:
-    """Write node-link JSON, one row a line, as `networkx.node_link_graph` reads it.
+def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
+    """Write node-link JSON for `networkx.node_link_graph`, one row per line.
 
-    It is a multigraph only if two relationships have the same ends.
+    The graph is a multigraph only if two relationships have the same two entities.
     """
     import numpy as np
 
     pairs = [np.zeros(0, np.int64)]
 
     def edges() -> Iterable[pl.DataFrame]:
-        for rows in graph.edges():
+        for rows in graph.edge_batches():
             ends = rows.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
             pairs.append(ends.min(axis=1) * len(graph.keys) + ends.max(axis=1))
             yield _with_counts(rows).select(*_NODE_LINK_EDGE, "text_units")
 
-    with text_file(path) as file:
+    with open_text_file(path) as file:
         file.write(f'{{"directed":false,"graph":{{"version":{graph.version.number}}},\n"nodes":[')
-        _write_objects(file, graph.nodes())
+        _write_objects(file, graph.node_batches())
         file.write('\n],\n"edges":[')
         _write_objects(file, edges())
         all_pairs = np.concatenate(pairs)
@@ -173,10 +179,12 @@ def write_node_link(graph: Graph, path: Path) -> list[str]:
 
 
 def _write_objects(file: TextIO, batches: Iterable[pl.DataFrame]) -> None:
-    """Write rows as JSON objects, with commas between them."""
+    """Write rows as JSON objects, separated by commas."""
     is_first = True
     for rows in batches:
-        line = pl.format(",\n{}", fields({name: f'"{name}":' for name in rows.columns}, rows))
+        line = pl.format(
+            ",\n{}", format_fields({name: f'"{name}":' for name in rows.columns}, rows)
+        )
         if is_first:
             file.write(rows.head(1).select(line).item().removeprefix(","))
         write_rows(file, [rows.slice(int(is_first))], line)

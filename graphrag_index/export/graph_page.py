@@ -1,7 +1,7 @@
-"""The page of `graphrag-index show --html`, which draws the graph by community.
+"""The HTML page of `graphrag-index show --html`, which draws the graph by community.
 
-The page is self-contained: `graph_page.html` holds its style and program, the index is embedded
-as JSON. Tables are embedded as columns, and refer to each other by position instead of id.
+The page is self-contained: `graph_page.html` has its style and script, and the data is embedded as
+JSON. Each table is embedded column by column; references are row positions instead of ids.
 """
 
 import html
@@ -22,23 +22,23 @@ from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
 
-# A browser moves so many smoothly, even without a graphics card.
+# Maximum numbers that a browser draws smoothly without a graphics card.
 MAX_ENTITIES = 20_000
 MAX_RELATIONSHIPS = 60_000
-# Rows of the table that screen readers read.
+# Number of rows in the table for screen readers.
 _TABLE_ROWS = 50
-_MAX_DOCUMENTS = 20  # of an entity
-# Characters of texts; the tables have them whole.
+_MAX_DOCUMENTS = 20  # per entity
+# Maximum number of characters of texts on the page.
 _MAX_DESCRIPTION, _MAX_SUMMARY, _MAX_SENTENCE = 600, 1_500, 260
 
 
 @dataclass(frozen=True)
-class _Graph:
-    """The rows to draw; `entity`, `community` and `document` are row numbers of these frames."""
+class _DrawnGraph:
+    """The rows to draw; `entity`, `community` and `document` are row numbers in these tables."""
 
     entities: pl.DataFrame  # most neighbours first
     relationships: pl.DataFrame  # strongest first; source, target: entity
-    communities: pl.DataFrame  # those with entities in the drawing
+    communities: pl.DataFrame  # communities of the drawn entities
     documents: pl.DataFrame
 
 
@@ -51,18 +51,19 @@ def write_page(
 ) -> None:
     """Write a page that draws the graph of an index, replacing `file` atomically.
 
-    Of a larger graph, it draws the entities with most neighbours and the strongest
-    relationships among them, and says so. A `TableError` says that there are no entities.
+    If the graph exceeds the limits, the page draws the entities with most neighbours and the
+    strongest relationships among them, and shows a notice. Raises TableError if the index has no
+    entities.
     """
     store, version = open_index(output)
     graph = _read_graph(store, version, max_entities, max_relationships)
-    # The page's policy holds the hash of its program, so no line end may change.
-    write_text_file(file, _page(graph, version))
+    # The security policy of the page has the hash of its script: do not change line ends.
+    write_text_file(file, _page_pieces(graph, version))
 
 
 def _read_graph(
     store: TableStore, version: Version, max_entities: int, max_relationships: int
-) -> _Graph:
+) -> _DrawnGraph:
     def table(name: str) -> pl.LazyFrame:
         return scan_table(store, version, name)
 
@@ -88,18 +89,18 @@ def _read_graph(
         .join(drawn.lazy().rename({"entity": "target"}), left_on="target_id", right_on="id")
         .sort("weight", "human_readable_id", descending=[True, False])
         .head(max_relationships)
-        .select("source", "target", "weight", _cut("description", _MAX_SENTENCE))
+        .select("source", "target", "weight", _shorten("description", _MAX_SENTENCE))
         .collect(engine="streaming")
     )
-    communities, deepest = _communities(table, drawn)
-    documents, mentions = _documents(table, drawn)
+    communities, deepest = _read_communities(table, drawn)
+    documents, mentions = _read_documents(table, drawn)
     entities = (
         table("entities")
         .join(drawn.lazy(), on="id")
         .select(
             pl.col("entity", "human_readable_id", "degree", "frequency", "x", "y"),
             pl.col("title", "type").fill_null(""),
-            _cut("description", _MAX_DESCRIPTION),
+            _shorten("description", _MAX_DESCRIPTION),
             pl.col("aliases").list.head(20).fill_null([]),
         )
         .join(deepest.lazy(), on="entity", how="left")
@@ -112,13 +113,13 @@ def _read_graph(
         )
         .collect(engine="streaming")
     )
-    return _Graph(_placed(entities, relationships), relationships, communities, documents)
+    return _DrawnGraph(_add_layout(entities, relationships), relationships, communities, documents)
 
 
-def _communities(
+def _read_communities(
     table: Callable[[str], pl.LazyFrame], drawn: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the communities of the drawn entities, and the deepest one of each entity."""
+    """Return the communities of the drawn entities, and the deepest community of each entity."""
     communities = table("communities")
     reports = table("community_reports").select("community", "summary", report="title")
     members = (
@@ -134,7 +135,7 @@ def _communities(
         .select(
             pl.col("community", "level", "parent", "size", "island"),
             title=pl.coalesce("report", "title"),
-            summary=_cut("summary", _MAX_SUMMARY),
+            summary=_shorten("summary", _MAX_SUMMARY),
         )
         .sort("level", "community")
         .collect(engine="streaming")
@@ -154,12 +155,12 @@ def _communities(
     return shown, deepest
 
 
-def _documents(
+def _read_documents(
     table: Callable[[str], pl.LazyFrame], drawn: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the documents that mention drawn entities, and the main ones of each entity.
+    """Return the documents that mention drawn entities, and the top documents of each entity.
 
-    `times` counts the text units in which a document mentions the entity.
+    `times` is the number of text units of a document that mention the entity.
     """
     text_units = table("text_units").select("document_id", text_unit_id="id")
     documents = table("documents")
@@ -194,8 +195,8 @@ def _documents(
     return shown, mentions
 
 
-def _placed(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
-    """Compute a layout if the workflow made none."""
+def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
+    """Compute a layout if the index has no positions of entities."""
     if not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item():
         return entities
     from graphrag_index.communities.layout import layout
@@ -209,19 +210,19 @@ def _placed(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame
 
 
 def _spacing(entities: pl.DataFrame) -> float:
-    """Return the median distance to the nearest entity, the page's unit of size."""
+    """Return the median distance to the nearest entity, which is the page's unit of length."""
     if len(entities) < 2:
         return 0.1
     from scipy.spatial import KDTree
 
     positions = entities.select("x", "y").to_numpy()
     distance = KDTree(positions).query(positions, k=2)[0][:, 1]
-    # Not 0, if most entities lie in one place.
+    # The minimum avoids 0 if most entities have the same position.
     return max(float(pl.Series(distance).median() or 0), 1e-3)  # type: ignore[arg-type]
 
 
-def _page(graph: _Graph, version: Version) -> Iterator[str]:
-    """Yield the page in pieces, so that memory never holds it as a whole."""
+def _page_pieces(graph: _DrawnGraph, version: Version) -> Iterator[str]:
+    """Yield the text of the page in pieces, to keep memory low."""
     template = files(__package__).joinpath("graph_page.html").read_text(encoding="utf-8")
     program = template.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(sha256(program.encode()).digest()).decode()
@@ -235,13 +236,14 @@ def _page(graph: _Graph, version: Version) -> Iterator[str]:
     elif "relationships" in version.tables and n_strongest < version.tables["relationships"].rows:
         notice = f"Drawn: the {n_strongest:,} strongest relationships."
     small = {
-        # Only the page's own program may run, whatever the names contain.
+        # Only the script of the page may run, even if a name contains a script.
         "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'",
-        "title": f"Knowledge graph: {_count(version, 'entities')}",
-        "counts": f"{_count(version, 'entities')}, {_count(version, 'relationships')}, "
-        f"{_count(version, 'communities')} on all levels, "
-        f"{_count(version, 'documents')}, version {version.number}",
+        "title": f"Knowledge graph: {_format_count(version, 'entities')}",
+        "counts": f"{_format_count(version, 'entities')}, "
+        f"{_format_count(version, 'relationships')}, "
+        f"{_format_count(version, 'communities')} on all levels, "
+        f"{_format_count(version, 'documents')}, version {version.number}",
         "notice": notice,
         "hide_notice": "" if notice else "hidden",
     }
@@ -249,14 +251,14 @@ def _page(graph: _Graph, version: Version) -> Iterator[str]:
         if at % 2 == 0:
             yield part
         elif part == "data":
-            yield from _data(graph)
+            yield from _graph_json(graph)
         elif part == "rows":
             yield from _table_rows(graph.entities)
         else:
             yield html.escape(small[part])
 
 
-def _count(version: Version, name: str) -> str:
+def _format_count(version: Version, name: str) -> str:
     rows = version.tables[name].rows if name in version.tables else 0
     singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
     return f"{rows:,} {singular if rows == 1 else name}"
@@ -272,10 +274,10 @@ def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def _data(graph: _Graph) -> Iterator[str]:
-    """Yield the graph as JSON for a script element."""
+def _graph_json(graph: _DrawnGraph) -> Iterator[str]:
+    """Yield the graph as JSON text for a script element, in pieces."""
     entities, communities, relationships = graph.entities, graph.communities, graph.relationships
-    # Several relationships often share a sentence.
+    # Relationships often share a sentence: embed each sentence once.
     sentences = relationships.select(description=pl.col("description").unique(maintain_order=True))
     places = sentences.with_row_index("sentence")
     sentence = relationships.join(places, on="description", how="left", maintain_order="left")
@@ -309,11 +311,11 @@ def _data(graph: _Graph) -> Iterator[str]:
 
 
 def _json_pieces(value: Any) -> Iterator[str]:
-    """Yield JSON text, a piece for each value that is no dict."""
+    """Yield JSON text in pieces, one piece per value that is not a dict."""
     if not isinstance(value, dict):
         plain = value.to_list() if isinstance(value, pl.Series) else value
         text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        # `</script` and `<!--` in a name would change where the element ends.
+        # Escape `<`, since `</script` or `<!--` in a name would end the script element.
         yield text.replace("<", "\\u003c")
         return
     opening = "{"
@@ -324,8 +326,8 @@ def _json_pieces(value: Any) -> Iterator[str]:
     yield "}"
 
 
-def _cut(column: str, max_chars: int) -> pl.Expr:
-    """Shorten longer texts with an ellipsis."""
+def _shorten(column: str, max_chars: int) -> pl.Expr:
+    """Shorten texts over `max_chars` characters, and end them with an ellipsis."""
     text = pl.col(column).fill_null("")
     return (
         pl.when(text.str.len_chars() > max_chars)

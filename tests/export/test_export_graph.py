@@ -14,7 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ExportError
-from graphrag_index.export.exported_graph import clean, in_batches, of_equal_size, quoted, xml
+from graphrag_index.export.exported_graph import (
+    escape_xml,
+    in_batches,
+    quote,
+    rebatch,
+    replace_control_characters,
+)
 from graphrag_index.export.graph_files import write_gexf, write_graphml, write_node_link
 from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import (
@@ -37,7 +43,7 @@ def read(form: Any, output: Path, path: Path, **filters: Any) -> Any:
 
 def titles(output: Path, **filters: Any) -> list[str]:
     graph = graph_of(output, **filters)
-    return [title for batch in graph.nodes() for title in batch["title"]]
+    return [title for batch in graph.node_batches() for title in batch["title"]]
 
 
 def test_graphml_has_all_attributes(small: Path, tmp_path: Path) -> None:
@@ -148,7 +154,10 @@ def test_hard_texts_come_back(form: Any, nasty: Path, tmp_path: Path) -> None:
 @given(st.lists(st.text(), min_size=5))
 def test_any_text_can_stand_in_xml_and_json(texts: list[str]) -> None:
     column = pl.DataFrame({"text": texts}).select(
-        plain="text", clean=clean("text"), xml=xml("text"), quoted=quoted("text")
+        plain="text",
+        clean=replace_control_characters("text"),
+        xml=escape_xml("text"),
+        quoted=quote("text"),
     )
     for plain, cleaned, escaped, json_text in column.iter_rows():
         assert cleaned == FORBIDDEN.sub("\ufffd", plain)
@@ -187,13 +196,13 @@ def test_relationships_need_both_ends(small: Path) -> None:
         ({"types": ("place",)}, [], 1),
     ):
         graph = graph_of(small, **filters)
-        assert [id for batch in graph.edges() for id in batch["id"]] == ids
+        assert [id for batch in graph.edge_batches() for id in batch["id"]] == ids
         assert (graph.n_edges, graph.n_dangling) == (len(ids), n_dangling)
 
 
 def test_the_level_that_is_asked_for_gives_community_and_colour(small: Path) -> None:
     for filters, expected in (({}, [0, 0, 0, 1]), ({"level": 1}, [2, 2])):
-        (nodes,) = graph_of(small, **filters).nodes()
+        (nodes,) = graph_of(small, **filters).node_batches()
         assert nodes["community"].to_list() == expected
 
 
@@ -252,5 +261,5 @@ def test_rows_are_read_in_equal_batches_and_in_order() -> None:
     assert [batch.height for batch in batches] == [64] * 15 + [40]
     assert pl.concat(batches)["n"].to_list() == list(range(1_000))
     uneven = [pl.DataFrame({"n": range(first, last)}) for first, last in [(0, 3), (3, 3), (3, 12)]]
-    parts = of_equal_size(uneven, 5)
+    parts = rebatch(uneven, 5)
     assert [part["n"].to_list() for part in parts] == [[*range(5)], [*range(5, 10)], [10, 11]]
