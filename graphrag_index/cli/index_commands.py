@@ -59,8 +59,8 @@ def check(
     from graphrag_index.cli.terminal import passing_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
-    from graphrag_index.health.health_report import as_json as to_json
-    from graphrag_index.health.health_report import as_text, write_page
+    from graphrag_index.health.health_report import report_as_json as to_json
+    from graphrag_index.health.health_report import report_as_text, write_page
     from graphrag_index.schema.settings.models import vector_identity
 
     if folder is None:
@@ -75,7 +75,7 @@ def check(
     if as_json:
         _print_json(to_json(health), indent=1)
     else:
-        print(as_text(health), end="")
+        print(report_as_text(health), end="")
     if html is not None:
         write_page(health, html)
         print(f"Wrote {html}", file=sys.stderr if as_json else sys.stdout)

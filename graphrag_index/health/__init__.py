@@ -1,1 +1,1 @@
-"""Checks of an index, ours or of Microsoft GraphRAG; begin with `checks.py`."""
+"""Checks of our index or an index of Microsoft GraphRAG; `checks.check_index` runs them."""

@@ -1,4 +1,4 @@
-"""An index opened for checks, ours or Microsoft's, and the findings that checks return."""
+"""An index opened for checks, and the findings that checks return."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 
-# The columns that checks need. Of names joined by | one is enough.
+# Columns that checks need. `a|b` means that one of the two columns is enough.
 NEEDED_COLUMNS = {
     "documents": "id text text_unit_ids",
     "text_units": "id text document_id|document_ids entity_ids relationship_ids",
@@ -31,7 +31,7 @@ NEEDED_COLUMNS = {
     "community_reports": "id community full_content",
     "covariates": "id text_unit_id",
 }
-_RECORDS = ("raw_data", "metadata")  # no check reads them
+_UNCHECKED_COLUMNS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
 _BATCH = 65_536  # rows
 SINGULAR = {
@@ -44,24 +44,27 @@ SINGULAR = {
     "covariates": "claim",
     "mentions": "mention",
 }
-# The server's name of an embedding model, and the requested dimensions.
+# (name of an embedding model on its server, requested dimensions or None).
 ModelIdentity = tuple[str, int | None]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of defect in one table."""
+    """All defects of one type in one table."""
 
-    table: str  # or table and column: entities.text_unit_ids
+    table: str  # a table, or table and column: entities.text_unit_ids
     count: int
-    of: int  # rows or ids that were checked
-    examples: tuple[str, ...]  # the first few, by number, id or title
-    means: str  # the explanation and the remedy, in a sentence or two
+    of: int  # number of checked rows or ids
+    examples: tuple[str, ...]  # the first defective rows, by number, id or title
+    means: str  # one or two sentences: the explanation, and what to do
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The findings of one check; `of` is None if the index lacks what it reads."""
+    """The findings of one check.
+
+    `of` is the number of checked rows or ids; None if the index lacks the tables of the check.
+    """
 
     of: int | None
     findings: Sequence[Finding] = ()
@@ -76,52 +79,52 @@ NOT_CHECKED = CheckResult(None)
 
 @dataclass
 class CheckedIndex:
-    """The tables of an index, with our names and types of columns, and its vectors."""
+    """The tables of an index, with our column names and types, and its vector tables."""
 
     place: Path
     made_by: str
-    version: int | None  # None for another program's index
+    version: int | None  # None for an index of Microsoft GraphRAG
     tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
     vectors: dict[str, MicrosoftVectors] = field(default_factory=dict)
     search_tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
     damaged: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # parts that are not checked, and why
-    vector_models: Mapping[str, ModelIdentity] = field(default_factory=dict)  # if known
-    question_model: ModelIdentity | None = None  # the model of the settings, if there are any
-    is_imported: bool = False  # a version of ours with the rows of another program
+    notes: list[str] = field(default_factory=list)  # sentences on parts that are not checked
+    vector_models: Mapping[str, ModelIdentity] = field(default_factory=dict)  # by vector table
+    question_model: ModelIdentity | None = None  # embedding model in the settings
+    is_imported: bool = False  # our index with rows imported from Microsoft GraphRAG
 
     def __post_init__(self) -> None:
         self._columns = {name: set(t.collect_schema()) for name, t in self.tables.items()}
 
     @property
     def is_own(self) -> bool:
-        """Whether this program made its rows."""
+        """Whether this program wrote the index, without imported rows."""
         return self.version is not None and not self.is_imported
 
     def has(self, name: str, *columns: str) -> bool:
         return name in self._columns and self._columns[name].issuperset(columns)
 
     def first_column(self, name: str, *columns: str) -> str | None:
-        """Return the first of these columns that a table has; None if it has none."""
+        """Return the first of these columns that the table has; None if it has none of them."""
         return next((column for column in columns if self.has(name, column)), None)
 
-    def label(self, name: str) -> str:
-        """Return the column that identifies a row for a person: its number, if it has one."""
+    def label_column(self, name: str) -> str:
+        """Return the column that identifies a row in messages: its number, or else its id."""
         number = "community" if name == "community_reports" else "human_readable_id"
         return self.first_column(name, number, "human_readable_id") or "id"
 
     def text_unit_documents(self) -> pl.LazyFrame | None:
-        """Return the hashes `unit` and `key` of the ids of text units and their documents."""
+        """Return hashed ids: `unit` of a text unit, and `key` of its document."""
         column = self.first_column("text_units", "document_id", "document_ids")
         if column is None or not self.has("text_units", "id"):
             return None
         rows = self.tables["text_units"].select(unit=pl.col("id").hash(), key=column)
         if column == "document_ids":
-            rows = explode(rows, "key")
+            rows = explode_lists(rows, "key")
         return rows.with_columns(pl.col("key").hash())
 
     def drop_unreadable(self) -> bool:
-        """Read all tables to the end and drop the damaged ones; return whether there are any."""
+        """Read all tables, and drop damaged tables; return whether a table was dropped."""
         n_before = len(self.damaged)
         for tables in (self.tables, self.search_tables):
             for name, rows in list(tables.items()):
@@ -137,7 +140,7 @@ class CheckedIndex:
     def missing_parts(self) -> list[str]:
         """Return a sentence for each table and column that is missing."""
         lines = []
-        # Claims are extracted on demand.
+        # Claims are optional, so their table may be missing.
         expected = {"covariates", *(finding.table for finding in self.damaged)}
         for name, columns in NEEDED_COLUMNS.items():
             if name not in self._columns:
@@ -153,10 +156,10 @@ class CheckedIndex:
 
 
 def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
-    """Open an index of ours, or the tables of Microsoft GraphRAG.
+    """Open our index, or an index of Microsoft GraphRAG, for checks.
 
-    Raises TableError if the folder has neither, SettingsError if `as_of` is given for an index
-    without versions.
+    Raises TableError if the folder has no index, and SettingsError if `as_of` is given for an
+    index of Microsoft GraphRAG, which has no versions.
     """
     for place in (folder, folder / "output"):
         if (place / INDEX_FILE).is_file():
@@ -169,7 +172,7 @@ def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
 def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
     """Open our index in an output folder; report damaged tables as findings.
 
-    Raises TableError if there is no index, or not that version of it.
+    Raises TableError if there is no index, or no version `as_of` of the index.
     """
     store = TableStore(output)
     version = open_index(output)[1] if as_of is None else store.read_version(as_of)
@@ -186,7 +189,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
                 vectors[name] = LanceVectors(opened.table)
             elif kind in tables:
                 rows = store.scan(name, stored)
-                # Raises if the file is missing or truncated.
+                # Reading the schema raises an error if the file is missing or truncated.
                 rows.collect_schema()
                 tables[kind][name] = rows
         except TableError as error:
@@ -209,8 +212,8 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
 def open_microsoft(folder: Path) -> CheckedIndex:
     """Open an index of Microsoft GraphRAG in place; report damaged files as findings.
 
-    Only the members of communities are derived, where the table of nodes holds them. Raises
-    TableError if there is no table in the folder.
+    Members of communities are read from the table of nodes if communities lack them; no other
+    column is derived. Raises TableError if the folder has no table.
     """
     found = find_folder(folder)
     notes: list[str] = []
@@ -223,7 +226,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
             damaged.append(damaged_table(name, str(error), path))
             continue
         for column, dtype in raw[name].left_out.items():
-            if column not in _RECORDS:
+            if column not in _UNCHECKED_COLUMNS:
                 notes.append(f"{name}.{column} is {dtype}: checks that need it are skipped.")
     tables = {name: table.rows for name, table in raw.items() if name in NEEDED_COLUMNS}
     if "nodes" in raw and {"communities", "entities"} <= set(tables):
@@ -242,13 +245,13 @@ def open_microsoft(folder: Path) -> CheckedIndex:
     return CheckedIndex(found.place, made_by, None, tables, {**vectors}, {}, damaged, notes)
 
 
-def find(
+def find_defects(
     rows: pl.LazyFrame, table: str, of: int, means: str, example: str, by: Sequence[str]
 ) -> list[Finding]:
-    """Return a finding on defective rows if there are any, and the first ones as examples.
+    """Return one finding with the first defective rows as examples; none if there are no rows.
 
-    The explanation `means` follows "3 of 50 "; `example` describes a row, with names of columns
-    in braces, and `by` orders the examples.
+    The finding begins with "3 of 50 ", followed by `means`. `example` is the text for a row, with
+    column names in braces. `by` are the columns that sort the examples.
     """
     count, first = pl.collect_all(
         [rows.select(pl.len()), rows.bottom_k(MAX_EXAMPLES, by=by)], engine="streaming"
@@ -264,13 +267,13 @@ def count_rows(rows: pl.LazyFrame) -> int:
     return int(rows.select(pl.len()).collect(engine="streaming").item())
 
 
-def explode(rows: pl.LazyFrame, column: str) -> pl.LazyFrame:
-    """Give each value of a list its own row; empty lists and nulls are dropped."""
+def explode_lists(rows: pl.LazyFrame, column: str) -> pl.LazyFrame:
+    """Return one row per value of a list column; drop empty lists and nulls."""
     return rows.explode(column).drop_nulls(column)
 
 
 def name_row(table: str, label: object) -> str:
-    """Name a row for a person: "entity 12"."""
+    """Return the name of a row in messages: "entity 12"."""
     if table == "community_reports":
         return f"report on community {label}"
     return f"{SINGULAR.get(table, table)} {label}"

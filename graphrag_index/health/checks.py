@@ -1,4 +1,4 @@
-"""The checks of an index, in the order of the report, and their limits."""
+"""All checks of an index, in the order of the report, with their limits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from graphrag_index.schema.settings.step_sections import Check as Limits
 from graphrag_index.step import Progress, Silent
 
 
-class Outcome(NamedTuple):
-    """The result of one check, and its limit."""
+class CheckOutcome(NamedTuple):
+    """The result of one check, and the limit of its findings."""
 
     name: str
     title: str
     result: CheckResult
     limit: float
-    is_share: bool  # the limit is a share of what was checked, not a count
+    is_share: bool  # the limit is a share (0–1) of the checked rows, not a count
 
     @property
     def failed(self) -> bool:
@@ -30,37 +30,39 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Health:
-    """The outcomes of all checks of an index, and its statistics."""
+class IndexHealth:
+    """The outcomes of all checks of an index, and the statistics of the index."""
 
     index: CheckedIndex
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CheckOutcome, ...]
     statistics: IndexStatistics
-    skipped: tuple[str, ...]  # sentences on missing tables and columns
+    skipped: tuple[str, ...]  # sentences on tables and columns that were not checked
 
     @property
     def failed(self) -> bool:
         return any(outcome.failed for outcome in self.outcomes)
 
 
-def check_index(index: CheckedIndex, limits: Limits, progress: Progress | None = None) -> Health:
-    """Run every check; report tables that cannot be read as findings."""
+def check_index(
+    index: CheckedIndex, limits: Limits, progress: Progress | None = None
+) -> IndexHealth:
+    """Run all checks of an index; a table that cannot be read becomes a finding."""
     progress = progress or Silent()
     try:
-        return _check(index, limits, progress)
+        return _run_checks(index, limits, progress)
     except (pl.exceptions.PolarsError, OSError):
-        # The error does not name the damaged table.
+        # The error does not name the damaged table: read all tables to find it.
         if not index.drop_unreadable():
             raise
-        return _check(index, limits, progress)
+        return _run_checks(index, limits, progress)
 
 
-def _check(index: CheckedIndex, limits: Limits, progress: Progress) -> Health:
+def _run_checks(index: CheckedIndex, limits: Limits, progress: Progress) -> IndexHealth:
     vectors = row_checks.embedded_tables(index)
     oversized = partial(report_checks.oversized_communities, max_size=limits.oversized_above)
     checks: Mapping[str, tuple[str, Callable[[CheckedIndex], CheckResult]]] = {
         "dangling_ids": ("ids that do not resolve", row_checks.dangling_ids),
-        "duplicates": ("duplicate rows", row_checks.duplicates),
+        "duplicates": ("duplicate rows", row_checks.duplicate_rows),
         "unresolved_citations": (
             "citations that do not resolve",
             report_checks.unresolved_citations,
@@ -79,13 +81,13 @@ def _check(index: CheckedIndex, limits: Limits, progress: Progress) -> Health:
     outcomes = []
     for name, (title, check) in checks.items():
         limit = getattr(limits, f"max_{name}")
-        outcomes.append(Outcome(name, title, check(index), limit, isinstance(limit, float)))
+        outcomes.append(CheckOutcome(name, title, check(index), limit, isinstance(limit, float)))
         progress.advance()
     statistics = compute_statistics(index)
     progress.advance()
     damaged = {finding.table for finding in index.damaged}
     readable = {*index.tables, *index.search_tables, *index.vectors}
     result = CheckResult(len(damaged | readable), index.damaged)
-    unreadable = Outcome("unreadable_tables", "unreadable tables", result, 0, False)
+    unreadable = CheckOutcome("unreadable_tables", "unreadable tables", result, 0, False)
     skipped = (*index.missing_parts(), *index.notes)
-    return Health(index, (unreadable, *outcomes), statistics, skipped)
+    return IndexHealth(index, (unreadable, *outcomes), statistics, skipped)

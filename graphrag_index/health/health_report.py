@@ -1,6 +1,6 @@
 """The report of `graphrag-index check` as text, as JSON, or as a page with plots.
 
-The page is self-contained and runs no program: `health_page.html` holds its style.
+The page is self-contained and has no script: `health_page.html` has its style.
 """
 
 import re
@@ -16,36 +16,37 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.health.checked_index import SINGULAR, Finding
-from graphrag_index.health.checks import Health, Outcome
-from graphrag_index.health.index_statistics import IndexStatistics, histogram
+from graphrag_index.health.checks import CheckOutcome, IndexHealth
+from graphrag_index.health.index_statistics import IndexStatistics, count_in_bins
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import fit_line
 
-# Limits of the text, in columns and lines.
+# Limits of the text report: characters per line, numbers of findings and examples.
 _COLUMNS = 100
 _MAX_FINDINGS, _MAX_EXAMPLES = 6, 3
-_MAX_LISTED = 6  # levels of the hierarchy, languages and notes
+_MAX_LISTED = 6  # levels, languages and notes in the text report
 _MAX_JSON_DOCUMENTS = 10_000
-# Limits of the page.
+# Maximum number of documents and languages on the page.
 _MAX_DOCUMENTS, _MAX_LANGUAGES = 200, 20
 _MAX_TITLE = 80  # characters
-# Units of the drawing; the page sets the width in pixels.
+# Sizes of plots in SVG units; the style of the page sets the width in pixels.
 _WIDTH, _HEIGHT = 480, 190
 _LEFT, _BOTTOM, _TOP = 8, 24, 18
 _ROW, _NAME = 24, 150
-_WIDEST_BAR = 64  # wider bars look like blocks when there are few
-_LABELS = 12  # that fit beside each other below bars
+_MAX_BAR_WIDTH = 64  # for plots with few bars
+_MAX_LABELS = 12  # labels that fit side by side below a plot
 
+# (label, count) of each bar.
 Bars = Sequence[tuple[str, int]]
 
 
-def as_text(health: Health) -> str:
-    """Return a line for each check, the findings with examples, and the statistics."""
+def report_as_text(health: IndexHealth) -> str:
+    """Return the text report: a line per check, findings with examples, and statistics."""
     lines = [f"{health.index.place}", f"  {health.index.made_by}", ""]
     width = max(len(outcome.title) for outcome in health.outcomes)
     for outcome in health.outcomes:
-        head = f"  {_mark(outcome):<5} {outcome.title:<{width}}"
-        lines.append(f"{head}  {_describe(outcome)}".rstrip())
+        head = f"  {_state_label(outcome):<5} {outcome.title:<{width}}"
+        lines.append(f"{head}  {_describe_count(outcome)}".rstrip())
     lines += _finding_lines(health)
     lines += ["", *(f"  {line}" for line in _describe_statistics(health.statistics))]
     if health.skipped:
@@ -55,7 +56,7 @@ def as_text(health: Health) -> str:
     return "\n".join([*lines, "", _verdict(health)]) + "\n"
 
 
-def _mark(outcome: Outcome) -> str:
+def _state_label(outcome: CheckOutcome) -> str:
     if outcome.failed:
         return "FAIL"
     if outcome.result.count:
@@ -63,8 +64,8 @@ def _mark(outcome: Outcome) -> str:
     return "ok" if outcome.result.of is not None else "-"
 
 
-def _describe(outcome: Outcome) -> str:
-    """Describe the number of findings: "7 of 814, at most 0"."""
+def _describe_count(outcome: CheckOutcome) -> str:
+    """Describe the number of defects: "7 of 814, at most 0"."""
     count, of = outcome.result.count, outcome.result.of
     if of is None:
         return "not checked"
@@ -74,7 +75,7 @@ def _describe(outcome: Outcome) -> str:
     return f"{count:,} of {of:,}" + (f", at most {limit}" if outcome.failed else "")
 
 
-def _verdict(health: Health) -> str:
+def _verdict(health: IndexHealth) -> str:
     failed = [outcome for outcome in health.outcomes if outcome.failed]
     if failed:
         return f"Failed: {', '.join(f'{o.title} ({o.result.count:,})' for o in failed)}."
@@ -83,13 +84,13 @@ def _verdict(health: Health) -> str:
     return "Passed: nothing was found."
 
 
-def _sorted_findings(health: Health) -> list[tuple[Outcome, Finding]]:
-    """Return the findings, those of failed checks first."""
+def _sorted_findings(health: IndexHealth) -> list[tuple[CheckOutcome, Finding]]:
+    """Return all findings; findings of failed checks come first."""
     outcomes = sorted(health.outcomes, key=lambda outcome: not outcome.failed)
     return [(outcome, finding) for outcome in outcomes for finding in outcome.result.findings]
 
 
-def _finding_lines(health: Health) -> Iterator[str]:
+def _finding_lines(health: IndexHealth) -> Iterator[str]:
     found = _sorted_findings(health)
     for _, finding in found[:_MAX_FINDINGS]:
         yield ""
@@ -103,7 +104,7 @@ def _finding_lines(health: Health) -> Iterator[str]:
 
 def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
     if statistics.rows:
-        rows = (_counted(n, name) for name, n in statistics.rows.items())
+        rows = (_format_count(n, name) for name, n in statistics.rows.items())
         yield from wrap(", ".join(rows), _COLUMNS - 2)
     graph = statistics.graph
     if graph is not None:
@@ -121,8 +122,8 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         yield from wrap(line, _COLUMNS - 2)
     for level in statistics.levels[:_MAX_LISTED]:
         yield (
-            f"level {level.level}: {_counted(level.communities, 'communities')} of "
-            f"{_range(level.smallest, level.median, level.largest, 'entities')}"
+            f"level {level.level}: {_format_count(level.communities, 'communities')} of "
+            f"{_format_range(level.smallest, level.median, level.largest, 'entities')}"
         )
     if statistics.documents.height:
         counts = {
@@ -130,7 +131,7 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
             for name in ("text_units", "entities", "relationships")
             if not statistics.documents[name].null_count()
         }
-        parts = [_range(min(n), median(n), max(n), name) for name, n in counts.items()]
+        parts = [_format_range(min(n), median(n), max(n), name) for name, n in counts.items()]
         if parts:
             yield from wrap(f"per document: {'; '.join(parts)}", _COLUMNS - 2)
     names = [f"{row['language'] or 'und'} {row['documents']:,}" for row in statistics.languages]
@@ -139,18 +140,18 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         yield f"languages: {', '.join(names[:_MAX_LISTED])}{more}"
 
 
-def _counted(n: int, table: str) -> str:
-    """Render a number of rows: "1 document"."""
+def _format_count(n: int, table: str) -> str:
+    """Format a number of rows: "1 document"."""
     return f"{n:,} {SINGULAR[table] if n == 1 else table.replace('_', ' ')}"
 
 
-def _range(smallest: int, median: float, largest: int, what: str) -> str:
+def _format_range(smallest: int, median: float, largest: int, what: str) -> str:
     if smallest == largest:
         return f"{smallest:,} {what}"
     return f"{smallest:,} to {largest:,} {what}, median {median:g}"
 
 
-def as_json(health: Health) -> dict[str, Any]:
+def report_as_json(health: IndexHealth) -> dict[str, Any]:
     statistics = health.statistics
     documents = statistics.documents.head(_MAX_JSON_DOCUMENTS)
     graph = statistics.graph
@@ -174,9 +175,10 @@ def as_json(health: Health) -> dict[str, Any]:
         ],
         "not_looked_at": list(health.skipped),
         "rows": dict(statistics.rows),
-        "graph": graph and {**asdict(graph), "degree_histogram": _bins(graph.degree_histogram)},
+        "graph": graph
+        and {**asdict(graph), "degree_histogram": _bars_as_json(graph.degree_histogram)},
         "levels": [
-            {**asdict(level), "size_histogram": _bins(level.size_histogram)}
+            {**asdict(level), "size_histogram": _bars_as_json(level.size_histogram)}
             for level in statistics.levels
         ],
         "languages": list(statistics.languages),
@@ -185,23 +187,23 @@ def as_json(health: Health) -> dict[str, Any]:
     }
 
 
-def _bins(bins: Bars) -> list[dict[str, Any]]:
+def _bars_as_json(bins: Bars) -> list[dict[str, Any]]:
     return [{"bin": name, "count": count} for name, count in bins]
 
 
-def write_page(health: Health, file: Path) -> None:
-    """Write the page, replacing `file` atomically."""
+def write_page(health: IndexHealth, file: Path) -> None:
+    """Write the report as an HTML page; replace `file` atomically."""
     template = files(__package__).joinpath("health_page.html").read_text(encoding="utf-8")
     parts = {
         "place": escape(str(health.index.place)),
         "made_by": escape(health.index.made_by),
         "verdict": escape(_verdict(health)),
         "outcome": "failed" if health.failed else "passed",
-        "checks": "".join(_checks(health)),
-        "findings": "".join(_findings(health)),
-        "numbers": "".join(_numbers(health.statistics)),
-        "plots": "".join(_plots(health.statistics)),
-        "documents": _documents(health.statistics.documents),
+        "checks": "".join(_check_rows(health)),
+        "findings": "".join(_finding_sections(health)),
+        "numbers": "".join(_number_items(health.statistics)),
+        "plots": "".join(_plot_figures(health.statistics)),
+        "documents": _document_table(health.statistics.documents),
     }
     pieces = re.split(r"\{\{(\w+)\}\}", template)
     write_text_file(
@@ -209,18 +211,18 @@ def write_page(health: Health, file: Path) -> None:
     )
 
 
-def _checks(health: Health) -> Iterator[str]:
+def _check_rows(health: IndexHealth) -> Iterator[str]:
     for outcome in health.outcomes:
-        state = _mark(outcome)
+        state = _state_label(outcome)
         name = {"FAIL": "fail", "-": "none"}.get(state, state)
         yield (
             f'<tr class="{name}"><td><span class="mark">{escape(state)}</span></td>'
             f"<td>{escape(outcome.title)}</td>"
-            f'<td class="number">{escape(_describe(outcome))}</td></tr>'
+            f'<td class="number">{escape(_describe_count(outcome))}</td></tr>'
         )
 
 
-def _findings(health: Health) -> Iterator[str]:
+def _finding_sections(health: IndexHealth) -> Iterator[str]:
     found = _sorted_findings(health)
     if found or health.skipped:
         yield "<h2>Findings</h2>"
@@ -236,7 +238,7 @@ def _findings(health: Health) -> Iterator[str]:
         yield f'<p class="muted">{escape(note)}</p>'
 
 
-def _numbers(statistics: IndexStatistics) -> Iterator[str]:
+def _number_items(statistics: IndexStatistics) -> Iterator[str]:
     numbers = {name.replace("_", " "): f"{n:,}" for name, n in statistics.rows.items()}
     graph = statistics.graph
     if graph is not None:
@@ -254,7 +256,7 @@ def _numbers(statistics: IndexStatistics) -> Iterator[str]:
         yield f"<div><dt>{escape(name)}</dt><dd>{number}</dd></div>"
 
 
-def _plots(statistics: IndexStatistics) -> Iterator[str]:
+def _plot_figures(statistics: IndexStatistics) -> Iterator[str]:
     plots: list[tuple[str, Bars, str]] = []
     if statistics.graph is not None:
         plots.append(("Entities by degree", statistics.graph.degree_histogram, "entities"))
@@ -264,20 +266,20 @@ def _plots(statistics: IndexStatistics) -> Iterator[str]:
     documents = statistics.documents
     for name in ("text_units", "entities") if documents.height else ():
         if not documents[name].null_count():
-            bars = histogram(documents[name].to_numpy())
+            bars = count_in_bins(documents[name].to_numpy())
             plots.append((f"Documents by {name.replace('_', ' ')}", bars, "documents"))
-    drawings = [(title, vertical_bars(bars, title, unit)) for title, bars, unit in plots]
+    drawings = [(title, draw_vertical_bars(bars, title, unit)) for title, bars, unit in plots]
     title = "Documents by language"
     languages = [
         (str(language["language"] or "und"), int(language["documents"]))
         for language in statistics.languages[:_MAX_LANGUAGES]
     ]
-    for name, drawing in [*drawings, (title, horizontal_bars(languages, title, "documents"))]:
+    for name, drawing in [*drawings, (title, draw_horizontal_bars(languages, title, "documents"))]:
         if drawing:
             yield f"<figure><figcaption>{escape(name)}</figcaption>{drawing}</figure>"
 
 
-def _documents(documents: pl.DataFrame) -> str:
+def _document_table(documents: pl.DataFrame) -> str:
     if not documents.height:
         return ""
     head = ("document", "language", "text units", "tokens", "entities", "relationships")
@@ -305,19 +307,19 @@ def _documents(documents: pl.DataFrame) -> str:
     )
 
 
-def vertical_bars(bars: Bars, title: str, unit: str) -> str:
-    """Draw a histogram as SVG; each bar shows its count on hover."""
+def draw_vertical_bars(bars: Bars, title: str, unit: str) -> str:
+    """Return a histogram as SVG; hovering over a bar shows its count."""
     if not bars:
         return ""
     most = max(count for _, count in bars) or 1
     room = _HEIGHT - _BOTTOM - _TOP
     step = (_WIDTH - 2 * _LEFT) / len(bars)
-    width = min(step * 0.82, _WIDEST_BAR)
-    every = -(-len(bars) // _LABELS)
+    width = min(step * 0.82, _MAX_BAR_WIDTH)
+    every = -(-len(bars) // _MAX_LABELS)
     parts = []
     for at, (name, count) in enumerate(bars):
         middle = _LEFT + step * (at + 0.5)
-        # Even the smallest count must be visible.
+        # The minimum height keeps the smallest count visible.
         height = max(room * count / most, 1.5) if count else 0
         top = _HEIGHT - _BOTTOM - height
         parts.append(
@@ -325,7 +327,7 @@ def vertical_bars(bars: Bars, title: str, unit: str) -> str:
             f'<rect class="bar" x="{middle - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
             f'height="{height:.1f}" rx="2"/>'
         )
-        if count and len(bars) <= _LABELS:
+        if count and len(bars) <= _MAX_LABELS:
             parts.append(f'<text class="value" x="{middle:.1f}" y="{top - 5:.1f}">{count:,}</text>')
         if at % every == 0:
             parts.append(
@@ -334,11 +336,11 @@ def vertical_bars(bars: Bars, title: str, unit: str) -> str:
         parts.append("</g>")
     line = _HEIGHT - _BOTTOM
     axis = f'<line class="axis" x1="0" y1="{line}" x2="{_WIDTH}" y2="{line}"/>'
-    return _svg(_HEIGHT, title, "".join(parts) + axis)
+    return _svg_element(_HEIGHT, title, "".join(parts) + axis)
 
 
-def horizontal_bars(bars: Bars, title: str, unit: str) -> str:
-    """Draw bars with their names before them as SVG."""
+def draw_horizontal_bars(bars: Bars, title: str, unit: str) -> str:
+    """Return horizontal bars as SVG, with the label at the left of each bar."""
     if not bars:
         return ""
     most = max(count for _, count in bars) or 1
@@ -354,10 +356,10 @@ def horizontal_bars(bars: Bars, title: str, unit: str) -> str:
             f'<rect class="bar" x="{_NAME}" y="{y + 4}" width="{width:.1f}" height="16" rx="2"/>'
             f'<text class="count" x="{_NAME + width + 6:.1f}" y="{y + 16}">{count:,}</text></g>'
         )
-    return _svg(len(bars) * _ROW + 4, title, "".join(parts))
+    return _svg_element(len(bars) * _ROW + 4, title, "".join(parts))
 
 
-def _svg(height: int, title: str, content: str) -> str:
+def _svg_element(height: int, title: str, content: str) -> str:
     return (
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{content}</svg>"

@@ -14,16 +14,22 @@ from graphrag_index.communities.simple_graph import (
     modularity,
     simple_graph,
 )
-from graphrag_index.health.checked_index import NEEDED_COLUMNS, CheckedIndex, count_rows, explode
+from graphrag_index.health.checked_index import (
+    NEEDED_COLUMNS,
+    CheckedIndex,
+    count_rows,
+    explode_lists,
+)
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.text.languages import detect_language
 
-_BATCH, _MAX_CHARS = 1_024, 4_000  # documents, and characters of each, to detect languages
+# Documents per batch, and maximum number of characters per document, to detect languages.
+_BATCH, _MAX_CHARS = 1_024, 4_000
 
 
 @dataclass(frozen=True)
 class GraphStatistics:
-    """The graph without loops, with links in both directions merged."""
+    """Statistics of the graph without loops and directions; parallel edges are merged."""
 
     nodes: int
     edges: int
@@ -33,14 +39,14 @@ class GraphStatistics:
     components: int
     largest_component: int
     isolated: int  # nodes without an edge
-    modularity: float | None  # of the communities of level 0, if there are any
-    edges_between_communities: int | None  # of level 0
+    modularity: float | None  # of the communities of level 0; None without communities
+    edges_between_communities: int | None  # communities of level 0
     degree_histogram: tuple[tuple[str, int], ...]  # nodes by degree: 0, 1, 2, 3-4, 5-8, ...
 
 
 @dataclass(frozen=True)
-class Level:
-    """The communities of one level."""
+class LevelStatistics:
+    """Statistics of the communities of one level; sizes are numbers of entities."""
 
     level: int
     communities: int
@@ -53,31 +59,35 @@ class Level:
 
 @dataclass(frozen=True)
 class IndexStatistics:
-    """Statistics of an index; None or empty for tables that it lacks."""
+    """Statistics of an index; None or empty if the index lacks the tables."""
 
     rows: Mapping[str, int]
     graph: GraphStatistics | None
-    levels: tuple[Level, ...]
-    # One row per document: document, title, language, and its number of text_units, tokens,
-    # entities and relationships (null if unknown).
+    levels: tuple[LevelStatistics, ...]
+    # One row per document: document, title, language, and the numbers of text_units, tokens,
+    # entities and relationships in the document (null if unknown).
     documents: pl.DataFrame
     languages: tuple[Mapping[str, Any], ...]
 
 
 def compute_statistics(index: CheckedIndex) -> IndexStatistics:
     rows = {name: count_rows(index.tables[name]) for name in NEEDED_COLUMNS if index.has(name)}
-    documents = _documents(index)
+    documents = _document_statistics(index)
     by_language = (
         documents.group_by("language")
         .agg(pl.len().alias("documents"), pl.col("text_units", "tokens").sum())
         .sort("documents", "language", descending=[True, False], nulls_last=True)
     )
     return IndexStatistics(
-        rows, _graph(index), _levels(index), documents, tuple(by_language.to_dicts())
+        rows,
+        _graph_statistics(index),
+        _level_statistics(index),
+        documents,
+        tuple(by_language.to_dicts()),
     )
 
 
-def histogram(values: Integers) -> tuple[tuple[str, int], ...]:
+def count_in_bins(values: Integers) -> tuple[tuple[str, int], ...]:
     """Count values in bins of doubling width: 0, 1, 2, 3-4, 5-8, and so on."""
     if not len(values):
         return ()
@@ -88,8 +98,8 @@ def histogram(values: Integers) -> tuple[tuple[str, int], ...]:
     return tuple((names[at], int(counts[at])) for at in range(first, len(counts)))
 
 
-def _graph(index: CheckedIndex) -> GraphStatistics | None:
-    # Only our relationships hold the ids of their ends.
+def _graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
+    # Only our relationships have the ids of source and target; others have only titles.
     key, ends = "id", ["source_id", "target_id"]
     if not index.has("relationships", *ends):
         key, ends = "title", ["source", "target"]
@@ -110,7 +120,7 @@ def _graph(index: CheckedIndex) -> GraphStatistics | None:
     weights = links["weight"].to_numpy()
     weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)
     graph = simple_graph(nodes.height, source[is_known], target[is_known], weights[is_known])
-    labels, degree, component = _labels(index, nodes), degrees(graph), components(graph)
+    labels, degree, component = _community_numbers(index, nodes), degrees(graph), components(graph)
     n, m = graph.n_nodes, len(graph.sources)
     between = None
     if labels is not None:
@@ -126,17 +136,17 @@ def _graph(index: CheckedIndex) -> GraphStatistics | None:
         isolated=int((degree == 0).sum()),
         modularity=None if labels is None else round(modularity(graph, labels), 4) + 0.0,
         edges_between_communities=between,
-        degree_histogram=histogram(degree),
+        degree_histogram=count_in_bins(degree),
     )
 
 
-def _labels(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | None:
-    """Return the community of level 0 of each node; a node in none gets a label of its own."""
+def _community_numbers(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | None:
+    """Return the number of the level 0 community of each node; other nodes get new numbers."""
     if not index.has("communities", "community", "level", "entity_ids"):
         return None
     top = index.tables["communities"].filter(pl.col("level") == 0)
     members = (
-        explode(top.select("community", key="entity_ids"), "key")
+        explode_lists(top.select("community", key="entity_ids"), "key")
         .select("community", pl.col("key").hash())
         .unique("key", keep="any")
     )
@@ -148,7 +158,7 @@ def _labels(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | None:
     return numbered
 
 
-def _levels(index: CheckedIndex) -> tuple[Level, ...]:
+def _level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...]:
     members = index.first_column("communities", "entity_ids", "size")
     if members is None or not index.has("communities", "level"):
         return ()
@@ -171,11 +181,11 @@ def _levels(index: CheckedIndex) -> tuple[Level, ...]:
     )
     rows = sizes.to_dicts()
     for row in rows:
-        row["size_histogram"] = histogram(np.array(row["size_histogram"]))
-    return tuple(Level(**row) for row in rows)
+        row["size_histogram"] = count_in_bins(np.array(row["size_histogram"]))
+    return tuple(LevelStatistics(**row) for row in rows)
 
 
-def _documents(index: CheckedIndex) -> pl.DataFrame:
+def _document_statistics(index: CheckedIndex) -> pl.DataFrame:
     schema = {
         "document": pl.String,
         "title": pl.String,
@@ -192,7 +202,7 @@ def _documents(index: CheckedIndex) -> pl.DataFrame:
             title=index.first_column("documents", "title", "id"),
         )
         .collect(engine="streaming")
-        .with_columns(language=_languages(index))
+        .with_columns(language=_document_languages(index))
     )
     units = index.text_unit_documents()
     if units is not None:
@@ -204,7 +214,7 @@ def _documents(index: CheckedIndex) -> pl.DataFrame:
         for name in ("entities", "relationships"):
             if index.has(name, "id", "text_unit_ids"):
                 things = index.tables[name].select(thing=pl.col("id").hash(), unit="text_unit_ids")
-                of_units = explode(things, "unit").with_columns(pl.col("unit").hash())
+                of_units = explode_lists(things, "unit").with_columns(pl.col("unit").hash())
                 pairs = of_units.join(units, on="unit").select("key", "thing").unique()
                 counts.append(pairs.group_by("key").agg(pl.len().alias(name)))
         for count in counts:
@@ -218,8 +228,8 @@ def _documents(index: CheckedIndex) -> pl.DataFrame:
     return rows.select(columns)
 
 
-def _languages(index: CheckedIndex) -> pl.Series:
-    """Return the language of each document, detected where the table lacks it."""
+def _document_languages(index: CheckedIndex) -> pl.Series:
+    """Return the language of each document; detect it if the table has no languages."""
     documents = index.tables["documents"]
     if index.has("documents", "language"):
         return documents.select("language").collect().to_series()

@@ -13,15 +13,15 @@ from graphrag_index.health.checked_index import (
     CheckResult,
     Finding,
     count_rows,
-    explode,
-    find,
+    explode_lists,
+    find_defects,
     name_row,
 )
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.citations import find_citations
 
 _BATCH = 4_096  # reports
-# The table and column that the numbers in a section of citations refer to.
+# (table, column) of the numbers in each section of citations.
 _CITED = {
     "Entities": ("entities", "human_readable_id"),
     "Relationships": ("relationships", "human_readable_id"),
@@ -29,26 +29,27 @@ _CITED = {
     "Reports": ("communities", "community"),
     "Sources": ("text_units", "human_readable_id"),
 }
-_TEXTS = ("full_content", "summary")  # columns with the text of a report, the better one first
+_TEXTS = ("full_content", "summary")  # text columns of a report, preferred column first
 _UNITS_OF_ENTITIES = ("entities", "id", "text_unit_ids")
 _RETRY = "`graphrag-index retry` requests failed reports again."
 
 
 def uncovered_entities(index: CheckedIndex) -> CheckResult:
-    """Find entities in no community, and those in communities without a report."""
+    """Find entities without a community, and entities whose communities have no report."""
     if not (index.has("entities", "id") and index.has("communities", "community", "entity_ids")):
         return NOT_CHECKED
-    label = "title" if index.has("entities", "title") else index.label("entities")
-    covered, reported = _members(index.tables["communities"]), _members(_reported(index))
+    label = "title" if index.has("entities", "title") else index.label_column("entities")
+    covered = _member_ids(index.tables["communities"])
+    reported = _member_ids(_communities_with_report(index))
     means = (
         "entities are in no community: no report covers them, and global search misses "
         "them. Local search finds them."
     )
-    return _uncovered(index, "entities", label, covered, reported, means)
+    return _find_uncovered_rows(index, "entities", label, covered, reported, means)
 
 
 def uncovered_documents(index: CheckedIndex) -> CheckResult:
-    """Find documents that are in no community, by text unit or entity, or in none with a report."""
+    """Find documents without a community, and documents whose communities have no report."""
     units = index.text_unit_documents()
     label = index.first_column("documents", "path", "title", "id")
     if units is None or label is None or not index.has("documents", "id"):
@@ -57,15 +58,15 @@ def uncovered_documents(index: CheckedIndex) -> CheckResult:
     if not (by_member or index.has("communities", "text_unit_ids")):
         return NOT_CHECKED
     covered = _documents_of(index, index.tables["communities"], units)
-    reported = _documents_of(index, _reported(index), units)
+    reported = _documents_of(index, _communities_with_report(index), units)
     means = (
         "documents are in no community, mostly because they name no entity: only searches of text "
         "units find them."
     )
-    return _uncovered(index, "documents", label, covered, reported, means)
+    return _find_uncovered_rows(index, "documents", label, covered, reported, means)
 
 
-def _uncovered(
+def _find_uncovered_rows(
     index: CheckedIndex,
     table: str,
     label: str,
@@ -73,32 +74,33 @@ def _uncovered(
     reported: pl.LazyFrame,
     means: str,
 ) -> CheckResult:
-    """Find rows of a table that are not covered, and rows that are covered but not reported.
+    """Find rows that are in no community, and rows only in communities without a report.
 
-    `covered` and `reported` hold the hashed ids of rows as `key`.
+    `covered` and `reported` have the hashed ids of rows in communities, and in communities with a
+    report, as `key`.
     """
     rows = index.tables[table].select(label=pl.col(label), key=pl.col("id").hash())
     n_rows, by = count_rows(rows), ["label", "key"]
     outside = rows.join(covered, on="key", how="anti")
-    findings = find(outside, table, n_rows, means, "{label}", by)
+    findings = find_defects(outside, table, n_rows, means, "{label}", by)
     if _has_reports(index):
         means = f"{table} are only in communities without a report. {_RETRY}"
         silent = rows.join(reported, on="key", how="anti").join(covered, on="key", how="semi")
-        findings += find(silent, "community_reports", n_rows, means, "{label}", by)
+        findings += find_defects(silent, "community_reports", n_rows, means, "{label}", by)
     return CheckResult(n_rows, findings)
 
 
-def _members(communities: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the hashed ids of the entities in these communities as `key`."""
-    return explode(communities.select(key="entity_ids"), "key").select(pl.col("key").hash())
+def _member_ids(communities: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the hashed ids of the members of these communities as `key`."""
+    return explode_lists(communities.select(key="entity_ids"), "key").select(pl.col("key").hash())
 
 
 def _has_reports(index: CheckedIndex) -> bool:
     return index.has("community_reports", "community") and index.has("communities", "community")
 
 
-def _reported(index: CheckedIndex) -> pl.LazyFrame:
-    """Return the communities that have a report; all of them if there are no reports."""
+def _communities_with_report(index: CheckedIndex) -> pl.LazyFrame:
+    """Return the communities with a report; all communities if there are no reports."""
     communities = index.tables["communities"]
     if not _has_reports(index):
         return communities
@@ -109,20 +111,23 @@ def _reported(index: CheckedIndex) -> pl.LazyFrame:
 def _documents_of(
     index: CheckedIndex, communities: pl.LazyFrame, units: pl.LazyFrame
 ) -> pl.LazyFrame:
-    """Return the documents with a text unit of these communities or of their members, as `key`."""
+    """Return the hashed ids of the documents of these communities as `key`.
+
+    They have a text unit of a community, or of a member of a community.
+    """
     named = []
     if index.has("communities", "text_unit_ids"):
         named.append(communities)
     if index.has("communities", "entity_ids") and index.has(*_UNITS_OF_ENTITIES):
         entities = index.tables["entities"].with_columns(key=pl.col("id").hash())
-        named.append(entities.join(_members(communities), on="key", how="semi"))
-    covered = [explode(rows.select(unit="text_unit_ids"), "unit") for rows in named]
+        named.append(entities.join(_member_ids(communities), on="key", how="semi"))
+    covered = [explode_lists(rows.select(unit="text_unit_ids"), "unit") for rows in named]
     hashed = pl.concat(covered).select(pl.col("unit").hash())
     return units.join(hashed, on="unit", how="semi").select("key").unique()
 
 
 def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
-    """Find leaf communities with more than `max_size` entities."""
+    """Find communities without children that have more than `max_size` entities."""
     members = index.first_column("communities", "entity_ids", "size")
     if members is None or not index.has("communities", "community"):
         return NOT_CHECKED
@@ -133,7 +138,7 @@ def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
         parents = communities.select(community="parent").unique()
         leaves = leaves.join(parents, on="community", how="anti")
     n_leaves = count_rows(leaves)
-    findings = find(
+    findings = find_defects(
         leaves.filter(pl.col("n") > max_size).with_columns(smallness=-pl.col("n")),
         "communities",
         n_leaves,
@@ -147,13 +152,13 @@ def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
 
 
 def missing_reports(index: CheckedIndex) -> CheckResult:
-    """Find communities without a report; none is missing where there are no reports at all."""
+    """Find communities without a report; skip an index without any report."""
     if not _has_reports(index):
         return NOT_CHECKED
     communities = index.tables["communities"].select("community")
     reports = index.tables["community_reports"].select("community")
     n_communities = count_rows(communities)
-    findings = find(
+    findings = find_defects(
         communities.join(reports, on="community", how="anti"),
         "community_reports",
         n_communities,
@@ -165,7 +170,7 @@ def missing_reports(index: CheckedIndex) -> CheckResult:
 
 
 def empty_reports(index: CheckedIndex) -> CheckResult:
-    """Find reports without a word, or with a title only."""
+    """Find reports without text or with only a title."""
     text = index.first_column("community_reports", *_TEXTS)
     if text is None:
         return NOT_CHECKED
@@ -176,8 +181,8 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
         # The first heading is the title.
         content = content.str.replace(r"^\s*#[^\n]*", "")
     empty = reports.filter(content.str.strip_chars() == "")
-    findings = find(
-        empty.select(row=index.label("community_reports")),
+    findings = find_defects(
+        empty.select(row=index.label_column("community_reports")),
         "community_reports",
         n_reports,
         "reports are empty: global search learns nothing from them. Write them again, with "
@@ -189,22 +194,24 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
 
 
 def unresolved_citations(index: CheckedIndex) -> CheckResult:
-    """Find citations in reports, of either form, whose rows do not exist."""
+    """Find citations in reports whose rows do not exist."""
     text = index.first_column("community_reports", *_TEXTS)
     if text is None:
         return NOT_CHECKED
-    known = {section: _numbers(index, section) for section in _CITED}
+    known = {section: _known_numbers(index, section) for section in _CITED}
     n_cited: dict[str, int] = defaultdict(int)
-    # The report, the citation, and how many of its numbers no row has.
+    # By section: (report, citation, number of cited numbers without a row).
     broken: dict[str, list[tuple[object, str, int]]] = defaultdict(list)
-    for row, citation, section, numbers in _citations(index, text):
-        # A table without numbers can confirm nothing.
+    for row, citation, section, numbers in _read_citations(index, text):
+        # Without numbers in the table, the citation cannot be checked.
         if section in known and known[section] is None:
             continue
         n_cited[section] += len(numbers)
-        if n_unknown := _n_unknown(numbers, known.get(section)):
+        if n_unknown := _count_unknown(numbers, known.get(section)):
             broken[section].append((row, citation, n_unknown))
-    quoted = _quoted(index, {citation for rows in broken.values() for _, citation, _ in rows})
+    quoted = _find_quoted_citations(
+        index, {citation for rows in broken.values() for _, citation, _ in rows}
+    )
     findings = []
     for section, found in broken.items():
         rows = [(row, citation, n) for row, citation, n in found if citation not in quoted]
@@ -224,9 +231,9 @@ def unresolved_citations(index: CheckedIndex) -> CheckResult:
     return CheckResult(sum(n_cited.values()), findings)
 
 
-def _citations(index: CheckedIndex, text: str) -> Iterator[tuple[object, str, str, set[int]]]:
-    """Yield the number of a report, a citation in it, and a section of it with its numbers."""
-    label = index.label("community_reports")
+def _read_citations(index: CheckedIndex, text: str) -> Iterator[tuple[object, str, str, set[int]]]:
+    """Yield (report number, citation, section, numbers) for each section of a citation."""
+    label = index.label_column("community_reports")
     reports = index.tables["community_reports"].select(label, pl.col(text).fill_null(""))
     for first in range(0, count_rows(reports), _BATCH):
         for row, content in reports.slice(first, _BATCH).collect().iter_rows():
@@ -236,8 +243,8 @@ def _citations(index: CheckedIndex, text: str) -> Iterator[tuple[object, str, st
                     yield row, content[start:end].strip(), section, numbers
 
 
-def _numbers(index: CheckedIndex, section: str) -> Integers | None:
-    """Return the numbers of a table, ascending; None if it has none.
+def _known_numbers(index: CheckedIndex, section: str) -> Integers | None:
+    """Return the numbers of a cited table in ascending order; None if there are none.
 
     Microsoft's searches cite text units by row number.
     """
@@ -251,8 +258,8 @@ def _numbers(index: CheckedIndex, section: str) -> Integers | None:
     return found if len(found) or index.is_own else None
 
 
-def _n_unknown(numbers: set[int], known: Integers | None) -> int:
-    """Count the numbers that are not among the ascending known ones."""
+def _count_unknown(numbers: set[int], known: Integers | None) -> int:
+    """Count the numbers that are not in `known`, a sorted array."""
     if known is None or not len(known):
         return len(numbers)
     wanted = np.fromiter(numbers, np.int64)
@@ -260,12 +267,12 @@ def _n_unknown(numbers: set[int], known: Integers | None) -> int:
     return int((known[places] != wanted).sum())
 
 
-def _quoted(index: CheckedIndex, citations: set[str]) -> set[str]:
-    """Return the citations that a text unit contains: the report quotes its document there."""
+def _find_quoted_citations(index: CheckedIndex, citations: set[str]) -> set[str]:
+    """Return citations that occur in a text unit, since the report may quote the document."""
     if not citations or not index.has("text_units", "text"):
         return set()
     wanted = {" ".join(citation.split()): citation for citation in citations}
     texts = pl.col("text").str.replace_all(r"\s+", " ")
     quoted = texts.str.extract_many(list(wanted)).list.unique()
-    found = explode(index.tables["text_units"].select(quoted), "text").unique()
+    found = explode_lists(index.tables["text_units"].select(quoted), "text").unique()
     return {wanted[citation] for citation in found.collect(engine="streaming")["text"]}

@@ -1,4 +1,4 @@
-"""Checks of rows and of their copies in vector tables and search tables."""
+"""Checks of rows, and of their copies in vector tables and search tables."""
 
 from typing import NamedTuple
 
@@ -16,14 +16,14 @@ from graphrag_index.health.checked_index import (
     Finding,
     ModelIdentity,
     count_rows,
-    explode,
-    find,
+    explode_lists,
+    find_defects,
     name_row,
 )
 from graphrag_index.microsoft.read_files import MicrosoftVectors
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF
 
-# Columns whose values must be those of another table's column.
+# (table, column, target table, key): values of the column must be keys of the target table.
 REFERENCES = (
     ("documents", "text_unit_ids", "text_units", "id"),
     ("text_units", "document_id", "documents", "id"),
@@ -60,19 +60,19 @@ _DUPLICATE_MEANS = {
 
 
 def dangling_ids(index: CheckedIndex) -> CheckResult:
-    """Find references to rows that do not exist."""
+    """Find values that refer to missing rows of another table."""
     findings: list[Finding] = []
     n_references = 0
     for table, column, target, key in REFERENCES:
         if not (index.has(table, column) and index.has(target, key)):
             continue
-        named = _references(index, table, column)
+        named = _column_references(index, table, column)
         n_named = count_rows(named)
         n_references += n_named
-        # A collision of 64-bit hashes is unlikely even among a billion ids.
-        known = index.tables[target].select(key=_hash(key)).drop_nulls()
-        findings += find(
-            named.with_columns(key=_hash("named")).join(known, on="key", how="anti"),
+        # Comparing 64-bit hashes is enough: collisions are unlikely even among a billion ids.
+        known = index.tables[target].select(key=_hash_as_text(key)).drop_nulls()
+        findings += find_defects(
+            named.with_columns(key=_hash_as_text("named")).join(known, on="key", how="anti"),
             f"{table}.{column}",
             n_named,
             f"{_KEY_NAMES.get(key, 'numbers')} in {table}.{column} belong to no row of {target}: "
@@ -84,9 +84,9 @@ def dangling_ids(index: CheckedIndex) -> CheckResult:
     return CheckResult(n_references or None, findings)
 
 
-def _references(index: CheckedIndex, table: str, column: str) -> pl.LazyFrame:
-    """Return the values of a column as `named`, and the labels of their rows as `row`."""
-    label = index.label(table) if index.has(table, index.label(table)) else column
+def _column_references(index: CheckedIndex, table: str, column: str) -> pl.LazyFrame:
+    """Return the values of a column as `named`, with the labels of their rows as `row`."""
+    label = index.label_column(table) if index.has(table, index.label_column(table)) else column
     rows = index.tables[table].select(row=label, named=column)
     dtype = rows.collect_schema()["named"]
     if isinstance(dtype, pl.List):
@@ -95,24 +95,24 @@ def _references(index: CheckedIndex, table: str, column: str) -> pl.LazyFrame:
             rows = rows.with_columns(named=pl.col("named").struct.field("document_id"))
     rows = rows.drop_nulls("named")
     if column == "parent":
-        rows = rows.filter(pl.col("named") != -1)  # level 0 has none
+        rows = rows.filter(pl.col("named") != -1)  # level 0 has no parent
     if column in ("source_id", "target_id"):
-        # An imported row has none if its title is unknown, which the check of titles reports.
+        # An unknown title in an imported row has the empty id; the check of titles reports it.
         rows = rows.filter(pl.col("named") != "")
     return rows
 
 
-def _hash(column: str) -> pl.Expr:
-    """Hash a value; integers of all widths have the same hash."""
+def _hash_as_text(column: str) -> pl.Expr:
+    """Hash the text of a value, so that Int32 and Int64 values have the same hash."""
     return pl.col(column).cast(pl.String).hash()
 
 
-def duplicates(index: CheckedIndex) -> CheckResult:
-    """Find rows that share an id, a number, a title, or both ends."""
+def duplicate_rows(index: CheckedIndex) -> CheckResult:
+    """Find rows with the same id, number or title, and links between the same entities."""
     findings: list[Finding] = []
     n_values = 0
     for table in NEEDED_COLUMNS:
-        # The human_readable_id of communities and reports is a copy of their number.
+        # In communities and reports, human_readable_id is a copy of the community number.
         has_community = table in ("communities", "community_reports")
         columns = ["id", "community" if has_community else "human_readable_id"]
         if table == "entities":
@@ -120,18 +120,22 @@ def duplicates(index: CheckedIndex) -> CheckResult:
         for column in columns:
             if index.has(table, column):
                 rows, name = index.tables[table].select(column), f"{table}.{column}"
-                n_values += _add_repeated(findings, rows, name, _DUPLICATE_MEANS[column])
+                n_values += _add_duplicate_finding(findings, rows, name, _DUPLICATE_MEANS[column])
     if index.has("relationships", "source", "target"):
         ends = index.tables["relationships"].select("source", "target")
         if index.is_own:
-            # Only ours have no direction.
+            # Our relationships have no direction: sort their ends.
             ends = ends.select(source=pl.min_horizontal("*"), target=pl.max_horizontal("*"))
-        n_values += _add_repeated(findings, ends, "relationships", _DUPLICATE_MEANS["link"])
+        n_values += _add_duplicate_finding(
+            findings, ends, "relationships", _DUPLICATE_MEANS["link"]
+        )
     return CheckResult(n_values or None, findings)
 
 
-def _add_repeated(findings: list[Finding], rows: pl.LazyFrame, name: str, means: str) -> int:
-    """Add a finding if several rows are equal; return the number of rows without nulls."""
+def _add_duplicate_finding(
+    findings: list[Finding], rows: pl.LazyFrame, name: str, means: str
+) -> int:
+    """Add a finding if rows are equal; return the number of rows without nulls."""
     key = pl.concat_str(pl.all().cast(pl.String), separator="\x1f").alias("key")
     rows = rows.select(key).drop_nulls()
     hashes = rows.select(pl.col("key").hash()).collect(engine="streaming")["key"].to_numpy()
@@ -140,7 +144,7 @@ def _add_repeated(findings: list[Finding], rows: pl.LazyFrame, name: str, means:
     n_rows = len(hashes)
     if not len(repeated_hashes):
         return n_rows
-    # Hashes may collide, so compare the values.
+    # Different values may have the same hash, so compare the values.
     candidates = rows.filter(pl.col("key").hash().is_in(pl.Series(repeated_hashes).implode()))
     sizes = candidates.group_by("key").len().filter(pl.col("len") > 1)
     repeated = sizes.collect(engine="streaming").sort("key")
@@ -180,8 +184,8 @@ def equal_documents(index: CheckedIndex) -> CheckResult:
 
 
 def stale_search_tables(index: CheckedIndex) -> CheckResult:
-    """Compare search tables with the tables that they derive from: row counts and ids."""
-    # The table that a search table derives from, and the number of rows that it implies.
+    """Compare row counts and ids of search tables with the tables they are derived from."""
+    # By search table: (source table, expected number of rows).
     expected = {
         name: (table, count_rows(index.tables[table]))
         for name, table in ROWS_OF.items()
@@ -189,10 +193,10 @@ def stale_search_tables(index: CheckedIndex) -> CheckResult:
     }
     n_checked = sum(n for _, n in expected.values())
     if "relationships_of_entities" in index.search_tables and index.has("relationships"):
-        # Each relationship is listed at both of its ends.
-        expected["relationships_of_entities"] = ("relationships", 2 * _n_links(index))
+        # The search table lists each relationship for its source and for its target.
+        expected["relationships_of_entities"] = ("relationships", 2 * _count_links(index))
     if "communities_of_entities" in index.search_tables and index.has("communities", "entity_ids"):
-        members = explode(index.tables["communities"].select("entity_ids"), "entity_ids")
+        members = explode_lists(index.tables["communities"].select("entity_ids"), "entity_ids")
         expected["communities_of_entities"] = ("communities", count_rows(members))
     findings = []
     for name, (table, n_expected) in expected.items():
@@ -214,8 +218,8 @@ def stale_search_tables(index: CheckedIndex) -> CheckResult:
     return CheckResult(n_checked or None, findings)
 
 
-def _n_links(index: CheckedIndex) -> int:
-    """Count the relationships between two known entities; imported ones may lack an end."""
+def _count_links(index: CheckedIndex) -> int:
+    """Count relationships between two known entities; imported rows may lack an entity."""
     rows = index.tables["relationships"]
     if not (index.has("relationships", "source_id") and index.has("entities", "id")):
         return count_rows(rows)
@@ -231,22 +235,22 @@ class EmbeddedTable(NamedTuple):
 
     name: str
     table: str
-    rows: pl.LazyFrame  # `row`, a label; `key`, a hash of the id; `text_hash`
+    rows: pl.LazyFrame  # `row` (label), `key` (hash of the id), `text_hash`
     vectors: pl.LazyFrame
     n_vectors: int
 
-    def find(self, n_checked: int, defects: pl.LazyFrame, means: str) -> list[Finding]:
-        """Report defective rows by their label, vectors by their id; ROWS stands for the table."""
+    def find_defects(self, n_checked: int, defects: pl.LazyFrame, means: str) -> list[Finding]:
+        """Return a finding on defective rows or vectors; ROWS in `means` is the table name."""
         means = means.replace("ROWS", self.table.replace("_", " "))
         if "row" in defects.collect_schema():
             example, by = f"{SINGULAR[self.table]} {{row}}", ["row"]
         else:
             example, by = "id {id}", ["id"]
-        return find(defects, self.name, n_checked, means, example, by)
+        return find_defects(defects, self.name, n_checked, means, example, by)
 
 
 def embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
-    """Read the vector tables; those that cannot be read are recorded as damaged."""
+    """Read the vector tables; record tables that cannot be read as damaged."""
     tables = []
     for name, (table, columns) in EMBEDDED_COLUMNS.items():
         if name not in index.vectors or not index.has(table, "id", *columns):
@@ -259,26 +263,26 @@ def embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
             continue
         text = pl.concat_str([pl.col(c).fill_null("") for c in columns], separator=":")
         rows = index.tables[table].select(
-            row=index.label(table), key=pl.col("id").hash(), text_hash=text.hash()
+            row=index.label_column(table), key=pl.col("id").hash(), text_hash=text.hash()
         )
         tables.append(EmbeddedTable(name, table, rows, vectors.lazy(), vectors.height))
     return tables
 
 
 def missing_vectors(tables: list[EmbeddedTable]) -> CheckResult:
-    """Find rows without a vector, and vectors of zeros or non-finite numbers."""
+    """Find rows without a vector, and vectors with only zeros or with non-finite numbers."""
     findings: list[Finding] = []
     n_checked = 0
     for table in tables:
         rows, vectors = table.rows, table.vectors
         n_rows = count_rows(rows)
         n_checked += n_rows
-        findings += table.find(
+        findings += table.find_defects(
             n_rows,
             rows.join(vectors, on="key", how="anti"),
             "ROWS have no vector: vector search does not find them. Generate the vectors again.",
         )
-        findings += table.find(
+        findings += table.find_defects(
             n_rows,
             rows.join(vectors.filter(~pl.col("is_valid")), on="key", how="semi"),
             "ROWS have a vector of zeros or non-finite numbers because the model returned none: "
@@ -288,24 +292,24 @@ def missing_vectors(tables: list[EmbeddedTable]) -> CheckResult:
 
 
 def stale_vectors(index: CheckedIndex, tables: list[EmbeddedTable]) -> CheckResult:
-    """Find vectors of earlier texts or deleted rows, repeated ones, and mixed models."""
+    """Find vectors of old texts or deleted rows, repeated vectors, and mixed models."""
     findings: list[Finding] = []
     for table in tables:
         rows, vectors, n = table.rows, table.vectors, table.n_vectors
-        findings += table.find(
+        findings += table.find_defects(
             n,
             vectors.join(rows, on="key", how="anti"),
             "vectors belong to ROWS that no longer exist: searches find rows that they cannot "
             "show. Generate the vectors again.",
         )
         pairs = rows.join(vectors, on="key", suffix="_embedded")
-        findings += table.find(
+        findings += table.find_defects(
             n,
             pairs.filter(pl.col("text_hash") != pl.col("text_hash_embedded")),
             "vectors embed an earlier text of their ROWS: searches find the old text. Generate "
             "the vectors again.",
         )
-        findings += table.find(
+        findings += table.find_defects(
             n,
             vectors.filter(~pl.col("key").is_first_distinct()),
             "vectors repeat the id of another: searches find its row twice. Generate the vectors "
@@ -337,9 +341,9 @@ def _describe_model(model: ModelIdentity) -> str:
 
 
 def read_vectors(vectors: MicrosoftVectors) -> pl.DataFrame:
-    """Read `id`, `key` (its hash), `text_hash` (null if no text is stored) and `is_valid`.
+    """Read `id`, `key` (hash of the id), `text_hash` (null without text) and `is_valid`.
 
-    A vector is valid if all its numbers are finite and one is not zero.
+    A vector is valid if all of its numbers are finite and at least one number is not zero.
     """
     schema = {"id": pl.String, "key": pl.UInt64, "text_hash": pl.UInt64, "is_valid": pl.Boolean}
     parts = [pl.DataFrame(schema=schema)]
@@ -351,7 +355,7 @@ def read_vectors(vectors: MicrosoftVectors) -> pl.DataFrame:
             batch.select(
                 "id",
                 key=pl.col("id").hash(),
-                # The hash of null is a number, but a vector without a text cannot be stale.
+                # Keep null: the hash of null is a number, but a vector without text is not stale.
                 text_hash=pl.when(text.is_not_null()).then(text.hash()),
                 is_valid=pl.Series(is_valid, dtype=pl.Boolean),
             )

@@ -9,10 +9,10 @@ import pytest
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.health_report import (
-    as_json,
-    as_text,
-    horizontal_bars,
-    vertical_bars,
+    draw_horizontal_bars,
+    draw_vertical_bars,
+    report_as_json,
+    report_as_text,
     write_page,
 )
 from graphrag_index.schema.settings.step_sections import Check
@@ -39,7 +39,7 @@ def test_nothing_is_found_in_the_index_of_the_sample(sample_project: Path) -> No
 
 def test_the_text_fits_a_screen_and_says_what_failed(tmp_path: Path) -> None:
     health = check_index(open_for_check(broken(tmp_path)), Check())
-    text = as_text(health)
+    text = report_as_text(health)
     assert len(text.splitlines()) <= 45
     assert max(map(len, text.splitlines())) <= 102
     assert re.search(r"^  FAIL  ids that do not resolve +1 of 55, at most 0$", text, re.MULTILINE)
@@ -52,10 +52,10 @@ def test_the_text_fits_a_screen_and_says_what_failed(tmp_path: Path) -> None:
 
 def test_the_verdict_tells_findings_within_the_limits_from_none(tmp_path: Path) -> None:
     whole = check(tmp_path / "a", healthy())
-    assert as_text(whole).endswith("\nPassed: nothing was found.\n")
+    assert report_as_text(whole).endswith("\nPassed: nothing was found.\n")
     tables = healthy()
     tables["documents"] = change(tables["documents"], 1, text=tables["documents"]["text"][0])
-    text = as_text(check(tmp_path / "b", tables))
+    text = report_as_text(check(tmp_path / "b", tables))
     assert re.search(r"^  note  documents with equal text +1 of 2$", text, re.MULTILINE)
     assert "Passed: all findings are within the limits" in text
 
@@ -194,17 +194,17 @@ def test_the_page_of_the_docs_names_every_check_and_key(tmp_path: Path) -> None:
     checks, said = page.partition("## What is checked")[2].split("## In CI")
     assert re.findall(r"^\| `(\w+)` ", checks, re.MULTILINE) == [o.name for o in health.outcomes]
     named = re.findall(r"^\| (`.*?`) \|", said, re.MULTILINE)
-    assert re.findall(r"`(\w+)`", " ".join(named)) == list(as_json(health))
+    assert re.findall(r"`(\w+)`", " ".join(named)) == list(report_as_json(health))
 
 
 def test_bars_are_as_long_as_their_numbers() -> None:
-    drawn = vertical_bars([("1", 10), ("2", 5), ("3-4", 0)], "Title <b>", "things")
+    drawn = draw_vertical_bars([("1", 10), ("2", 5), ("3-4", 0)], "Title <b>", "things")
     heights = [float(height) for height in re.findall(r'height="([\d.]+)" rx', drawn)]
     assert heights[1] == pytest.approx(heights[0] / 2, abs=0.1)
     assert heights[2] == 0
     assert "<title>2: 5 things</title>" in drawn
     assert 'aria-label="Title &lt;b&gt;"' in drawn
-    drawn = horizontal_bars([("en", 4), ("de", 1)], "Languages", "documents")
+    drawn = draw_horizontal_bars([("en", 4), ("de", 1)], "Languages", "documents")
     widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="16"', drawn)]
     assert widths[0] == pytest.approx(widths[1] * 4, abs=0.3)
-    assert vertical_bars([], "Nothing", "things") == ""
+    assert draw_vertical_bars([], "Nothing", "things") == ""

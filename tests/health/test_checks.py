@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.health.index_statistics import compute_statistics, histogram
+from graphrag_index.health.index_statistics import compute_statistics, count_in_bins
 from graphrag_index.health.row_checks import read_vectors
 from graphrag_index.schema.settings.step_sections import Check
 from tests.fixtures.checked import (
@@ -364,5 +364,5 @@ def test_the_statistics_are_those_of_a_graph_that_one_can_count(tmp_path: Path) 
 def test_bins_of_a_histogram_double() -> None:
     values = pl.Series([0, 1, 1, 2, 3, 4, 5, 8, 9]).to_numpy()
     expected = (("0", 1), ("1", 2), ("2", 1), ("3-4", 2), ("5-8", 2), ("9-16", 1))
-    assert histogram(values) == expected
-    assert histogram(pl.Series([1_500]).to_numpy()) == (("1,025-2,048", 1),)
+    assert count_in_bins(values) == expected
+    assert count_in_bins(pl.Series([1_500]).to_numpy()) == (("1,025-2,048", 1),)
