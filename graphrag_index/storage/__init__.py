@@ -1,1 +1,1 @@
-"""Tables, vectors and versions on disk."""
+"""Storage of tables, vectors and versions on disk."""

@@ -1,4 +1,4 @@
-"""Files and folders that a reader sees whole or not at all."""
+"""Atomic writing of files and folders: a reader never sees a half-written file."""
 
 import json
 import os
@@ -13,15 +13,15 @@ from graphrag_index.errors import ExportError
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write a small file atomically."""
+    """Write a small JSON file atomically."""
     write_text_file(path, [json.dumps(content, ensure_ascii=False, indent=1)])
 
 
 def write_text_file(path: Path, parts: Iterable[str], *, secret: bool = False) -> None:
-    """Write the parts of a text atomically, with their line ends.
+    """Write the parts of a text to a file atomically; line breaks are not converted.
 
-    Of a link, the file that it leads to is replaced. A file that exists keeps its permissions; a
-    `secret` one is readable by its owner alone.
+    If the path is a link, its target is replaced. An existing file keeps its permissions. A
+    `secret` file can be read by its owner only.
     """
     if path.is_dir():
         raise IsADirectoryError(EISDIR, "This is a folder, name a file in it", str(path))
@@ -43,13 +43,13 @@ def write_text_file(path: Path, parts: Iterable[str], *, secret: bool = False) -
 
 
 def digest_file(path: Path) -> str:
-    """Hash the content of a file to 32 hex digits."""
+    """Return a hash of the content of a file: 32 hex digits."""
     with path.open("rb") as file:
         return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def temporary_path(path: Path) -> Path:
-    """Return the path of a file until it is whole; `remove_leftovers` deletes such files."""
+    """Return the path of a half-written file. `remove_leftovers` deletes files with such names."""
     return path.with_name(f".{path.name}.tmp")
 
 
@@ -62,10 +62,11 @@ def check_outside(target: Path, output: Path) -> None:
 
 @contextmanager
 def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yield the path of a file to write, which is renamed to `target` at the end of the block.
+    """Yield the path of a new file. At the end of the `with` block it is renamed to `target`.
 
-    If `target` is a link, the file that it leads to is written. Raises ExportError if it is a
-    folder, a device, or a file without `overwrite`, or another export writes it.
+    If `target` is a link, the file that the link leads to is replaced. Raises ExportError if
+    `target` is a folder or a device, if it exists and `overwrite` is false, or if another export
+    is writing it.
     """
     place = target.resolve()
     if place.is_dir():
@@ -87,11 +88,12 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iterator[Path]:
-    """Yield the path of a folder to fill, which is renamed to `target` at the end of the block.
+    """Yield the path of a new folder. At the end of the `with` block it is renamed to `target`.
 
-    The target may be an empty folder, and with `overwrite` an earlier export, which contains
-    nothing but these names. If it is a link, the folder that it leads to is replaced. Raises
-    ExportError if it is a file or any other folder, or another export writes it.
+    The target may be an empty folder. With `overwrite` it may also be an earlier export: a folder
+    that contains only files in `names`. If the target is a link, the folder that the link leads to
+    is replaced. Raises ExportError if the target is a file or another folder, or if another
+    export is writing it.
     """
     place = target.resolve()
     if place.exists() and not place.is_dir():
@@ -105,7 +107,7 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
     if present and not overwrite:
         raise _exists(target)
     if place == Path.cwd():
-        # A shell in a replaced folder would be in none.
+        # If its current folder were replaced, the shell would be in a deleted folder.
         raise ExportError(f"{target} is the folder that you are in: name a new one in it.")
     temporary, replaced = temporary_path(place), place.with_name(f".{place.name}.old.tmp")
     with _locked(place):
@@ -116,13 +118,13 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
             for path in temporary.rglob("*"):
                 if path.is_file():
                     flush_file(path)
-            # A folder that is not empty cannot be replaced atomically.
+            # Only an empty folder can be replaced atomically, so move the old folder away first.
             if place.exists():
                 place.replace(replaced)
             temporary.replace(place)
         finally:
             if replaced.exists() and not place.exists():
-                # Stopped between the two renames.
+                # The export was stopped between the two renames: restore the old folder.
                 replaced.replace(place)
             _remove(temporary, replaced)
 
@@ -133,7 +135,7 @@ def _exists(target: Path) -> ExportError:
 
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """Make the folder of the target, and lock the target against a second export."""
+    """Create the parent folder of the target, and lock the target against a second export."""
     from filelock import FileLock, Timeout
 
     try:
@@ -148,7 +150,7 @@ def _locked(target: Path) -> Iterator[None]:
             try:
                 yield
             finally:
-                # Windows deletes no file that is open.
+                # Windows cannot delete an open file.
                 with suppress(OSError):
                     path.unlink()
     except Timeout:
@@ -156,7 +158,7 @@ def _locked(target: Path) -> Iterator[None]:
 
 
 def _remove(*paths: Path) -> None:
-    """Delete the remains of an export, of this one or one that was killed."""
+    """Delete what this export, or an export that was killed, has left."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -165,6 +167,6 @@ def _remove(*paths: Path) -> None:
 
 
 def flush_file(path: Path) -> None:
-    """Flush the content of a file to the disk, which must happen before it gets its name."""
+    """Flush the content of a file to the disk. This must happen before the file is renamed."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())

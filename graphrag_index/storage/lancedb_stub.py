@@ -1,4 +1,4 @@
-"""Stubs for the modules that lancedb imports and local tables never use."""
+"""Stubs of modules that lancedb imports but that local tables never use."""
 
 import sys
 from types import ModuleType
@@ -11,7 +11,7 @@ _CATALOGUE_CLIENT = (
 
 
 class _EmptyClasses(ModuleType):
-    """Module in which every name is an empty class."""
+    """Stub of a module: every name is an empty class."""
 
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):
@@ -20,12 +20,12 @@ class _EmptyClasses(ModuleType):
 
 
 def stub_unused_imports() -> None:
-    """Replace the modules that take most of the import of lancedb by stubs.
+    """Replace the modules that lancedb imports most slowly by stubs.
 
-    These are the client of a remote catalogue, two hundred generated modules, and `overrides`,
-    which reads the bytecode of each class: a third and a tenth of a cold question
-    (`benchmarks/start.py`). For command lines only, since a library must not change the imports
-    of its host.
+    The client of a remote catalogue has two hundred generated modules, a third of the time of a
+    first question. `overrides` reads the bytecode of each class, a tenth of that time
+    (`benchmarks/start.py`). Only command lines may call this function: a library must not change
+    the imports of the program that uses it.
     """
     for name in _CATALOGUE_CLIENT:
         sys.modules.setdefault(name, _EmptyClasses(name))

@@ -17,15 +17,16 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 class MappedTable:
-    """A memory-mapped table, of which reads cost as much as their rows, not as the file.
+    """A memory-mapped table. The time of a read depends on its rows, not on the size of the file.
 
-    Row numbers start with 0. `bounds` and `place` search ascending columns. Threads may share a
-    table: only its caches change. All batches but the last have the same number of rows.
+    Row numbers start with 0. `bounds` and `place` search in ascending columns. Threads may share
+    a table, since only its caches change. All batches except the last have the same number of
+    rows.
     """
 
     def __init__(self, schema: Any, batches: list[Any]) -> None:
         self._schema, self._batches = schema, batches
-        # The first row of each batch, and the number of rows.
+        # Number of the first row of each batch; the last item is the number of all rows.
         self._starts = [0]
         for batch in batches:
             self._starts.append(self._starts[-1] + batch.num_rows)
@@ -35,7 +36,7 @@ class MappedTable:
 
     @classmethod
     def open(cls, path: Path) -> "MappedTable":
-        """Open a file without loading it; raise TableError if it is damaged or gone."""
+        """Open a file without loading it; raise TableError if it is damaged or missing."""
         import pyarrow as pa
 
         try:
@@ -49,7 +50,7 @@ class MappedTable:
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> "MappedTable":
-        """Create a table from rows in memory, as one batch."""
+        """Create a table with one batch from rows in memory."""
         data = rows.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
         return cls(data.schema, [batch for batch in data.to_batches() if batch.num_rows])
 
@@ -57,7 +58,7 @@ class MappedTable:
         return self._starts[-1]
 
     def rows(self, numbers: Iterable[int] | Integers, *columns: str) -> pl.DataFrame:
-        """Return rows by number, in the given order; all columns if none is named."""
+        """Return rows in the order of `numbers`; without `columns`, return all columns."""
         import pyarrow as pa
 
         wanted = np.array(list(numbers), np.int64)
@@ -96,12 +97,12 @@ class MappedTable:
         return pieces[1] if len(pieces) == 2 else np.concatenate(pieces)
 
     def range_of(self, column: str, value: int) -> range:
-        """Return the rows of a value; the column of numbers is ascending."""
-        # Columns are 32-bit, but a model may cite any number.
+        """Return the range of rows with a value in an ascending column of numbers."""
+        # The columns are 32-bit integers, but a model may cite a larger number.
         if not -(2**31) <= value < 2**31:
             return range(0)
         ends, parts, at = self._ends(column), self._numbers(column), []
-        # Like `bounds` for one value, without the cost of arrays.
+        # The same search as in `bounds`, but for one value and without the cost of arrays.
         number = ends.dtype.type(value) if len(ends) else 0
         sides: tuple[Literal["left", "right"], ...] = ("left", "right")
         for side in sides:
@@ -113,12 +114,12 @@ class MappedTable:
         return range(*at)
 
     def bounds(self, column: str, values: Integers) -> tuple[Integers, Integers]:
-        """Return the first row of each value and the row after its last, in an ascending column."""
+        """Return (first row, row after the last row) of each value in an ascending column."""
         return self._places(column, values, "left"), self._places(column, values, "right")
 
     def _places(self, column: str, values: Integers, side: Literal["left", "right"]) -> Integers:
         places = np.full(len(values), len(self), np.int64)
-        # The first batch whose last value is not less.
+        # Find the first batch whose last value is not less than the value.
         parts = np.searchsorted(self._ends(column), values, side)
         for part in np.unique(parts):
             if part < len(self._batches):
@@ -128,9 +129,9 @@ class MappedTable:
         return places
 
     def place(self, column: str, text: str, first: int = 0) -> int:
-        """Return the first row, from `first` on, whose text is not less than this one.
+        """Return the first row, from row `first` on, whose text is not less than `text`.
 
-        The column is in ascending order of code points.
+        The texts of the column must be in ascending order of code points.
         """
         parts = self._columns(column)
         at = first // self._starts[1] if first < len(self) else len(parts)
@@ -150,19 +151,19 @@ class MappedTable:
         return [self.text(column, row) for row in range(first, min(stop, len(self)))]
 
     def numbers(self, column: str, row: int, max_values: int | None = None) -> Integers:
-        """Return the list of a row, or its first `max_values`, without a copy."""
+        """Return the list of a row, or its first `max_values` values, without copying them."""
         part, place = divmod(row, self._starts[1])
         lists = self._columns(column)[part]
         first, stop = lists.offsets[place].as_py(), lists.offsets[place + 1].as_py()
         if max_values is not None:
             stop = min(stop, first + max_values)
-        # A batch of empty lists has no buffer of values.
+        # If all lists of a batch are empty, the batch has no buffer of values.
         if first == stop:
             return np.zeros(0, np.int32)
         return _zero_copy(lists.values.slice(first, stop - first))
 
     def lists(self, column: str, rows: Integers) -> tuple[Integers, Integers]:
-        """Return the concatenated lists of some rows, and the length of each."""
+        """Return the concatenated lists of some rows, and the length of each list."""
         first, lengths = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         taken = []
         parts = rows // self._starts[1] if len(rows) else rows
@@ -172,7 +173,7 @@ class MappedTable:
             first[here], lengths[here] = offsets[places], offsets[places + 1] - offsets[places]
             taken.append((here, _zero_copy(lists.values)))
         found = np.zeros(int(lengths.sum()), taken[0][1].dtype if taken else np.int32)
-        # The position of each value: the start of its list plus that inside the list.
+        # Position of each value: the start of its list plus the position inside the list.
         within = np.arange(len(found)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         places = np.repeat(first, lengths) + within
         for here, values in taken:
@@ -181,7 +182,7 @@ class MappedTable:
         return found, lengths
 
     def matrix(self, column: str, rows: Iterable[int] | Integers) -> npt.NDArray[Any]:
-        """Return lists of equal length as the rows of a matrix."""
+        """Return the lists of some rows, all of equal length, as the rows of a matrix."""
         wanted = np.array(list(rows), np.int64)
         if not len(wanted):
             return np.zeros((0, 0), np.float32)
@@ -196,7 +197,7 @@ class MappedTable:
         return found
 
     def _split(self, first: int, stop: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the batches of rows, with the first of them in the batch and the one after."""
+        """Yield (batch, first row in the batch, row after the last) for a range of rows."""
         while first < stop:
             part = first // self._starts[1]
             start, end = self._starts[part], self._starts[part + 1]
@@ -205,7 +206,7 @@ class MappedTable:
 
 
 def _zero_copy(column: Any) -> Integers:
-    """View a column of numbers without nulls as an array."""
+    """Return a column of numbers without nulls as an array, without copying it."""
     name = str(column.type)
     dtype = np.dtype({"float": "float32", "double": "float64"}.get(name, name))
     start = column.offset * dtype.itemsize

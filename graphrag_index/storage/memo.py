@@ -1,4 +1,4 @@
-"""Rows of tables: read in batches, hashed, and reused if their input is unchanged."""
+"""Reuse of rows of the last version if their input is unchanged; batches and hashes of rows."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,18 +22,18 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Flags = npt.NDArray[np.bool_]
-# Lists read at once: bounds memory, not results.
+# Lists per batch; limits memory and does not change results.
 BATCH_LISTS = 200_000
-# Separator of parts. pa.scalar would import pandas if it is installed.
+# Empty separator of joined parts. It is not made by pa.scalar, which may import pandas.
 _NOTHING: Any = pl.Series([b""]).to_arrow(compat_level=pl.CompatLevel.oldest())[0]
 
 
 def batches(rows: pl.LazyFrame, size: int, *, at_least_one: bool = False) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a table in order, in batches of `size` and one of the rest.
+    """Yield the rows of a table in order, in batches of `size` rows; the last may be smaller.
 
-    Whole row groups are read at once, since a part of one cannot be decoded alone. So the rows
-    should be short, unlike texts of documents. An empty table yields nothing, or with
-    `at_least_one` an empty batch.
+    Whole row groups are read, since a part of a row group cannot be decoded. Therefore the rows
+    should be short, unlike texts of documents. An empty table yields nothing; with
+    `at_least_one` it yields an empty batch.
     """
     n_read = size * max(1, ROW_GROUP // size)
     offset = 0
@@ -47,9 +47,9 @@ def batches(rows: pl.LazyFrame, size: int, *, at_least_one: bool = False) -> Ite
 
 
 def list_pairs(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, Integers]:
-    """Return the rows of a column of lists of ids, and the position in `ids` of each value.
+    """Return (row, position in `ids`) of each value of a column of lists of ids, as two arrays.
 
-    Values that `ids` lacks are left out.
+    Values that are not in `ids` are left out.
     """
     rows, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     offset = 0
@@ -65,8 +65,9 @@ def list_pairs(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, Integers]
 def content_ids(*parts: str | pl.Series) -> pl.Series:
     """Return the `content_id` of each row.
 
-    A string is a part of every row; of a column each value, and of a column of lists each value
-    of the list, is a part. The rows are joined in memory, so pass long ones in batches.
+    A string is a part of every row. A column gives each row one part: its value. A column of
+    lists gives each row one part per value of its list. The parts are joined in memory, so pass
+    long texts in batches.
     """
     rows = pc.binary_join_element_wise(*map(_measured, parts), _NOTHING)
     hashes = [blake2b(row, digest_size=16).hexdigest() for row in pl.Series(rows)]
@@ -74,12 +75,12 @@ def content_ids(*parts: str | pl.Series) -> pl.Series:
 
 
 def _measured(part: str | pl.Series) -> Any:
-    """Prefix each text by its length in eight bytes, as `content_id` does."""
+    """Put the length of each text, in eight bytes, before the text, as `content_id` does."""
     if isinstance(part, str):
         return _measured(pl.Series([part]))[0]
     if isinstance(part.dtype, pl.List):
         lists: Any = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-        # The values of a slice only.
+        # `flatten` returns only the values of this slice of the column.
         values = _measured(pl.Series(lists.flatten(), dtype=pl.String))
         starts = pc.subtract(lists.offsets, lists.offsets[0])
         return pc.binary_join(pa.LargeListArray.from_arrays(starts, values), _NOTHING)
@@ -91,7 +92,7 @@ def _measured(part: str | pl.Series) -> Any:
 
 
 class Replies(Protocol):
-    """The kept replies of models: a ledger, or a chat model in front of one."""
+    """Stored replies of models: a ledger, or a chat model that uses a ledger."""
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]: ...
 
@@ -107,13 +108,13 @@ def reuse_rows(
     where: pl.Expr | None = None,
     replies: Replies | None = None,
 ) -> tuple[pl.DataFrame, Flags]:
-    """Return the rows of the last version that can be reused, and flags of the other keys.
+    """Return the rows of the last version that can be reused, and flags of the keys without one.
 
-    `key` has the value of `column` for each row that is wanted; an empty string matches nothing.
-    `where` is a condition on the rows of the last version. With `replies`, for a table with the
-    columns `request_keys` and `reply_hashes`, a row is reused only if all its replies are kept
-    unchanged; its requests are then marked as used. The result has the columns of the table and
-    `at`, the position in `key`, ascending.
+    `key` has the value of `column` for each wanted row; an empty string matches nothing. `where`
+    is a condition on the rows of the last version. `replies` is for a table with the columns
+    `request_keys` and `reply_hashes`: a row is reused only if all its replies are still stored
+    and unchanged, and its requests are marked as used. The result has the columns of the table
+    and `at`, the position in `key`, ascending.
     """
     kept = table.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
     tables = open_previous(previous, [table])
@@ -130,7 +131,7 @@ def reuse_rows(
 
 
 def open_previous(previous: Previous, tables: Sequence[Table]) -> list[pl.LazyFrame] | None:
-    """Open tables of the last version; None if one is missing or has other columns."""
+    """Open tables of the last version; None if a table is missing or has other columns."""
 
     def open_one(table: Table) -> pl.LazyFrame | None:
         rows = previous.scan(table.name)
@@ -142,7 +143,7 @@ def open_previous(previous: Previous, tables: Sequence[Table]) -> list[pl.LazyFr
 
 
 def read_or(fallback: T, name: str, read: Callable[[], T]) -> T:
-    """Read from a table of the last version; log and return the fallback if it is damaged."""
+    """Read a table of the last version; if it is damaged, log this and return the fallback."""
     try:
         return read()
     except (OSError, TableError, pl.exceptions.PolarsError) as error:
@@ -155,7 +156,7 @@ def read_or(fallback: T, name: str, read: Callable[[], T]) -> T:
 
 
 def add_reply_hashes(rows: pl.DataFrame, replies: Replies) -> pl.DataFrame:
-    """Add `reply_hashes`: a hash of the kept reply to each of `request_keys`, empty if none is."""
+    """Add the column `reply_hashes`: a hash of each stored reply, empty if it is not stored."""
     owners, keys = spread_lists(rows["request_keys"])
     hashes = pl.Series(replies.reply_hashes(keys), dtype=pl.String)
     return rows.with_columns(reply_hashes=gather_lists(owners, hashes, rows.height))
@@ -164,7 +165,7 @@ def add_reply_hashes(rows: pl.DataFrame, replies: Replies) -> pl.DataFrame:
 def _match(
     rows: pl.LazyFrame, key: pl.Series, column: str, replies: Replies | None
 ) -> pl.DataFrame:
-    """Join the rows to the keys; rows with the same key are equal, so that the first will do."""
+    """Join the rows to the keys. Rows with the same key are equal, so the first row is used."""
     wanted = pl.DataFrame({column: key, "at": np.arange(len(key))})
     if key.dtype == pl.String:
         wanted = wanted.filter(pl.col(column) != "")
@@ -177,7 +178,7 @@ def _match(
         .collect()
     )
     if replies is not None:
-        # A row without a kept reply rests on nothing that could be compared.
+        # If a reply of a row is not stored, the row cannot be checked.
         found = found.filter(~pl.col("reply_hashes").list.contains(""))
         now = add_reply_hashes(found.select("request_keys"), replies)["reply_hashes"]
         found = found.filter(found["reply_hashes"] == now)
@@ -185,9 +186,9 @@ def _match(
 
 
 class OwnedRows:
-    """Rows of the last version in the order of their owners, such as documents.
+    """Rows of the last version, in the order of their owners, such as documents.
 
-    `starts` are the positions of the first row of each owner, then the number of rows.
+    `starts` has the position of the first row of each owner; its last item is the number of rows.
     """
 
     def __init__(self, rows: pl.LazyFrame, starts: Integers) -> None:
@@ -196,7 +197,7 @@ class OwnedRows:
     def of(self, owners: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of some owners, joined to `owners` on its column `number`.
 
-        All rows from the first owner to the last are read.
+        All rows from the first owner to the last owner are read.
         """
         wanted = owners["number"].to_numpy()
         first, last = int(wanted.min()), int(wanted.max())

@@ -1,7 +1,7 @@
-"""Search tables: inverted links, names in order, and rows by number.
+"""Search tables: inverted links, sorted names, and rows by number.
 
-The step `create_search_tables` writes them. For an index of Microsoft GraphRAG they are built when
-it is opened.
+The step `create_search_tables` writes the tables. For an index of Microsoft GraphRAG they are
+built when the index is opened.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import batches
 from graphrag_index.text.normalize import fold_names, sounds_of
 
-# Rows read or written at once: bounds memory, not results.
+# Rows per batch; limits memory and does not change results.
 BATCH_LINKS = 1_000_000
 BATCH_ROWS = 131_072
 BATCH_LONG_ROWS = 16_384
-# Report of a community without one, in `community_places`.
+# Number in `community_places` for a community without a report.
 NO_REPORT = -1
 _IN_BRACKETS = r"\s*\([^()]*\)"
 
@@ -37,10 +37,11 @@ def create_search_tables(
     community_reports: pl.LazyFrame | None = None,
     covariates: pl.LazyFrame | None = None,
 ) -> Frames:
-    """Write the tables that searches look up: links by number, names in order, and rows.
+    """Yield the batches of all search tables: links by number, sorted names, and rows.
 
-    Numbers are rows of the tables. Only communities have numbers of their own, with gaps. Tables
-    that grow with the corpus are read and written in batches; only numbers of links are in memory.
+    The number of an item is its row number. Only communities keep the number of the column
+    `community`, which has gaps. Large tables are read and written in batches, so that only the
+    numbers of links are in memory.
     """
     links = pair_text_units_with_entities(mentions, entities, text_units, documents)
     yield from _in_parts("entities_of_text_units", links)
@@ -75,12 +76,13 @@ def pair_text_units_with_entities(
     text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> pl.DataFrame:
-    """Pair text units with the entities that they name, and flag those that they are about.
+    """Pair each text unit with the entities that it names, and flag its topics with `about`.
 
-    A text unit is about the entities in the title of its document, with or without its brackets,
-    and in the headings above it. Without any, as in chats and novels, it is about the entity that
-    it names first. Returns a row per text unit and entity, in this order, with `about` and
-    `n_mentions`; the first text unit of a document has the entities of its title in any case.
+    A text unit is about the entities in the title of its document (with or without the text in
+    brackets), and in the headings above the text unit. If there are no such entities, as in chats
+    and novels, the text unit is about the entity that it names first. Returns one row per text
+    unit and entity, in this order, with `about` and `n_mentions`. The first text unit of a
+    document also has a row for each entity in the title.
     """
     named = mentions.select("text_unit", "entity").collect()
     keys = _keys(named["text_unit"], named["entity"])
@@ -92,7 +94,7 @@ def pair_text_units_with_entities(
     opening = titled_keys[titled["opening"].to_numpy()]
     pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
     del keys
-    # The title of a document is no mention.
+    # An entity in the title of a document does not count as a mention.
     n_mentions[np.searchsorted(pairs, opening)] -= 1
     text_unit = (pairs >> 32).astype(np.int32)
     is_about = _are_among(pairs, np.sort(titled_keys))
@@ -111,9 +113,9 @@ def pair_text_units_with_entities(
 def _entities_in_titles(
     names: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame
 ) -> pl.DataFrame:
-    """Return the entities in titles and headings above text units.
+    """Return the entities in the titles and headings above each text unit.
 
-    `opening` flags the entities of the title in the first text unit of a document.
+    `opening` is true for entities of the title in rows of the first text unit of a document.
     """
     units = text_units.select(
         pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
@@ -145,7 +147,7 @@ def _entities_in_titles(
 
 
 def _names_of_title(column: str) -> pl.Expr:
-    """Return titles with and without their brackets, as lists."""
+    """Return a list for each title: the title with and without its text in brackets."""
     return pl.concat_list(column, pl.col(column).str.replace_all(_IN_BRACKETS, ""))
 
 
@@ -159,7 +161,7 @@ def _names_of_entities(entities: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _normalized(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return a row for each normalized name in the lists of `name`, without duplicates."""
+    """Return one row per normalized name in the lists of column `name`, without duplicates."""
     return (
         rows.explode("name")
         .with_columns(fold_names(pl.col("name")))
@@ -169,7 +171,7 @@ def _normalized(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _keys(high: pl.Series, low: pl.Series) -> Integers:
-    """Pack pairs of numbers into one, in the same order."""
+    """Pack each pair of numbers into one number; the order of the pairs is preserved."""
     keys: Integers = high.to_numpy().astype(np.int64) << 32
     keys |= low.to_numpy()
     return keys
@@ -177,7 +179,7 @@ def _keys(high: pl.Series, low: pl.Series) -> Integers:
 
 def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
     places = np.searchsorted(ascending, values)
-    # No value is negative.
+    # The end mark -1 matches no value, since values are not negative.
     return np.asarray(np.append(ascending, -1)[places] == values)
 
 
@@ -194,7 +196,7 @@ def _numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
 
 
 def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
-    """Replace ids in lists by numbers; unknown ids are left out."""
+    """Replace the ids in lists by their numbers; unknown ids are left out."""
     owners, ids = spread_lists(lists)
     numbers = positions(ids, known)
     is_known = numbers >= 0
@@ -203,7 +205,7 @@ def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
 
 
 def _number_documents(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
-    """Replace the document ids of evidence by numbers."""
+    """Replace the document ids in evidence by document numbers."""
     owners, places = spread_lists(evidence)
     if not len(places):
         return pl.Series("evidence", [[]] * len(evidence), dtype=PLACES)
@@ -260,10 +262,10 @@ def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Fr
 
 def _relationships_of_entities(ends: pl.DataFrame) -> Frames:
     source, target, weight = (ends[name].to_numpy() for name in ("source", "target", "weight"))
-    # Imported relationships may have unknown or equal ends.
+    # In an imported index, the ends of a relationship may be unknown or equal.
     linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
     by_weight = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
-    # Both ends of each relationship, by entity, then descending weight.
+    # Both ends of each relationship, sorted by entity, then by descending weight.
     entity = np.stack([source[by_weight], target[by_weight]], axis=1).ravel()
     order = np.argsort(entity, kind="stable").astype(np.uint32)
     for start in range(0, len(order), BATCH_LINKS):
@@ -273,7 +275,7 @@ def _relationships_of_entities(ends: pl.DataFrame) -> Frames:
             "relationships_of_entities": pl.DataFrame(
                 {
                     "entity": entity[part],
-                    # The two ends are neighbours in `entity`.
+                    # The two ends of a relationship are adjacent items of `entity`.
                     "neighbour": entity[part ^ 1],
                     "relationship": relationship,
                     "weight": weight[relationship],

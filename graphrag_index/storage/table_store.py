@@ -1,14 +1,14 @@
-"""The output folder: versions, the pointer to the current one, and tables.
+"""The output folder: versions, the pointer to the current version, and tables.
 
     output/index.json             the pointer: the file or the vectors of each table
-    output/versions/<n>/          tables that run n wrote; steps.json, its journal; index.json,
-                                  its pointer
-    output/lancedb/               vectors; LanceDB has versions, of which the pointer names one
+    output/versions/<n>/          tables that run n wrote; steps.json, the journal of the run;
+                                  index.json, the pointer of the version
+    output/lancedb/               vectors in LanceDB; the pointer names a version of each table
     output/cypher/                databases for Cypher questions, built from the tables
     output/<table>.parquet        links to the current files, for people and other tools
 
-A reader opens only what the pointer names. A writer fills a new folder and moves the pointer last,
-so that a killed run changes nothing for readers.
+A reader opens only files that the pointer names. A writer fills a new folder and moves the pointer
+at the end, so that a killed run changes nothing for readers.
 """
 
 import json
@@ -47,13 +47,13 @@ FORMAT = 1
 class TableStore:
     """The output folder of one project."""
 
-    # Overridden for an index of Microsoft GraphRAG: why it has no vectors, and notes for answers.
+    # A store of a Microsoft GraphRAG index overrides these: why it has no vectors, and its notes.
     is_ours = True
     lacks_vectors = ""
     gaps: tuple[str, ...] = ()
 
     def __init__(self, output: Path) -> None:
-        # LanceDB may read a relative name as a cloud address.
+        # LanceDB may interpret a relative path as a cloud address.
         self.output = output.absolute()
 
     @property
@@ -62,18 +62,18 @@ class TableStore:
 
     @property
     def graphs(self) -> Path:
-        """The folder of databases for Cypher questions, named `<version>-<hash>.db`."""
+        """The folder of databases for Cypher questions; their names are `<version>-<hash>.db`."""
         return self.output / "cypher"
 
     def folder(self, version: int) -> Path:
         return self.output / "versions" / str(version)
 
     def read_pointer(self) -> Version | None:
-        """Read the current version; None before the first finished run."""
+        """Read the description of the current version; None before the first finished run."""
         return self._read_version(self.output / INDEX_FILE)
 
     def read_version(self, number: int) -> Version:
-        """Read the description of a version; raise TableError if there is none."""
+        """Read the description of a version; raise TableError if the version does not exist."""
         version = self._read_version(self.folder(number) / INDEX_FILE)
         if version is None or number not in self.versions():
             kept = ", ".join(map(str, self.versions())) or "none"
@@ -89,7 +89,7 @@ class TableStore:
         return sorted(number for number in found if number <= newest)
 
     def described(self, number: int) -> Version | None:
-        """Read the description of a version that the pointer may not have reached; else None."""
+        """Read the description of a version, even if it never became current; None if missing."""
         try:
             return self._read_version(self.folder(number) / INDEX_FILE)
         except TableError:
@@ -127,7 +127,7 @@ class TableStore:
         )
 
     def move_pointer(self, version: Version) -> None:
-        """Make a version the current one: the only moment that changes an index for readers."""
+        """Make a version the current version. Only this call changes the index for readers."""
         content = {
             "format": FORMAT,
             "version": version.number,
@@ -137,13 +137,13 @@ class TableStore:
             "settings": version.settings,
             "made": asdict(version.made) if version.made else None,
         }
-        # Kept for rollbacks and comparisons.
+        # Keep a copy of the pointer for rollbacks and comparisons.
         self.folder(version.number).mkdir(parents=True, exist_ok=True)
         write_json(self.folder(version.number) / INDEX_FILE, content)
         write_json(self.output / INDEX_FILE, content)
 
     def read_journal(self, version: int) -> tuple[StepRecord, ...]:
-        """Read the finished steps of a run; empty if it left no readable journal."""
+        """Read the finished steps of a run from its journal; empty if the journal is unreadable."""
         path = self.folder(version) / JOURNAL_FILE
         try:
             return tuple(map(read_step_record, json.loads(path.read_text(encoding="utf-8"))))
@@ -154,14 +154,14 @@ class TableStore:
         write_json(self.folder(version) / JOURNAL_FILE, [asdict(record) for record in steps])
 
     def next_number(self) -> int:
-        """Return the number of the version that the next run starts or resumes."""
+        """Return the number of the version that the next run will start or resume."""
         current = self.read_pointer()
         folders = self.output.glob("versions/*")
         newest = max((int(path.name) for path in folders if path.name.isdecimal()), default=0)
         return max(newest, current.number + 1 if current else 1)
 
     def exists(self, name: str, table: StoredTable) -> bool:
-        """Return whether a table is still there, in its full length."""
+        """Return whether the files of a table exist, and are not truncated."""
         if table.file is not None:
             path = self.output / table.file
             return path.is_file() and table.n_bytes in (None, path.stat().st_size)
@@ -169,22 +169,22 @@ class TableStore:
         return (self.lancedb / f"{name}.lance" / "_versions" / manifest).is_file()
 
     def scan(self, name: str, table: StoredTable) -> pl.LazyFrame:
-        """Open a table for reading; nothing is read yet."""
+        """Open a table as a LazyFrame; no rows are read."""
         if table.lance_version is not None:
             return self.vectors(name, table).lazy()
         path = self._complete_file(name, table)
-        # Brackets in a path are not a pattern.
+        # Without `glob=False`, brackets in the path would be a pattern.
         scan = pl.scan_ipc if path.suffix == MAPPED_SUFFIX else pl.scan_parquet
         return scan(path, glob=False)
 
     def vectors(self, name: str, table: StoredTable) -> "VectorTable":
-        """Open a vector table at its version."""
+        """Open a vector table at the version that `table` names."""
         from graphrag_index.storage.vector_store import VectorTable
 
         return VectorTable.open(self.lancedb, name, table.lance_version)
 
     def map(self, name: str, table: StoredTable) -> MappedTable:
-        """Open a mapped table for reading rows by number; nothing is loaded."""
+        """Open a mapped table, to read rows by number; nothing is loaded into memory."""
         return MappedTable.open(self._complete_file(name, table))
 
     def _complete_file(self, name: str, table: StoredTable) -> Path:
@@ -199,9 +199,10 @@ class TableStore:
     def writer(
         self, version: int, table: Table, file_stem: str
     ) -> "MappedWriter | TableWriter | VectorWriter":
-        """Open a table for writing in batches, in a `with` block.
+        """Return a writer that writes a table in batches, inside a `with` block.
 
-        At the end of the block without an error the table is in place, and `stored` describes it.
+        If the block ends without an error, the table has its final name, and `stored` of the
+        writer describes the table.
         """
         if table.kind == "vectors":
             from graphrag_index.storage.vector_store import VectorWriter
@@ -219,7 +220,7 @@ class TableStore:
             link = self.output / f"{table.name}.parquet"
             stored = version.tables.get(table.name)
             if stored is None or stored.file is None:
-                # Left by another workflow.
+                # Another workflow has created this link.
                 link.unlink(missing_ok=True)
                 continue
             if link.is_symlink() and os.readlink(link) == stored.file:
@@ -240,15 +241,15 @@ class TableStore:
     def remove_leftovers(self, keep: int | None = None) -> None:
         """Delete files that no reader uses.
 
-        These are half-written files, folders of unfinished runs except `keep`, and files of the
-        current version that it does not name.
+        Such files are half-written files, folders of unfinished runs (except run `keep`), and
+        files in the folder of the current version that the pointer does not name.
         """
         current = self.read_pointer()
         finished = current.number if current else 0
         for folder in self.output.glob("versions/*"):
             if not folder.name.isdecimal() or int(folder.name) in range(finished + 1):
                 continue
-            # Without a pointer, finished versions stay.
+            # If there is no pointer, keep the finished versions.
             is_finished = current is None and (folder / INDEX_FILE).exists()
             if int(folder.name) != keep and not is_finished:
                 shutil.rmtree(folder)
@@ -264,9 +265,9 @@ class TableStore:
 
 
 class Previous:
-    """The tables of the last version, for a step that reuses rows of them.
+    """The tables of the last version, for a step that reuses their rows.
 
-    `is_same_step`: the step wrote its tables with the same code and settings then.
+    `is_same_step` is true if the step wrote its last tables with the same code and settings.
     """
 
     def __init__(
@@ -277,14 +278,14 @@ class Previous:
         self.settings: Mapping[str, Any] = version.settings if version else {}
 
     def scan(self, name: str) -> pl.LazyFrame | None:
-        """Open a table of the last version; None if it has none or the file is gone."""
+        """Open a table of the last version; None if the table or its file is missing."""
         table = self.tables.get(name)
         if table is None or not self.store.exists(name, table):
             return None
         return self.store.scan(name, table)
 
     def left_behind(self, name: str) -> Iterator[pl.LazyFrame]:
-        """Yield a table of each version that was rolled back, if it can be read."""
+        """Yield the table `name` of each version that was rolled back, if it can be read."""
         if not (self.version and self.version.made and self.version.made.tables_of is not None):
             return
         for number in range(self.version.made.tables_of + 1, self.version.number):
@@ -306,6 +307,6 @@ def open_index(output: Path) -> tuple[TableStore, Version]:
 
 
 def scan_table(store: TableStore, version: Version, name: str) -> pl.LazyFrame:
-    """Open a table, as an empty one where the workflow does not write it."""
+    """Open a table; return an empty table if the workflow does not write this table."""
     stored = version.tables.get(name)
     return TABLES[name].empty().lazy() if stored is None else store.scan(name, stored)

@@ -1,4 +1,4 @@
-"""Writing of tables in batches, as Parquet or Arrow files, and checks of their rows."""
+"""Writing of tables as Parquet or Arrow files in batches, and checks of their rows."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +14,9 @@ from graphrag_index.storage.versions import StoredTable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows of a Parquet row group, which is read as a whole.
+# Rows per Parquet row group. A row group is always read completely.
 ROW_GROUP = 16_384
-# Rows of a batch of a mapped table, and of one with long rows.
+# Rows per batch of a mapped table, and of a mapped table with long rows.
 MAPPED_BATCH = 65_536
 LONG_MAPPED_BATCH = 8_192
 
@@ -25,7 +25,7 @@ MAPPED_SUFFIX = ".arrow"
 
 
 class TableWriter:
-    """A Parquet file written in batches, which gets its name when the block ends without error."""
+    """Writer of a Parquet file. The file gets its name if the `with` block ends without error."""
 
     suffix = SUFFIX
 
@@ -45,14 +45,14 @@ class TableWriter:
     def _open(self) -> Any:
         import pyarrow.parquet as pq
 
-        # A dictionary makes numbers larger and slower.
+        # Encode only texts with a dictionary: it would make columns of numbers larger and slower.
         texts = list(_text_columns(self.schema))
         return pq.ParquetWriter(
             self.temporary, self.schema, compression="zstd", use_dictionary=texts or False
         )
 
     def append(self, batch: pl.DataFrame) -> None:
-        """Add rows, after a check of their columns."""
+        """Check the columns of a batch of rows, and write the rows."""
         self._write(to_arrow(conform(batch, self.table), self.schema))
         self.rows += batch.height
 
@@ -76,7 +76,7 @@ class TableWriter:
 
 
 class MappedWriter(TableWriter):
-    """An uncompressed Arrow file for memory mapping, in batches of equal size but for the last."""
+    """Writer of an uncompressed Arrow file for memory mapping, in batches of equal size."""
 
     suffix = MAPPED_SUFFIX
 
@@ -89,7 +89,7 @@ class MappedWriter(TableWriter):
     def _write(self, rows: "pa.Table", is_last: bool = False) -> None:
         for part in self.regrouped.add(rows, is_last):
             [batch] = part.to_batches()
-            # Copied, since the bytes of a slice depend on the rows around it.
+            # Copy the batch: the bytes of a slice would depend on the rows around the slice.
             self.writer.write_batch(batch.take(pl.int_range(batch.num_rows, eager=True).to_arrow()))
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -103,14 +103,14 @@ class MappedWriter(TableWriter):
 
 
 class EqualBatches:
-    """Rows of appended tables, regrouped to tables of one size but for the last."""
+    """Buffer that regroups the rows of appended tables to tables of equal size."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.pending: list[pa.Table] = []
 
     def add(self, rows: "pa.Table", is_last: bool = False) -> "Iterator[pa.Table]":
-        """Add rows and yield the tables that are full, each in one chunk; at last also the rest."""
+        """Add rows; yield each full table as one chunk, and the rest if `is_last`."""
         import pyarrow as pa
 
         self.pending.append(rows)
@@ -125,7 +125,7 @@ class EqualBatches:
 
 
 def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """Order and cast the columns of a frame as defined; raise TableError if they do not fit."""
+    """Order and cast the columns of a frame like its table; raise TableError if they do not fit."""
     check_columns(frame, table)
     try:
         return frame.select(pl.col(name).cast(dtype) for name, dtype in table.columns.items())
@@ -134,7 +134,7 @@ def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
 
 
 def check_columns(frame: pl.DataFrame, table: Table) -> None:
-    """Raise TableError unless a frame has the columns of a table, in any order."""
+    """Raise TableError unless a frame has exactly the columns of a table, in any order."""
     missing = [name for name in table.columns if name not in frame.columns]
     unknown = [name for name in frame.columns if name not in table.columns]
     if missing or unknown:
@@ -147,7 +147,7 @@ def check_columns(frame: pl.DataFrame, table: Table) -> None:
 
 
 def arrow_schema(table: Table) -> "pa.Schema":
-    """Return the Arrow schema of the file: large strings, and lists whose child is `element`."""
+    """Return the Arrow schema of a table's file: large strings, and lists of `element`."""
     import pyarrow as pa
 
     return pa.schema([pa.field(name, _arrow_type(dtype)) for name, dtype in table.schema.items()])
@@ -164,7 +164,7 @@ def _arrow_type(dtype: Any) -> "pa.DataType":
 
 
 def _text_columns(fields: Any, before: str = "") -> Iterator[str]:
-    """Yield the paths of text columns in a Parquet file, nested ones included."""
+    """Yield the paths of the text columns of a Parquet file, including nested columns."""
     import pyarrow as pa
 
     for field in fields:
@@ -182,7 +182,7 @@ def to_arrow(frame: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
 
 
 class TableCheck:
-    """Checks of the batches that a step writes to one table."""
+    """Checker of the batches that a step writes to one table."""
 
     def __init__(self, step_name: str, table: Table) -> None:
         self.table = table
@@ -192,7 +192,7 @@ class TableCheck:
         self.ids: list[pl.Series] = []
 
     def add(self, batch: pl.DataFrame) -> None:
-        """Raise TableError for wrong columns or types, or a null that may not be there."""
+        """Check a batch; raise TableError for wrong columns, wrong types or forbidden nulls."""
         try:
             check_columns(batch, self.table)
         except TableError as error:
@@ -203,7 +203,7 @@ class TableCheck:
                 raise TableError(
                     f"{self.wrote} {column.dtype} in the column {name}, which is {dtype}."
                 )
-            # Tables of a user's own steps may allow nulls everywhere.
+            # A table of a step that the user wrote may allow nulls in all columns.
             if self.table.nullable is not None and name not in self.table.nullable:
                 self._refuse_nulls(column)
         if "id" in batch.columns:
@@ -230,9 +230,9 @@ class TableCheck:
 
 
 def fits(given: Any, wanted: Any) -> bool:
-    """Return whether values of a type can be cast to another without changing their meaning.
+    """Return whether values of a type can be cast to another type without changing the values.
 
-    Integers may be cast to floats and other widths; the cast itself checks the range.
+    Integers may be cast to floats and to integers of other widths. The cast checks the range.
     """
     if given in (pl.Null, wanted):
         return True
@@ -251,7 +251,7 @@ def fits(given: Any, wanted: Any) -> bool:
 
 
 def _has_null(values: pl.Expr, dtype: Any) -> pl.Expr:
-    """Return whether values are null or contain a null, at any depth."""
+    """Return an expression that is true for a value that is null, or has a null at any depth."""
     if dtype == pl.Array:
         return _has_null(values.arr.to_list(), pl.List(dtype.inner))
     if dtype == pl.List:

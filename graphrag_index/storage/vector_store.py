@@ -1,11 +1,11 @@
 """Vector tables in LanceDB: writing, searching and deleting their versions.
 
-LanceDB keeps every version of a table. A run writes a new one, which `index.json` names; readers of
-the old version are not disturbed. Tags protect versions in use from LanceDB's clean-up.
+LanceDB keeps every version of a table. A run writes a new version, and `index.json` names it.
+Readers of the old version are not affected. Tags protect used versions from LanceDB's clean-up.
 
-That clean-up deletes either nothing that is tagged or everything that is old, and compacts files
-while doing so. So here the manifests of unused versions are deleted, and then LanceDB removes
-unreferenced files, while the newest version is an empty one.
+LanceDB's clean-up cannot delete single versions, and it compacts files. Therefore `delete_versions`
+deletes the manifests of unused versions itself, and makes an empty version the newest version.
+Then LanceDB's clean-up removes the files that no version refers to.
 """
 
 import os
@@ -30,35 +30,36 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-# Up to so many rows a flat search, which is exact, is fast enough.
+# Tables with more rows get a vector index. Up to this number a flat, exact search is fast enough.
 VECTOR_INDEX_ABOVE = 16_384
-# Rows of a cell of a vector index, and cells per search; see benchmarks/RESULTS.md for the recall.
+# Average rows per cell of a vector index, and cells that a search reads. benchmarks/RESULTS.md has
+# the recall.
 CELL_ROWS = 1_024
 CELLS_SEARCHED = 40
-# Sampled rows per cell, and k-means iterations, to train the index.
+# Training of the vector index: sampled rows per cell, and number of k-means iterations.
 CELL_SAMPLE, CELL_ROUNDS = 64, 20
-# Limits of LanceDB's caches of indexes and metadata, for all tables together: bytes, and shares of
-# the machine's memory. What does not fit is read again by each search.
+# Limits of LanceDB's caches of indexes and metadata for all tables: bytes, and shares (0 to 1) of
+# the machine's memory. The smaller limit applies. Searches read again what the caches cannot hold.
 MAX_INDEX_CACHE, MAX_METADATA_CACHE = 6 << 30, 1 << 30
 INDEX_CACHE_SHARE, METADATA_CACHE_SHARE = 1 / 4, 1 / 16
-# Assumed on Windows, in bytes.
+# Assumed memory of the machine on Windows, in bytes.
 DEFAULT_MEMORY = 8 << 30
-# Rows of every fragment but the last; a flat search reads fragments in parallel.
+# Rows of each fragment except the last. A flat search reads the fragments in parallel.
 FRAGMENT_ROWS = 8_192
-# A row id has the fragment number above so many bits, and the row in the fragment below.
+# Number of low bits of a row id, which are the row in the fragment; the high bits are the fragment.
 _FRAGMENT_BITS = 32
-# Tolerance of the squared length of unit vectors; some models round to 16 bits.
+# Tolerance of the squared length of unit vectors, since some models round to 16 bits.
 LENGTH_ERROR = 1e-2
 NUMBER = "human_readable_id"
-# Characters of a text that are enough to detect its script.
+# Characters at the beginning of a text that are used to detect its script.
 BEGINNING = 200
 
 
 class VectorWriter:
-    """A new version of a LanceDB table, written in batches.
+    """Writer of a new version of a LanceDB table, in batches.
 
-    The columns `text`, and `title` if there is one, get a full-text index, of stems if the table
-    is `stemmed`; `vector` is the last column.
+    The column `text`, and `title` if it exists, get a full-text index; if the table is `stemmed`,
+    the index uses word stems. `vector` is the last column.
     """
 
     def __init__(self, folder: Path, table: Table, version: int) -> None:
@@ -74,13 +75,13 @@ class VectorWriter:
         return self
 
     def append(self, batch: pl.DataFrame) -> None:
-        """Add rows; `vector` must be an `Array` of the model's width."""
+        """Write rows; `vector` must be an `Array` with the dimension of the model."""
         import numpy as np
 
         check_columns(batch, self.definition)
         data = _to_arrow(batch.select(list(self.definition.columns)))
         self._write(self.regrouped.add(data))
-        # For a table without rows.
+        # Keep the schema, which is needed to create a table without rows.
         self.schema = data.schema
         self.rows += batch.height
         vectors = batch["vector"].to_numpy()
@@ -89,7 +90,7 @@ class VectorWriter:
         self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
         beginnings = batch["text"].str.head(BEGINNING)
         lengths = beginnings.str.len_chars()
-        # ASCII texts need no look.
+        # Skip ASCII texts: they have no script without spaces.
         others = beginnings.filter(beginnings.str.len_bytes() != lengths)
         self.unspaced += int(others.str.count_matches(UNSPACED).sum())
         self.characters += int(lengths.sum())
@@ -109,7 +110,7 @@ class VectorWriter:
                     self.table.add(part)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # A failed run leaves a version that nothing names.
+        # After an error the new version remains, but no index names it.
         if kind is None:
             empty = self.schema.empty_table()
             self._write(self.regrouped.add(empty, is_last=True))
@@ -128,7 +129,7 @@ class VectorWriter:
         from lancedb.index import FTS, BTree, IvfFlat
 
         if self.rows:
-            # Scripts without spaces are indexed by n-grams instead of words.
+            # Index texts in scripts without spaces by character n-grams instead of words.
             unspaced = self.unspaced * 5 > self.characters
             words = FTS(
                 base_tokenizer="ngram" if unspaced else "simple",
@@ -162,7 +163,7 @@ class VectorTable:
 
     @classmethod
     def open(cls, folder: Path, name: str, version: int | None) -> "VectorTable":
-        """Open a table at a version; raise TableError if it is gone."""
+        """Open a version of a table; raise TableError if the version does not exist."""
         return cls(_open(folder, name, version))
 
     @property
@@ -182,7 +183,7 @@ class VectorTable:
     def nearest(
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
-        """Return the rows nearest to a vector, best first, with their cosine as `similarity`."""
+        """Return the rows nearest to a vector, best first; `similarity` is their cosine."""
         query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_SEARCHED)
         found = self._found(query, top_k, columns, where, "_distance")
         return _best_first(found, columns, similarity=1 - pl.col("_distance"))
@@ -195,7 +196,7 @@ class VectorTable:
         column: str = "text",
         where: str | None = None,
     ) -> pl.DataFrame:
-        """Return the rows whose text matches the words best (BM25), with their `score`."""
+        """Return the rows whose text matches the words best; `score` is their BM25 score."""
         from lancedb.query import MatchQuery
 
         if not self._n_rows or not words.strip():
@@ -207,7 +208,7 @@ class VectorTable:
     def _found(
         self, query: Any, top_k: int, columns: Sequence[str], where: str | None, score: str
     ) -> pl.DataFrame:
-        """Run a search; if only numbers are wanted, derive them from row ids, without a read."""
+        """Run a search; if only row numbers are wanted, compute them from row ids."""
         query = query.limit(top_k)
         if where:
             query = query.where(where, prefilter=True)
@@ -221,10 +222,10 @@ class VectorTable:
 
     @cached_property
     def _first_fragment(self) -> int | None:
-        """The number of the first fragment; None if row ids do not follow from row numbers.
+        """The number of the first fragment; None if row numbers cannot be computed from row ids.
 
-        They do if fragments are numbered in order and all but the last are full, which Lance
-        does not guarantee.
+        Row numbers can be computed if fragments are numbered in order and all except the last are
+        full. Lance does not guarantee this, so it is checked with the first row of each fragment.
         """
         n_rows = len(self)
         if not n_rows or NUMBER not in self.table.schema.names:
@@ -242,7 +243,7 @@ class VectorTable:
         return first if is_so else None
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
-        """Fetch rows by ascending numbers without duplicates, without an index."""
+        """Return rows by their numbers, which must be ascending and without duplicates."""
         if not numbers:
             return pl.DataFrame(self.table.schema.empty_table().select(list(columns)))
         return pl.DataFrame(self.table.take_offsets(list(numbers)).select(list(columns)).to_arrow())
@@ -256,7 +257,7 @@ def _best_first(found: pl.DataFrame, columns: Sequence[str], **score: pl.Expr) -
 
 @contextmanager
 def convert_os_errors(folder: Path) -> Iterator[None]:
-    """Convert RuntimeErrors of Lance that report an OS error to an OSError."""
+    """Convert a RuntimeError of Lance that reports an error of the system to an OSError."""
     try:
         yield
     except RuntimeError as error:
@@ -275,7 +276,7 @@ def connect(folder: Path) -> Any:
 
 @cache
 def _session() -> Any:
-    """Return the caches that all tables of this process share."""
+    """Return the LanceDB session with the caches that all tables of this process share."""
     import lancedb
 
     try:
@@ -286,7 +287,7 @@ def _session() -> Any:
 
 
 def cache_limits(memory: int) -> tuple[int, int]:
-    """Return the bytes for cached indexes and metadata, of so much memory of the machine."""
+    """Return (bytes for cached indexes, bytes for cached metadata); `memory` is in bytes."""
     return (
         min(MAX_INDEX_CACHE, int(memory * INDEX_CACHE_SHARE)),
         min(MAX_METADATA_CACHE, int(memory * METADATA_CACHE_SHARE)),
@@ -294,7 +295,7 @@ def cache_limits(memory: int) -> tuple[int, int]:
 
 
 def _to_arrow(batch: pl.DataFrame) -> "pa.Table":
-    """Convert to the types of a Lance table: plain strings, vectors of fixed size."""
+    """Convert a frame to the types of a Lance table: plain strings, vectors of fixed size."""
     import pyarrow as pa
 
     data = batch.to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -302,15 +303,15 @@ def _to_arrow(batch: pl.DataFrame) -> "pa.Table":
     return data.cast(pa.schema(list(zip(data.schema.names, types, strict=True))))
 
 
-# No version is as old as this, so that LanceDB deletes none by age.
+# Age limit of LanceDB's clean-up: no version is so old, so its age never deletes a version.
 _NEVER = timedelta(days=36_500)
 
 
 def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -> None:
-    """Delete all versions of a table but those to keep, with their files.
+    """Delete all versions of a table, with their files, except the versions in `keep`.
 
-    `newest`, one of the kept, is seen by programs that open the table without a version. Raises
-    TableError, and deletes nothing, if the table cannot be opened.
+    `newest` is one of the versions in `keep`. A program that opens the table without a version
+    gets `newest`. Raises TableError, and deletes nothing, if the table cannot be opened.
     """
     kept = set(keep)
     table = _open(folder, name)
@@ -319,7 +320,7 @@ def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -
         for tag, about in tags.items():
             if about["version"] not in kept:
                 table.tags.delete(tag)
-        # Protected from LanceDB's own clean-up.
+        # A tag protects a version from LanceDB's clean-up.
         for version in kept - {about["version"] for about in tags.values()}:
             table.tags.create(f"kept-{version}", version)
         empty = connect(folder).create_table(name, table.schema.empty_table(), mode="overwrite")
@@ -334,7 +335,7 @@ def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -
 
 
 def show_versions(folder: Path, versions: Mapping[str, int]) -> None:
-    """Restore versions of tables for programs that open them without a version."""
+    """Make these versions the newest, for programs that open a table without a version."""
     for name, version in versions.items():
         table = _open(folder, name)
         with convert_os_errors(folder):
