@@ -1,1 +1,1 @@
-"""Tables and settings of an index, each defined once."""
+"""Definitions of all tables and settings of an index."""

@@ -1,4 +1,4 @@
-"""Columns of lists, built and read without a loop over the rows."""
+"""Functions that build and read columns of lists without a loop over the rows."""
 
 from typing import Any
 
@@ -11,22 +11,22 @@ Integers = npt.NDArray[np.int64]
 
 
 def gather_lists(owners: Integers, values: pl.Series, n_lists: int) -> pl.Series:
-    """Build a column of `n_lists` lists; list i has the values with owner i, in their order.
+    """Build a column of `n_lists` lists; list i has the values of owner i, in their order.
 
-    `owners` is ascending. Owners without values get an empty list.
+    `owners` has the owner of each value, ascending. An owner without values gets an empty list.
     """
     offsets = np.zeros(n_lists + 1, dtype=np.int64)
     np.cumsum(np.bincount(owners, minlength=n_lists), out=offsets[1:])
-    # The newest form does not copy the strings.
+    # With the newest Arrow types, polars does not copy the strings.
     array = values.to_arrow(compat_level=pl.CompatLevel.newest())
-    # pa.array would import pandas if it is installed.
+    # The array is made by polars, since pa.array may import pandas.
     starts: Any = pl.Series(offsets).to_arrow()
     lists = pl.Series(pa.LargeListArray.from_arrays(starts, array))
     return lists.cast(pl.List(values.dtype))
 
 
 def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
-    """Return the row of each value of a column of lists, and the values."""
+    """Return (row of each value, values) of a column of lists."""
     lengths = lists.list.len().fill_null(0).to_numpy()
     filled = lists.filter(pl.Series(lengths > 0))
     values = filled.explode() if len(filled) else pl.Series([], dtype=lists.dtype.inner)  # type: ignore[attr-defined]
@@ -34,21 +34,21 @@ def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
 
 
 def _ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
-    """Return the number of its range, and itself, for each integer of several ranges."""
+    """Return (number of the range, integer) for each integer of several ranges, as two arrays."""
     place = np.repeat(np.arange(len(starts)), lengths)
     before = np.cumsum(lengths) - lengths
     return place, np.arange(len(place)) + (starts - before)[place]
 
 
 class Spread:
-    """The values of a column of lists, to read those of some rows faster than by gathering."""
+    """Values of a column of lists, with faster access to the lists of some rows than `gather`."""
 
     def __init__(self, lists: pl.Series) -> None:
         row, self.values = spread_lists(lists)
         self.bounds = np.searchsorted(row, np.arange(len(lists) + 1))
 
     def of(self, rows: Integers) -> tuple[Integers, pl.Series]:
-        """Return the position in `rows` of each value of these rows, and the values."""
+        """Return (position in `rows`, value) for each value in the lists of these rows."""
         place, at = _ranges(self.bounds[rows], self.bounds[rows + 1] - self.bounds[rows])
         return place, self.values.gather(at)
 
@@ -56,7 +56,7 @@ class Spread:
 def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Integers]:
     """Return pairs of numbers without duplicates, sorted by owner, then value."""
     base = int(values.max(initial=0)) + 1
-    # np.unique hashes, which is slower for so many.
+    # Sorting is faster here than np.unique, which uses hashes.
     keys = np.sort(owners.astype(np.int64) * base + values)
     is_new = np.ones(len(keys), dtype=bool)
     is_new[1:] = keys[1:] != keys[:-1]
@@ -65,7 +65,7 @@ def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Intege
 
 
 class Grouped:
-    """Ascending rows of each owner, in two arrays."""
+    """Rows grouped by owner, ascending, stored in two arrays."""
 
     def __init__(self, owners: Integers, rows: Integers, n_owners: int) -> None:
         self.owners, self.rows = distinct_pairs(owners, rows)
@@ -73,7 +73,10 @@ class Grouped:
 
     @classmethod
     def of(cls, lists: pl.Series, ids: pl.Series) -> "Grouped":
-        """Group by list the positions in `ids` of its values; unknown ids are left out."""
+        """Make each list an owner; its rows are the positions in `ids` of the values it has.
+
+        Unknown ids are left out.
+        """
         owners, named = spread_lists(lists)
         rows = positions(named, ids)
         return cls(owners[rows >= 0], rows[rows >= 0], len(lists))
@@ -82,19 +85,19 @@ class Grouped:
         return self.rows[self.bounds[owner] : self.bounds[owner + 1]]
 
     def take(self, owners: Integers) -> tuple[Integers, Integers]:
-        """Return the position in `owners` of each row of these owners, and the rows."""
+        """Return (position in `owners`, row) for each row of these owners, as two arrays."""
         starts = self.bounds[owners]
         place, at = _ranges(starts, self.bounds[owners + 1] - starts)
         return place, self.rows[at]
 
     def sums(self, values: Integers) -> Integers:
-        """Return the sum of the values of the rows of each owner."""
+        """Return the sum of `values` over the rows of each owner."""
         totals: Integers = np.append(0, np.cumsum(values[self.rows]))
         return totals[self.bounds[1:]] - totals[self.bounds[:-1]]
 
 
 def positions(wanted: pl.Series, keys: pl.Series) -> Integers:
-    """Return the position in `keys` of each wanted value, -1 for unknown ones."""
+    """Return the position in `keys` of each wanted value; -1 for an unknown value."""
     places = pl.DataFrame({"key": keys, "place": np.arange(len(keys))})
     found = pl.DataFrame({"key": wanted.cast(keys.dtype)}).join(
         places, on="key", how="left", maintain_order="left"

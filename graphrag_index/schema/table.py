@@ -1,4 +1,4 @@
-"""The definition of a table, and the types of columns."""
+"""Definition of a table, and the types of its columns."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ _TYPES: dict[str, DataType] = {
     "integers": INTEGERS,
     "numbers": pl.List(pl.Int32),
     "hashes": pl.List(pl.UInt64),
-    # The embedding model decides the length.
+    # The length of a vector depends on the embedding model.
     "vector": pl.List(pl.Float32),
 }
 
 
 def _parse(columns: str) -> dict[str, DataType]:
-    """Parse "id, level: int64, metadata?"; a column without a type is text."""
+    """Parse columns such as "id, level: int64, metadata?"; a column without a type is text."""
     parts = (column.partition(": ") for column in columns.split(", "))
     return {name.removesuffix("?"): _TYPES[dtype or "text"] for name, _, dtype in parts}
 
@@ -38,9 +38,9 @@ def _structs(fields: str) -> pl.List:
     return pl.List(pl.Struct(_parse(fields)))
 
 
-# Passages of documents that support a row.
+# Type of the passages of documents that support a row.
 EVIDENCE = _structs("document_id, start_char: int64, end_char: int64")
-# The same, with `human_readable_id` of the document.
+# Type of passages in search tables, with the `human_readable_id` of the document.
 PLACES = _structs("document: int32, start_char: int32, end_char: int32")
 FINDINGS = _structs("explanation, summary")
 _TYPES |= {
@@ -63,10 +63,10 @@ _TYPES |= {
 
 @dataclass(frozen=True)
 class Table:
-    """The definition of one table. A column `id` is unique.
+    """Definition of a table. The values of a column `id` are unique.
 
-    `public` and `internal` tables are Parquet files; public ones are linked into the output
-    folder. `mapped` tables are memory-mapped Arrow files. `vectors` are LanceDB tables.
+    `public` and `internal` tables are Parquet files; the output folder has a link to each public
+    table. `mapped` tables are memory-mapped Arrow files. `vectors` tables are in LanceDB.
     """
 
     name: str
@@ -74,9 +74,9 @@ class Table:
     order: str  # description of the row order
     columns: Mapping[str, DataType]
     kind: Kind = "public"
-    nullable: Collection[str] | None = None  # columns; None allows nulls everywhere
-    long: bool = False  # mapped: rows have texts or vectors, and are written in smaller batches
-    stemmed: bool = False  # vectors: the full-text index uses English stems
+    nullable: Collection[str] | None = None  # columns that allow nulls; None: all columns
+    long: bool = False  # mapped tables: whether rows are long and written in smaller batches
+    stemmed: bool = False  # vector tables: whether the full-text index uses English stems
 
     @property
     def schema(self) -> pl.Schema:

@@ -1,11 +1,11 @@
-"""All tables of an index: one row, columns and types, row order.
+"""Definitions of all tables of an index: meaning of a row, row order, columns and types.
 
-docs/tables.md has the meaning of each column. The seven public tables of Microsoft GraphRAG 3
-begin with its columns, in its order, with its types; our own columns follow. Ids are 32 hex digits
-of a hash of normalized content. `human_readable_id` is the row number, and the number that
-citations name; communities and reports are cited by `community`.
+docs/tables.md explains each column. The seven public tables that Microsoft GraphRAG 3 also has
+begin with Microsoft's columns, in the same order and with the same types; our own columns follow.
+An id is a hash of normalized content, 32 hex digits. `human_readable_id` is the row number, and
+the number in citations; communities and reports are cited by the number `community`.
 
-Character offsets count Unicode code points and are half open:
+Character offsets count Unicode code points. The end is exclusive:
 `documents.text[start_char:end_char]`.
 """
 
@@ -123,8 +123,8 @@ _DEFINITIONS = [
         "input_hash, request_keys: strings, reply_hashes: strings, dropped: int64, "
         "entities: found_entities, mentions: found_mentions, relationships: found_relationships",
     ),
-    # A model finds several descriptions of each entity and relationship; rules find one, and leave
-    # the lists about descriptions and types empty.
+    # A model finds several descriptions of an entity or relationship. Rules find one description,
+    # and leave the lists of descriptions and types empty.
     _internal(
         "extracted_entities",
         "one entity that was extracted, and resolved if the workflow does so; "
@@ -338,7 +338,7 @@ _DEFINITIONS = [
 ]
 
 TABLES: Mapping[str, Table] = {table.name: table for table in _DEFINITIONS}
-# Mapped tables with a row for each row of a public table.
+# Mapped tables that have one row for each row of a public table, and the public table.
 ROWS_OF = {
     "document_rows": "documents",
     "text_unit_rows": "text_units",
@@ -349,7 +349,7 @@ ROWS_OF = {
     "report_rows": "community_reports",
     "claim_rows": "covariates",
 }
-# The table, and its columns joined by a colon, that each vector table embeds.
+# For each vector table: the embedded table, and its columns, which are joined by a colon.
 EMBEDDED_COLUMNS = {
     "text_unit_text": ("text_units", ("text",)),
     "entity_description": ("entities", ("title", "description")),
@@ -358,10 +358,10 @@ EMBEDDED_COLUMNS = {
 
 
 def content_id(*parts: str) -> str:
-    """Hash the parts of a row's identity to 32 hex digits.
+    """Return a hash of the parts that identify a row: 32 hex digits.
 
-    Each part is preceded by its length, so that ("ab", "c") and ("a", "bc") differ.
-    `content_ids` hashes many rows at once.
+    The length of each part is hashed before the part, so that ("ab", "c") and ("a", "bc") differ.
+    `content_ids` does the same for many rows.
     """
     digest = blake2b(digest_size=16)
     for part in parts:

@@ -1,11 +1,11 @@
-"""Settings of a project, mirrored from `settings.yaml`; every default is written here, once.
+"""Classes for the settings in `settings.yaml`. Every default is defined here, and only here.
 
-settings.py        the root `Settings`, loading it, and the files of a new project
+settings.py        the root class `Settings`, loading of settings, files of a new project
 step_sections.py   a section for each step, and for `check`
 searches.py        a section for each search
-models.py          one entry of `models`: address, limits, price
+models.py          an entry of the section `models`: address, limits, price
 section.py         the base class of sections, and readable errors for invalid values and YAML
 
-A new setting is a field of the section of its step or search, with a description. A new section
-is also a field of `Settings`. Then run `python docs/generate.py`.
+To add a setting, add a field with a description to the section of its step or search. To add a
+section, also add a field to `Settings`. Then run `python docs/generate.py`.
 """

@@ -1,4 +1,4 @@
-"""One entry of `models`: the address, parameters, limits and price of a model."""
+"""Settings of a model: its address, parameters, limits and price."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -20,7 +20,7 @@ class Price(Section):
     batch_discount: Share = setting(0.5, "Discount of a batch (run --batch), as a share.")
 
     def in_batch(self) -> "Price":
-        """Return the price in a batch."""
+        """Return the price of requests that are sent in a batch."""
         share = 1 - self.batch_discount
         cached = None if self.cached_input is None else self.cached_input * share
         return Price(input=self.input * share, cached_input=cached, output=self.output * share)
@@ -93,11 +93,11 @@ class ModelSettings(Section):
 
     @property
     def key(self) -> str:
-        """The key in plain text, which no log, table or message may show."""
+        """The API key in plain text. No log, table or message may show it."""
         return self.api_key.get_secret_value()
 
     def identity(self) -> dict[str, Any]:
-        """Return all that replies depend on; not limits, address and key."""
+        """Return the settings that change replies; not limits, address and key."""
         return {
             "model": self.deployment or self.model,
             "temperature": self.temperature,
@@ -107,13 +107,13 @@ class ModelSettings(Section):
         }
 
     def vector_identity(self) -> tuple[str, int | None]:
-        """Return all that a vector depends on besides its text."""
+        """Return the settings that change a vector: (name of the model, dimension)."""
         return self.deployment or self.model, self.dimensions
 
     @field_validator("api_key")
     @classmethod
     def _key_fits_a_header(cls, api_key: SecretStr) -> SecretStr:
-        """Refuse a key that was copied with characters that no HTTP header can have."""
+        """Reject a key with characters that an HTTP header cannot contain."""
         key = api_key.get_secret_value().strip()
         for at, sign in enumerate(key, 1):
             if not "!" <= sign <= "~":
@@ -123,9 +123,9 @@ class ModelSettings(Section):
     @field_validator("base_url", mode="before")
     @classmethod
     def _address_is_no_secret(cls, address: object) -> object:
-        """Refuse an address with a key in it, since messages and the index show it."""
+        """Reject an address that contains a key, since messages and the index show the address."""
         if isinstance(address, str) and address:
-            # A key can only follow one of these characters; the messages do not repeat it.
+            # A key can only be in the user name or the query. The messages do not repeat the key.
             if "@" in address:
                 raise ValueError("it may hold no user or password: put the key into api_key")
             if "?" in address or "#" in address:
@@ -147,21 +147,21 @@ class ModelSettings(Section):
 
 
 def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
-    """Return the identity of the model of a step's section; None if it names none of these."""
+    """Return the identity of the model that a section names; None if it names no known model."""
     name: Any = getattr(section, "model", None)
     return models[name].identity() if name in models else None
 
 
 def vector_identity(models: Mapping[str, ModelSettings], name: str) -> tuple[str, int | None]:
-    """Return all that the vectors of an embedding model depend on, besides their texts.
+    """Return (name, dimension) of an embedding model, which identify its vectors.
 
-    A model that is not in the section `models` runs locally; its name identifies it.
+    A model that is not in the section `models` runs locally. Its name identifies the model.
     """
     return models[name].vector_identity() if name in models else (name, None)
 
 
 def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> ModelSettings:
-    """Return a model by its name in the settings; raise SettingsError if there is none."""
+    """Return a model by its name in the settings; raise SettingsError if it is not there."""
     if name not in models:
         known = ", ".join(models) or "none"
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""Sections of the searches."""
+"""Settings sections of the searches."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""The base class of sections, their fields, and readable errors for invalid values and YAML."""
+"""Base class of sections, declaration of settings, and readable errors for invalid settings."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -17,12 +17,12 @@ Similarity = Annotated[float, Field(ge=-1, le=1)]
 
 
 class Section(BaseModel):
-    """A part of `settings.yaml`: immutable, and unknown keys are errors."""
+    """Base class of the immutable sections of `settings.yaml`; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """Return a copy with some values replaced, validated like all others."""
+        """Return a copy in which some values are replaced; all values are validated."""
         try:
             return type(self).model_validate({**self.model_dump(), **values})
         except ValidationError as error:
@@ -31,12 +31,12 @@ class Section(BaseModel):
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
-    """Declare a field of a section; `limits` are those of pydantic, such as `ge` and `le`."""
+    """Declare a setting; `limits` are the constraints of pydantic, such as `ge` and `le`."""
     return Field(default, description=description, **limits)
 
 
 def check_encoding(name: str, examples: str) -> str:
-    """Return the name of a text encoding, if Python knows it."""
+    """Return the name of a text encoding; raise ValueError if Python does not know it."""
     try:
         "".encode(name)
     except LookupError:
@@ -45,7 +45,7 @@ def check_encoding(name: str, examples: str) -> str:
 
 
 def describe_validation_error(error: ValidationError, model: type[BaseModel], where: str) -> str:
-    """Turn the errors of pydantic into sentences that name the key and the closest known one."""
+    """Return pydantic's errors as sentences; suggest the most similar key for an unknown key."""
     lines = []
     for mistake in error.errors():
         key = ".".join(str(part) for part in mistake["loc"])
@@ -68,7 +68,7 @@ def describe_validation_error(error: ValidationError, model: type[BaseModel], wh
 
 
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
-    """Return the keys of the section at a location; it may be optional or in a mapping."""
+    """Return the keys of the section at a location; the section may be optional or in a dict."""
     annotation: Any = model
     for part in location:
         if get_origin(annotation) is dict:
@@ -82,13 +82,13 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
     return list(annotation.model_fields)
 
 
-# Far more than settings need; a value that contains itself has no end.
+# Maximum depth of nested values: more than settings need. A value may contain itself by an alias.
 _MAX_DEPTH = 50
 _MAX_VALUES = 100_000
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader that rejects duplicate keys, of which YAML would silently take the last."""
+    """YAML loader that rejects duplicate keys; the base class would silently use the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -102,16 +102,17 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(text: str) -> Any:
-    """Parse plain values, lists and mappings.
+    """Parse YAML that consists of plain values, lists and mappings.
 
-    Raises ValueError, with a part of a sentence, if the text is not valid YAML, has a duplicate
-    key or a null character, is nested too deeply, or contains itself.
+    Raises ValueError if the text is not valid YAML, if it has a duplicate key or a null
+    character, if it is nested too deeply, or if a value contains itself. The caller adds the
+    beginning of the sentence to the message.
     """
     try:
         value = yaml.load(text, _Loader)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    # An impossible date is a ValueError.
+    # The YAML library raises ValueError for an impossible date.
     except (yaml.YAMLError, ValueError) as error:
         raise ValueError(" ".join(str(error).split()).rstrip(".")) from error
     except (LookupError, AttributeError, TypeError) as error:
@@ -121,7 +122,7 @@ def read_yaml(text: str) -> Any:
 
 
 def read_settings_yaml(text: str, where: str) -> Any:
-    """Parse YAML; SettingsError names the file or option `where` it is from."""
+    """Parse YAML; raise SettingsError that names the source, the file or option `where`."""
     try:
         return read_yaml(text)
     except ValueError as error:
@@ -130,7 +131,7 @@ def read_settings_yaml(text: str, where: str) -> Any:
 
 @contextmanager
 def convert_read_errors(path: Path) -> Iterator[None]:
-    """Convert errors of reading a text file to SettingsError, unless the file is missing."""
+    """Convert errors of reading a text file to SettingsError, except for a missing file."""
     try:
         yield
     except FileNotFoundError:
@@ -142,7 +143,7 @@ def convert_read_errors(path: Path) -> Iterator[None]:
 
 
 def _check(whole: Any) -> None:
-    """Check all values, without recursion, since one may contain itself by an alias."""
+    """Check all values without recursion, since a value may contain itself by an alias."""
     left, n_values = [(whole, 0)], 0
     while left:
         value, depth = left.pop()

@@ -1,4 +1,4 @@
-"""Settings of a project, loading them from `settings.yaml`, and a new project's files."""
+"""Settings of a project: loading of `settings.yaml`, and the files of a new project."""
 
 import copy
 import os
@@ -24,7 +24,7 @@ from graphrag_index.schema.settings.section import (
     setting,
 )
 
-# Used if settings.yaml has no models.
+# Models of a project whose settings.yaml has no models.
 DEFAULT_MODELS = {
     "chat": {"model": "gpt-5-mini", "api_key": "${OPENAI_API_KEY:-}"},
     "embedding": {"model": "text-embedding-3-small", "api_key": "${OPENAI_API_KEY:-}"},
@@ -78,7 +78,7 @@ class Settings(Section):
     @model_validator(mode="before")
     @classmethod
     def _drop_empty_sections(cls, values: Any) -> Any:
-        # A section whose keys are all commented out is null in YAML.
+        # If all keys of a section are commented out, its value is null.
         if not isinstance(values, dict):
             return values
         is_empty = {key for key in cls.model_fields if values.get(key) is None}
@@ -91,9 +91,10 @@ SETTINGS_FILE = "settings.yaml"
 def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool = True) -> Settings:
     """Read `settings.yaml` in `root`, expand `${ENV}`, and apply `section.key=value` overrides.
 
-    Variables come from the environment, then from `.env` beside the settings. A missing file
-    means the defaults, unless it is `needed`. Raises SettingsError if it is missing or no YAML, a
-    key is unknown, a value has the wrong type, or a variable is not set.
+    Variables come from the environment, then from the file `.env` next to `settings.yaml`. If the
+    file is missing and not `needed`, the defaults are used. Raises SettingsError if the file is
+    missing or not valid YAML, if a key is unknown, if a value has the wrong type, or if a
+    variable is not set.
     """
     path = root / SETTINGS_FILE
     try:
@@ -121,7 +122,7 @@ def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool =
 
 
 def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settings:
-    """Validate the values of all sections; the error has one sentence for each mistake."""
+    """Validate the values of all sections; SettingsError has one sentence for each mistake."""
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
@@ -133,10 +134,10 @@ _NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL
 
 
 def _expand(value: Any, variables: Mapping[str, str], where: str) -> Any:
-    """Expand `${NAME}` and `${NAME:-default}` in every string; `$$` is a dollar sign.
+    """Expand `${NAME}` and `${NAME:-default}` in every string; `$$` becomes a dollar sign.
 
-    As in a shell, the default also replaces an empty variable. The value of a variable is a
-    string; validation converts it to the type of its field.
+    The default is used for an unset or empty variable, as in a shell. The value of a variable is
+    a string; validation converts the string to the type of the setting.
     """
     if isinstance(value, dict):
         return {key: _expand(item, variables, where) for key, item in value.items()}
@@ -166,7 +167,7 @@ def _expand(value: Any, variables: Mapping[str, str], where: str) -> Any:
     return _VARIABLE.sub(replace, value)
 
 
-# NAME=value, with or without `export`; a value in quotes, or up to a comment.
+# Pattern of NAME=value, with or without `export`; the value is in quotes, or ends at a comment.
 _ENV_LINE = re.compile(
     r"""(?:export\s+)?([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*(?:(?<=\s)\#.*)?"""
 )
@@ -195,7 +196,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def _apply_override(values: dict[str, Any], override: str, variables: Mapping[str, str]) -> None:
-    """Set `section.key=value`; the value is YAML, so `[a, b]` and `null` work."""
+    """Apply the override `section.key=value`; the value is YAML, such as `[a, b]` or `null`."""
     keys, equals, text = override.partition("=")
     if not equals or not keys:
         raise SettingsError(f"--set {override}: expected section.key=value.")
@@ -214,9 +215,9 @@ def _apply_override(values: dict[str, Any], override: str, variables: Mapping[st
 def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     """Write `settings.yaml` with all settings and their descriptions, and the workflows.
 
-    Returns the files that were written. `input_folder` is the folder of the documents; without
-    it an empty `input` is created. Raises SettingsError, and writes nothing, if there is a
-    `settings.yaml` already.
+    Returns the written files. `input_folder` is the folder of the documents; if it is None, an
+    empty folder `input` is created. If `settings.yaml` already exists, raises SettingsError and
+    writes nothing.
     """
     settings_path = folder / SETTINGS_FILE
     if settings_path.exists():
@@ -235,7 +236,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
         place = input_folder.resolve()
         if place.is_relative_to(folder.resolve()):
             place = place.relative_to(folder.resolve())
-        # A dollar sign in its name must not begin a variable.
+        # Escape a dollar sign in the path, which would begin a variable.
         documents = place.as_posix().replace("$", "$$")
     settings_path.write_text(
         settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
@@ -244,7 +245,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
 
 
 def write_missing_workflows(folder: Path) -> list[Path]:
-    """Write the workflows of this program that a project lacks."""
+    """Write the workflows of this program that are missing in a project."""
     (folder / "workflows").mkdir(exist_ok=True)
     texts = {
         folder / "workflows" / f"{name}.yaml": text for name, text in shipped_workflows().items()
@@ -256,7 +257,7 @@ def write_missing_workflows(folder: Path) -> list[Path]:
 
 
 def check_can_be_folder(path: Path) -> None:
-    """Check that a folder exists or can be created."""
+    """Check that a path is a folder, or that a folder can be created there."""
     there = next((part for part in (path, *path.parents) if os.path.lexists(part)), path)
     if os.path.lexists(there) and not there.is_dir():
         raise SettingsError(
@@ -268,8 +269,8 @@ def check_can_be_folder(path: Path) -> None:
 def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str] = ()) -> str:
     """Return all settings with their defaults and descriptions, as YAML with comments.
 
-    `values` replace the defaults: those of sections by name, and `models` as a whole. `heading`
-    is a comment at the top, line by line.
+    `values` replace the defaults: each key of a section, but `models` as a whole. `heading` has
+    the lines of a comment at the top.
     """
     values = values or {}
     but = ", except as described above" if heading else ""
@@ -297,14 +298,14 @@ def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str
 def _keys_text(
     fields: Mapping[str, FieldInfo], values: Mapping[str, Any], indent: str = ""
 ) -> Iterator[str]:
-    """Yield the lines of the keys of a section: the description, then the value or default."""
+    """Yield the lines of each key of a section: its description, then its value or default."""
     for key, field in fields.items():
         yield f"{indent}# {field.description}"
         yield f"{indent}{key}: {_yaml(values.get(key, field.default))}"
 
 
 def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the lines of `models`: all keys of the first, the given keys of the others."""
+    """Return the lines of `models`: all keys of the first, only keys with values of the others."""
     lines: list[str] = []
     for name, values in models.items():
         fields = ModelSettings.model_fields
@@ -316,18 +317,18 @@ def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _yaml(value: Any) -> str:
-    """Format a value as YAML on one line."""
+    """Return a value as one line of YAML."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     elif isinstance(value, SecretStr):
-        # A default, which is no secret.
+        # This is the default of an API key, which is not a secret.
         value = value.get_secret_value()
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return text.strip().removesuffix("...").strip()
 
 
 def shipped_workflows() -> dict[str, str]:
-    """Return the workflows of this program by name, from the wheel or the checkout."""
+    """Return the YAML text of each workflow of this program, by the name of the workflow."""
     package = Path(str(files("graphrag_index")))
     folders = (package / "workflows", package.parent / "workflows")
     found = next(filter(None, (sorted(folder.glob("*.yaml")) for folder in folders)), [])

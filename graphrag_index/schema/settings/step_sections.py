@@ -1,4 +1,4 @@
-"""Sections of the steps, and of `graphrag-index check`."""
+"""Settings sections of the steps, and of the command `graphrag-index check`."""
 
 from typing import Annotated, Literal
 
@@ -6,9 +6,9 @@ from pydantic import Field, field_validator, model_validator
 
 from graphrag_index.schema.settings.section import Section, Share, check_encoding, setting
 
-# More rows than any corpus has; the numeric libraries use 32-bit integers.
+# Maximum of counts: more rows than any corpus has. The numeric libraries use 32-bit integers.
 _MAX = 1_000_000_000
-# Every engine takes 32 bits; the seed of Microsoft's is 0xDEADBEEF.
+# Maximum seed: every engine accepts 32 bits. Microsoft GraphRAG uses the seed 0xDEADBEEF.
 _MAX_SEED = 2**32 - 1
 Count = Annotated[int, Field(ge=0, le=_MAX)]
 Positive = Annotated[int, Field(ge=1, le=_MAX)]
