@@ -1,4 +1,4 @@
-"""Extractive reports: whole sentences of the evidence, with citations, without a model."""
+"""Extractive reports: whole sentences from text units with citations, without a model."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,12 @@ from graphrag_index.text.sentences import are_near_duplicates, telling_words
 
 Related = Callable[[tuple[int, ...]], tuple[int, ...]]
 
+# Maximum number of sentences of a summary, and of a finding.
 SUMMARY_SENTENCES = 2
 SENTENCES_PER_FINDING = 3
-# Members in a heading besides the subject of the finding.
+# Maximum number of entities in a heading, besides the subject of the finding.
 COMPANIONS = 2
-# Ids in one citation; more are shown as "+more".
+# Maximum number of ids per section of a citation; "+more" stands for further ids.
 MAX_CITED = 5
 
 
@@ -21,7 +22,7 @@ MAX_CITED = 5
 class Evidence:
     """A sentence that mentions members of the community.
 
-    `entities` are the numbers of these members, `source` is that of the text unit.
+    `entities` are the numbers of these members. `source` is the number of the text unit.
     """
 
     text: str
@@ -41,15 +42,15 @@ def write_findings(
 ) -> tuple[str, tuple[Finding, ...]]:
     """Choose the sentences of the summary and of each finding.
 
-    The sentences of the summary together cover the members with the largest weights. Each
-    finding has one member as its subject, the largest weight first, and sentences that mention
-    it. No sentence is used twice, nor one that is nearly the same. A heading names the subject
-    and members mentioned with it that neither the report's title nor an earlier heading names,
-    so that headings are unique.
+    The sentences of the summary together mention the members with the largest weights. The
+    subject of a finding is one member, and its sentences mention this member. Findings are sorted
+    by descending weight of the subject. Sentences are never repeated, and neither are near
+    duplicates. A heading contains the subject and members that its sentences mention. It leaves
+    out members in the title or in an earlier heading, so that headings are unique.
 
-    `evidence` are candidates, best first; `weight` is the centrality of each member, `titles` its
-    title; `main` are the members in the report's title; `related` returns the numbers of the
-    relationships among a few members.
+    `evidence` are candidate sentences, best first; `weight` maps a member to its centrality,
+    `titles` to its title; `main` are the members in the report's title; `related` returns the
+    numbers of the relationships between some members.
     """
     pool = _Pool(evidence, weight)
     summary = pool.take(min(SUMMARY_SENTENCES, max_sentences), set())
@@ -64,7 +65,7 @@ def write_findings(
             continue
         left -= len(sentences)
         named.add(subject)
-        # The members that the finding mentions most.
+        # The members that the finding mentions most often.
         n_mentions = Counter(entity for sentence in sentences for entity in sentence.entities)
         companions = sorted(
             n_mentions.keys() - named, key=lambda e: (-n_mentions[e], -weight[e], e)
@@ -72,7 +73,7 @@ def write_findings(
         named.update(companions)
         heading = join_titles([titles[entity] for entity in (subject, *companions)])
         if list(main) == [subject] and not companions:
-            # The title of the report already names this only member.
+            # The report's title contains only this member.
             heading = f"More on {heading}"
         sentences.sort(key=lambda sentence: sentence.source)
         findings.append(Finding(heading, _cited(sentences, related)))
@@ -80,7 +81,7 @@ def write_findings(
 
 
 class _Pool:
-    """The unused sentences, without near duplicates of the used ones."""
+    """The sentences that are not used yet, without near duplicates of used sentences."""
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
         self._weight = weight
@@ -96,9 +97,10 @@ class _Pool:
     def take(
         self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None
     ) -> list[Evidence]:
-        """Take up to n sentences, each time that with the highest gain.
+        """Take up to n sentences; each time, take the sentence with the highest gain.
 
-        The gain is the score of a sentence and the weights of the members that are not covered.
+        The gain is the score of the sentence plus the weights of its members not in `covered`.
+        Members of the chosen sentences are added to `covered`.
         """
         weight, taken = self._weight, self._taken
         chosen: list[Evidence] = []
@@ -132,7 +134,7 @@ def _cited(sentences: Sequence[Evidence], related: Related) -> str:
 
 
 def citation(sentence: Evidence, relationships: Sequence[int]) -> str:
-    """Cite the evidence of a sentence, in Microsoft's syntax."""
+    """Format the citation of a sentence, in Microsoft's syntax."""
     parts = [f"Entities ({_numbers(sentence.entities)})"]
     if relationships:
         parts.append(f"Relationships ({_numbers(relationships)})")

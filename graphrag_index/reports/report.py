@@ -1,8 +1,8 @@
 """Community reports: the members of communities, rows of the table, replies of a model.
 
-The request for a report must not change because an unrelated document was added. So no order of
-members depends on row numbers of the index, or on anything outside the community. The parsing of
-replies is tolerant of their form, and strict about their citations.
+The request for a report must not change when an unrelated document is added. So the order of
+members never depends on row numbers of the index, or on anything outside the community. Parsing
+tolerates variants of the JSON format, but removes invalid citations.
 """
 
 import json
@@ -24,7 +24,7 @@ from graphrag_index.text.citations import check_citations, renumber_citations, r
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import split_sentences
 
-# Columns of a claim.
+# Columns that are read from the table of claims.
 _CLAIM = (
     "id human_readable_id subject_id object_id type status start_date end_date source_text "
     "description text_unit_id"
@@ -45,7 +45,7 @@ FORMAT_INSTRUCTION = (
     'number from 0 to 10, "rating_explanation": text, "findings": [{"summary": text, '
     '"explanation": text}, ...]}'
 )
-# Other keys that models use for the parts of a finding.
+# Keys that models use for the heading and the explanation of a finding.
 _HEADINGS = ("summary", "title", "heading", "finding", "name")
 _EXPLANATIONS = ("explanation", "description", "details", "text", "content")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
@@ -54,7 +54,7 @@ _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding of a report."""
+    """One finding of a report: a heading (`summary`) and its explanation."""
 
     summary: str
     explanation: str
@@ -62,7 +62,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The text of a report. With a `rank` of None it gets the rank of its community."""
+    """The text of a report. If `rank` is None, the report gets the rank of its community."""
 
     title: str
     summary: str
@@ -71,14 +71,14 @@ class Report:
     rating_explanation: str
 
     def markdown(self) -> str:
-        """Return `full_content`: title, summary and findings, separated by blank lines."""
+        """Return the column `full_content`: title, summary and findings as Markdown."""
         parts = [f"# {self.title}", self.summary]
         for finding in self.findings:
             parts += [f"## {finding.summary}", finding.explanation]
         return "\n\n".join(parts)
 
     def json(self) -> str:
-        """Return `full_content_json`, in Microsoft's order of keys."""
+        """Return the column `full_content_json`, with the keys in Microsoft's order."""
         content = {
             "title": self.title,
             "summary": self.summary,
@@ -90,7 +90,7 @@ class Report:
 
 
 def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
-    """Return the communities in the order of the reports, with their counts and `rank`."""
+    """Return the communities in the order of their reports, with counts and `rank` (0 to 10)."""
     total = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
     return (
         communities.select(
@@ -105,7 +105,7 @@ def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
 
 
 def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.DataFrame:
-    """Return rows of `community_reports`, from rows of `community_rows` and their reports."""
+    """Return rows of `community_reports`, for rows of `community_rows` and their reports."""
     reports = [
         report if report.rank is not None else replace(report, rank=rank)
         for report, rank in zip(reports, communities["rank"], strict=True)
@@ -121,7 +121,7 @@ def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.Data
 
 
 def text_columns(reports: Sequence[Report]) -> list[pl.Series]:
-    """Return the texts of reports as columns."""
+    """Return the texts, findings and ranks of reports as columns."""
     findings = [found for report in reports for found in report.findings]
     owners = np.repeat(np.arange(len(reports)), [len(report.findings) for report in reports])
     # The fields of a finding are sorted by name.
@@ -139,28 +139,28 @@ def text_columns(reports: Sequence[Report]) -> list[pl.Series]:
 
 
 def join_titles(titles: Sequence[str]) -> str:
-    """Join names as in prose: "A", "A and B", "A, B and C"."""
+    """Join names to a phrase: "A", "A and B", "A, B and C"."""
     if len(titles) < 2:
         return "".join(titles)
     return f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
-# Rows by section, such as Entities; citations are positions in these lists, from 0 on.
+# Row numbers by section, such as "Entities". A citation is a position (from 0) in such a list.
 Rows = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True)
 class CitedReport:
-    """A report with the rows that it cites, which changes in other documents do not renumber.
+    """A report with the rows that it cites. It stays valid if other documents change.
 
-    The rows are those of `CommunityMembers`; in the section Reports, of its communities.
+    `rows` are rows of the tables in `CommunityMembers`; in the section Reports, of communities.
     """
 
     report: Report
     rows: Rows
 
     def numbered(self, numbers: Mapping[str, Integers]) -> Report:
-        """Return the report with the present numbers of its rows, given by section."""
+        """Return the report with citations of present numbers; `numbers` has them by section."""
 
         def number_of(section: str, place: int) -> int | None:
             rows = self.rows.get(section, ())
@@ -185,10 +185,10 @@ class CommunityMembers:
     """Rows of entities, relationships and claims, grouped by community.
 
     `entities` are sorted by title, `relationships` by descending weight, then titles, `claims` by
-    date; `row` is the row in the table. `ends` are the rows in `entities` of the two ends of each
-    relationship. A claim belongs to its subject, or else its object; claims about unknown
-    entities are left out. `members` groups entities, and `inner` relationships, by the row of the
-    community; `claims_of` groups claims by entity.
+    date. Their column `row` is the row in the stored table. `ends` has the rows in `entities` of
+    the source and target of each relationship. A claim belongs to its subject or, if that is
+    unknown, to its object; if both are unknown, the claim is left out. `members` groups entities,
+    and `inner` relationships, by the row of the community; `claims_of` groups claims by entity.
     """
 
     def __init__(
@@ -225,19 +225,19 @@ class CommunityMembers:
         self.claims_of = Grouped(self.claims["entity"].to_numpy(), np.arange(n_claims), len(ids))
 
     def drop_texts(self) -> None:
-        """Drop the texts of relationships and claims, keeping ids and numbers."""
+        """Delete the texts of relationships and claims from memory; keep ids and numbers."""
         kept = ("id", "human_readable_id", "row")
         self.relationships, self.claims = self.relationships.select(kept), self.claims.select(kept)
 
 
 def _claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
-    """Return the claims about known entities, with the row of the `entity` of each."""
+    """Return the claims about known entities; `entity` is the row of the claim's entity."""
     if covariates is None:
         covariates = TABLES["covariates"].empty().lazy()
     order = ["start_date", "end_date", "description", "id"]
     claims = covariates.select(_CLAIM).with_row_index("row").sort(order, nulls_last=True).collect()
     if claims.is_empty():
-        # Most indexes have no claims: then no title is normalized.
+        # Most indexes have no claims; do not normalize titles for nothing.
         titles = titles.clear()
     # If titles differ only in case, the first entity gets the claims.
     rows = {title_key(title): row for row, title in reversed([*enumerate(titles)])}
@@ -251,21 +251,21 @@ def _claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
 
 
 def report_format(shown: Rows, title: str) -> ReplyFormat:
-    """Return the reply format of one report, parsed to a `CitedReport`.
+    """Return the reply format of one report; a reply is parsed to a `CitedReport`.
 
-    `shown` are the rows in the context by section, in the order of their numbers from 1 on:
-    citations of other numbers are removed. A reply without a title gets `title`.
+    `shown` are the rows in the context by section, in the order of their numbers from 1 on.
+    Citations of other numbers are removed. A reply without a title gets `title`.
     """
     read = partial(_parse_reply, shown, title)
     return ReplyFormat("community_report", SCHEMA, read, FORMAT_INSTRUCTION)
 
 
 def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
-    """Parse a reply; invalid findings and citations are dropped and counted."""
+    """Parse a reply; drop and count invalid findings and citations."""
     if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping) and len(data) == 1:
-        # {"report": {...}}
+        # Some models wrap the report: {"report": {...}}.
         inner = next(iter(data.values()))
         data = inner if isinstance(inner, Mapping) else data
     if not isinstance(data, Mapping):
@@ -282,7 +282,7 @@ def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
 
     def text(value: object) -> str:
         nonlocal dropped
-        # Broken JSON may contain halves of characters.
+        # Broken JSON may contain unpaired surrogates, which cannot be encoded.
         whole = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
         checked, n_removed = renumber_citations(whole, place)
         dropped += n_removed
@@ -323,7 +323,7 @@ def _records(findings: object) -> Sequence[object]:
 
 
 def _finding(record: object) -> tuple[str, str]:
-    """Return heading and explanation; the heading is empty if there is nothing to report."""
+    """Return (heading, explanation) of a finding; both are empty if the finding is invalid."""
     if isinstance(record, str):
         heading, explanation = "", record
     elif isinstance(record, Mapping):
@@ -343,7 +343,7 @@ def _first_text(record: Mapping[str, object], keys: Sequence[str]) -> str:
 
 
 def _rating(value: object) -> float | None:
-    """Parse a rating from 0 to 10: a number, or text such as "8/10"; else None."""
+    """Parse a rating from 0 to 10: a number, or text such as "8/10"; None if it is invalid."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         rating = float(value) if abs(value) < 1e9 else math.nan
     else:

@@ -1,7 +1,7 @@
 """The context of one report request: rows of a community, best first, within a token budget.
 
-The tokens of every row are counted once. The cost of a context is then a sum, so that all contexts
-together take time linear in the number of relationships.
+The cost of a row is its number of tokens, which is counted only once. The cost of a context is the
+sum of its rows, so the time for all contexts is linear in the number of relationships.
 """
 
 import re
@@ -37,36 +37,36 @@ HEADINGS = {
     name: f"-----{name}-----\nid,{','.join(columns).replace('_id', '')}\n"
     for name, columns in COLUMNS.items()
 }
-# Tokens of the section headings and the empty lines between sections.
+# Tokens reserved for the section headings and the empty lines between sections.
 HEADING_TOKENS = 80
-# A smaller budget has no room for a community.
+# Minimum token budget for the rows of a context.
 MIN_TOKENS = 200
-# The report on a sub-community takes at most this part of the budget: a half.
+# The report on a sub-community has at most the budget divided by this number.
 MAX_REPORT_PART = 2
-# Contexts built at once: bounds memory, not results.
+# Contexts per batch; a batch limits memory, and does not change the result.
 BATCH_CONTEXTS = 500
-# A citation that was cut off at the end of a text.
+# An incomplete citation at the end of a text that was cut.
 _BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
 
 
 class TableLines:
-    """The rows of a table as lines of a prompt: their costs, and the texts of some."""
+    """The rows of a table as lines of a prompt; texts are rendered on demand."""
 
     def __init__(self, rows: pl.DataFrame, budget: TokenBudget) -> None:
-        # Numbers stay below the limit, since each row takes more than one token.
+        # Count a large number for each row. Real numbers are smaller, since rows cost tokens.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
         self.cost = RenderedRows.from_rows(self._rows, budget).cost
 
     def texts(self, wanted: Iterable[int]) -> Mapping[int, str]:
-        """Return the lines of some rows, without their numbers."""
+        """Return the lines of the wanted rows by row, without their numbers."""
         rows = sorted(set(wanted))
         rendered = RenderedRows.from_rows(self._rows[rows], self._budget, self._count_long)
         texts = rendered.text.str.slice(len(str(self._budget.limit)))
         return dict(zip(rows, texts.to_list(), strict=True))
 
     def _count_long(self, lines: pl.Series) -> Integers:
-        """Count the tokens of lines that may have to be cut, and the bytes of the others."""
+        """Count the tokens of long lines; for short lines, which are not cut, count the bytes."""
         n_tokens = lines.str.len_bytes().cast(pl.Int64).to_numpy().copy()
         may_be_cut = n_tokens > self._budget.limit // ROW_SHARE
         n_tokens[may_be_cut] = count_lines(lines.filter(pl.Series(may_be_cut)))
@@ -74,9 +74,9 @@ class TableLines:
 
 
 class SubstituteReport:
-    """A report in place of the rows of a sub-community.
+    """A report that may replace the rows of a sub-community in a context.
 
-    Most reports are never substituted, so the text and its cost are computed at first use.
+    Most reports are never used so. Therefore the text and its cost are computed at first use.
     """
 
     def __init__(self, report: CitedReport, budget: TokenBudget) -> None:
@@ -84,7 +84,7 @@ class SubstituteReport:
 
     @cached_property
     def text(self) -> str:
-        """The text, cut until it fits."""
+        """The report as one text, cut to the maximum number of tokens."""
         whole = "\n".join(self._report.markdown().splitlines())
         text, width = whole, len(whole)
         while self._cost_of(text) > self._budget.limit // MAX_REPORT_PART and width:
@@ -105,8 +105,8 @@ class SubstituteReport:
 class Context:
     """The context of one prompt.
 
-    `shown` are the rows that may be cited, by section, in the order of their numbers from 1 on;
-    `substitutes` the sub-communities of which it has the reports.
+    `shown` are the rows that may be cited, by section, in the order of their numbers from 1 on.
+    `substitutes` are the sub-communities whose reports replace their rows.
     """
 
     text: str
@@ -115,14 +115,14 @@ class Context:
 
 
 class ContextBuilder:
-    """The rows of a context by section, added while there is room."""
+    """The rows of one context by section. `room` is the number of tokens that are left."""
 
     def __init__(self, room: int) -> None:
         self.room = room
         self.rows: dict[str, dict[int, int]] = {name: {} for name in ("Reports", *HEADINGS)}
 
     def take(self, section: str, row: int, cost: int) -> bool:
-        """Add a row if there is room for it."""
+        """Add a row if its cost fits into the remaining room; return whether it does."""
         if cost > self.room:
             return False
         self.room -= cost
@@ -130,7 +130,7 @@ class ContextBuilder:
         return True
 
     def add(self, section: str, rows: Iterable[int]) -> None:
-        """Assign numbers to rows, from 1 in each section."""
+        """Add rows to a section, at no cost, and number the rows of the section from 1 on."""
         numbers = self.rows[section]
         for row in rows:
             numbers.setdefault(row, len(numbers) + 1)
@@ -138,7 +138,7 @@ class ContextBuilder:
     def context(
         self, lines: Mapping[str, Mapping[int, str]], reports: Mapping[int, SubstituteReport]
     ) -> Context:
-        """Return the context; rows that only its reports cite are numbered last.
+        """Build the context; rows that only its reports cite get the last numbers.
 
         `lines` are the texts of the rows, by section.
         """
@@ -158,7 +158,7 @@ class ContextBuilder:
         return Context("\n".join(sections), shown, substitutes)
 
     def _line(self, part: int, report: SubstituteReport) -> str:
-        """Return a report as a line, with its citations numbered as rows of the context."""
+        """Format a report as a line; its citations get the numbers of rows in the context."""
 
         def number_of(section: str, place: int) -> int | None:
             rows = report.rows.get(section, ())
@@ -169,12 +169,12 @@ class ContextBuilder:
 
 
 class ReportContexts:
-    """The contexts of all communities, each built on demand.
+    """The contexts of all communities, built on demand.
 
-    Communities are referred to by their rows. The reports of sub-communities must be added with
-    `add_report` before the contexts of the communities above them are built. A context has at
-    most `max_tokens`, and fits into `room`, the tokens of the window that the prompt leaves;
-    SettingsError if these are too few.
+    A community is identified by its row. Add the reports of sub-communities with `add_report`
+    before building the contexts of the communities above them. A context has at most `max_tokens`
+    tokens, and at most `room` tokens: the context window without prompt and output. Raises
+    SettingsError if the room is too small.
     """
 
     def __init__(self, members: CommunityMembers, *, max_tokens: int, room: int) -> None:
@@ -197,7 +197,7 @@ class ReportContexts:
         n_claims = np.diff(self.claims_of.bounds)
         costs = {name: lines.cost for name, lines in self.lines.items()}
         with_claims = costs["Entities"] + self.claims_of.sums(costs["Claims"])
-        # Cost of each community if all its rows are shown.
+        # The cost of each community, in tokens, if all its rows are shown.
         self.cost = self.members.sums(with_claims) + self.inner.sums(costs["Relationships"])
         described = (nodes["description"].fill_null("") != "").to_numpy() | (n_claims > 0)
         self.is_empty = (self.members.sums(described.astype(np.int64)) == 0) & (
@@ -207,16 +207,16 @@ class ReportContexts:
         self._children: dict[int, list[int]] = {}
         for child in np.flatnonzero(self.parent >= 0).tolist():
             self._children.setdefault(int(self.parent[child]), []).append(child)
-        # Ties are broken by id, a hash of the members; rows change with other communities.
+        # Break ties by id, a hash of the members; row numbers depend on other communities.
         self._place = np.empty(communities.height, np.int64)
         self._place[communities["id"].arg_sort().to_numpy()] = np.arange(communities.height)
         self._degree = np.zeros(nodes.height, np.int64)
 
     def best_first(self, community: int) -> tuple[Integers, Integers]:
-        """Return the entities and the relationships of a community, best connected first.
+        """Return the entities and the relationships of a community by descending degree.
 
-        Only links inside the community count, since the others change with documents that say
-        nothing about it.
+        Only links inside the community count, since links to other communities may change with
+        documents about other subjects.
         """
         members, inner = self.members[community], self.inner[community]
         ends = self.ends[inner]
@@ -231,17 +231,18 @@ class ReportContexts:
         return best
 
     def add_report(self, community: int, report: CitedReport) -> None:
-        """Add a report that may be shown where a community above is too large for its rows."""
+        """Add a report, which may replace rows in the context of a community above it."""
         if any(self.cost[above] > self.budget.limit for above in self.above(community)):
             self.reports[community] = SubstituteReport(report, self.budget)
 
     def each(self, communities: Sequence[int]) -> Iterator[Context]:
-        """Yield the context of each of these communities, none of which contains another.
+        """Yield the context of each community; no community may contain another one.
 
-        Relationships come first, sorted by the links of their ends inside the community, then by
-        weight, each with its two entities; then the other entities; then the claims about these.
-        If that exceeds the budget, reports replace the rows of sub-communities, on the deepest
-        level first, and there of the largest first; then the last rows are left out.
+        Rows are added in this order: relationships, each with its two entities, sorted by the
+        degrees of these entities inside the community, then by weight; the other entities; the
+        claims about entities. If the rows exceed the budget, reports replace the rows of
+        sub-communities, on the deepest level first, and on a level the largest first. Then the
+        last rows are left out.
         """
         for start in range(0, len(communities), BATCH_CONTEXTS):
             builders = [self._choose_rows(at) for at in communities[start : start + BATCH_CONTEXTS]]
@@ -255,14 +256,14 @@ class ReportContexts:
                 yield builder.context(texts, self.reports)
 
     def above(self, community: int) -> Iterable[int]:
-        """Yield the communities that contain another, the smallest first."""
+        """Yield the communities that contain a community, the smallest first."""
         above = int(self.parent[community])
         while above >= 0:
             yield above
             above = int(self.parent[above])
 
     def _substitutes(self, community: int) -> list[int]:
-        """Choose the sub-communities to be replaced by their reports, largest first."""
+        """Choose the sub-communities whose reports replace their rows; largest first."""
         cost: dict[int, int] = {}
         generations: list[list[int]] = []
         parts = self._children.get(community, [])
@@ -293,7 +294,7 @@ class ReportContexts:
         return sorted(outer, key=lambda part: (-self.cost[part], self._place[part]))
 
     def _choose_rows(self, community: int) -> ContextBuilder:
-        """Choose the rows of the context of a community, and the reports that replace some."""
+        """Choose the rows and the reports for the context of a community."""
         entities, links, claims = (self.lines[name].cost for name in HEADINGS)
         builder = ContextBuilder(self.budget.limit)
         members, inner = self.best_first(community)

@@ -1,6 +1,6 @@
 """The evidence of reports, as hashes, and the rows of the tables of reports.
 
-A later run compares the hashes of `report_evidence` to see which reports it can keep.
+A later run compares the hashes in `report_evidence`, and keeps reports with the same evidence.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,25 +32,25 @@ from graphrag_index.storage.table_store import Previous
 
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
-# Ids of the rows that may be cited, by section; for Reports community numbers.
+# The ids of rows that may be cited, by section. In the section Reports, community numbers.
 Keys = Mapping[str, pl.Series]
 
 TABLE = TABLES["report_evidence"]
-# Column of the cited rows, by section.
+# Name of the column that contains the cited rows, by section.
 CITED = {
     "Entities": "entity_ids",
     "Relationships": "relationship_ids",
     "Claims": "claim_ids",
     "Reports": "communities",
 }
-# Rows hashed, and reports compared, at once: bounds memory, not results.
+# Rows per batch of hashes, and reports per batch of comparisons. Batches limit memory only.
 BATCH_HASHED, BATCH_REPORTS = 10_000, 2_000
-# The `prompt_hash` of an imported report: it is kept whatever the prompt is now.
+# The `prompt_hash` of imported reports, which are kept even if the prompt changes.
 IMPORTED_PROMPT = "imported"
 
 
 class CommunityEvidence:
-    """The evidence of communities. Communities are referred to by their rows."""
+    """The evidence of communities. A community is identified by its row."""
 
     def __init__(
         self,
@@ -76,9 +76,9 @@ class CommunityEvidence:
     def of(self, communities: Integers) -> pl.DataFrame:
         """Return the evidence of communities, as ascending lists of hashes without duplicates.
 
-        `row_hashes` are of the entities, relationships and claims with their texts,
-        `member_hashes` of the ids of the entities, `text_unit_hashes` of the ids of the text
-        units that support any of these rows.
+        `row_hashes` are hashes of entities, relationships and claims with their texts.
+        `member_hashes` are hashes of the ids of entities. `text_unit_hashes` are hashes of the
+        ids of text units that support any of these rows.
         """
         held = self._members
         owners, members = held.members.take(communities)
@@ -112,9 +112,9 @@ class CommunityEvidence:
     def rows(
         self, reports: Mapping[int, CitedReport], keys: Keys, prompt_hash: str
     ) -> pl.DataFrame:
-        """Return rows of `report_evidence` without a request and substituted reports.
+        """Return rows of `report_evidence` with an empty `request_key` and no borrowed evidence.
 
-        `reports` are by the rows of their communities, in the order of the result.
+        `reports` maps the row of a community to its report, in the order of the result.
         """
         found = list(reports.values())
         evidence = self.of(np.array([*reports], np.int64))
@@ -134,10 +134,11 @@ class CommunityEvidence:
         ).select(list(TABLE.schema))
 
     def are_unchanged(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
-        """Return the rows of `report_evidence` whose reports may be kept.
+        """Return flags of the rows of `report_evidence` whose reports may be kept.
 
-        At most the given share of rows and text units has changed, at least half of the members
-        are the same, and no text unit is gone. Column `at` has the row of the community.
+        A report may be kept if at most this share (0 to 1) of rows and text units has changed, at
+        least half of the members are the same, and no text unit was removed. The column `at` has
+        the row of the community.
         """
         now = self.of(before["at"].to_numpy())
         columns = ("row_hashes", "text_unit_hashes")
@@ -157,7 +158,7 @@ class CommunityEvidence:
 
 
 def _n_common(first: pl.Series, second: pl.Series) -> Integers:
-    """Count the common values of lists without duplicates, pair by pair."""
+    """Count the common values of each pair of lists; lists must have no duplicates."""
     return _lengths(first.list.set_intersection(second))
 
 
@@ -166,7 +167,7 @@ def _lengths(lists: pl.Series) -> Integers:
 
 
 def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
-    """Hash rows of one kind; unlike the hashes of polars, these are the same in every run."""
+    """Hash rows of one kind; unlike the hashes of polars, the hashes are equal in every run."""
     texts = rows.select(pl.all().cast(pl.String).fill_null(""))
     hashes = [np.zeros(0, np.uint64)]
     for part in texts.iter_slices(BATCH_HASHED):
@@ -176,7 +177,7 @@ def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
 
 
 def _text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Grouped:
-    """Group the text units of a table's rows, which are sorted in `order`."""
+    """Group the text units of a table by row; `order` contains the table's rows as sorted."""
     place = np.empty(len(order), np.int64)
     place[order.to_numpy()] = np.arange(len(order))
     rows, units = list_pairs(table.select("text_unit_ids"), ids)
@@ -184,7 +185,7 @@ def _text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Groupe
 
 
 def _find_cited(rows: pl.DataFrame, keys: Keys) -> dict[str, list[list[int]]]:
-    """Return by section the positions among the keys of what each report cites; -1 if gone."""
+    """Return the cited rows of each report, by section; -1 for a row that no longer exists."""
     cited = {}
     for section, column in CITED.items():
         owners, values = spread_lists(rows[column])
@@ -195,7 +196,7 @@ def _find_cited(rows: pl.DataFrame, keys: Keys) -> dict[str, list[list[int]]]:
 
 
 def _read_reports(rows: pl.DataFrame, keys: Keys) -> Iterator[CitedReport]:
-    """Read reports from rows of `report_evidence`, one after the other."""
+    """Yield the reports in rows of `report_evidence`."""
     cited = _find_cited(rows, keys)
     texts = rows.select("title", "summary", "findings", "rank", "rating_explanation").iter_rows()
     for row, (title, summary, found, rank, explanation) in enumerate(texts):
@@ -210,7 +211,7 @@ def _list_column(values: Sequence[pl.Series], dtype: pl.DataType) -> pl.Series:
 
 
 class ReportWriter:
-    """Collects reports in the order of their communities, and returns their rows in batches."""
+    """A collector of reports, in the order of communities, that returns rows in batches."""
 
     def __init__(
         self,
@@ -220,7 +221,7 @@ class ReportWriter:
         evidence: CommunityEvidence,
         prompt_hash: str,
     ) -> None:
-        """Start without reports; `prompt_hash` is of all inputs but the community's contents."""
+        """Start without reports; `prompt_hash` covers all inputs except the community's rows."""
         self.rows, self.contexts, self.evidence = rows, contexts, evidence
         self.prompt_hash = prompt_hash
         self.keys = {"Reports": rows["community"]}
@@ -230,24 +231,24 @@ class ReportWriter:
             self.keys[name] = table["id"]
             self.numbers[name] = table["human_readable_id"].to_numpy()
         self.reports: dict[int, Report] = {}
-        # Sub-communities of each community that have a report.
+        # The sub-communities with a report, by community.
         self._below: dict[int, set[int]] = {}
-        # Hashes of the text units behind reports that may be substituted for communities.
+        # The hashes of text units that support a report, for reports that may be substitutes.
         self._behind: dict[int, Hashes] = {}
-        # New reports of a model, with the reports in their prompt and the key of the request.
+        # (new report of a model, communities whose reports are in its prompt, request key).
         self._new: dict[int, tuple[CitedReport, Sequence[int], str]] = {}
-        # Rows of the reports of the level that are kept.
+        # Rows of `report_evidence` of the kept reports of this level.
         self._kept = TABLE.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
 
     def keep(
         self, level: Sequence[int], previous: Previous, rewrite_above: float
     ) -> tuple[pl.DataFrame, Iterator[CitedReport]]:
-        """Choose the reports of the last version that are kept, of one level.
+        """Choose the reports of one level that are kept from the last version.
 
-        They had the same prompt, or were imported. At most the share `rewrite_above` of the
-        evidence has changed; with 0 none is kept, so that the result is that of a first run.
-        `level` are the rows of the communities, ascending. Returns rows of `report_evidence`,
-        with the row of the community in `at`, and their reports, in this order.
+        A kept report had the same prompt or was imported, and at most the share `rewrite_above`
+        (0 to 1) of its evidence has changed. If the share is 0, no report is kept, as in a first
+        run. `level` are the rows of the communities, ascending. Returns rows of `report_evidence`,
+        with the row of the community in `at`, and their reports in the same order.
         """
         rows = pl.Series(level if rewrite_above > 0 else [], dtype=pl.Int64)
         found, _ = reuse_rows(
@@ -289,7 +290,7 @@ class ReportWriter:
         self._new[at] = report, substitutes, request_key
 
     def batch(self) -> Mapping[str, pl.DataFrame]:
-        """Return the rows of the reports since the last batch, all of one level."""
+        """Return the rows of all reports added since the last call; all are of one level."""
         communities = [*self.reports]
         kept = self._kept.filter(
             pl.col("at").is_between(min(communities, default=0), max(communities, default=-1))
@@ -316,6 +317,6 @@ class ReportWriter:
         return rows.with_columns(
             at=pl.Series(list(new), dtype=pl.Int64),
             request_key=pl.Series([key for _, _, key in new.values()], dtype=pl.String),
-            # Text units behind reports in the prompt that do not support the community's rows.
+            # Text units that support reports in the prompt, but no row of the community.
             borrowed_text_unit_hashes=_list_column(borrowed, pl.UInt64()),
         )

@@ -1,6 +1,6 @@
 """Answers as Markdown and HTML for notebooks.
 
-Texts, titles and quotations are escaped, so that nothing in them loads, links or runs anything.
+Texts, titles and quotations are escaped, so that they cannot contain links, images or scripts.
 """
 
 import re
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer, Citation
 
-# Of a longer quotation, the beginning and the end are shown.
+# Maximum number of characters of a quotation; a longer one is shortened in the middle.
 MAX_QUOTE = 500
 _MARKUP = re.compile(r"([\\`*_{}\[\]#!|~$])")
 _LIST = re.compile(r"^(\d*)([-+.)])")
 _FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
 _BOLD = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
-# Colours are those of the page, light or dark.
+# Text and background have the colours of the page, so a dark page is readable too.
 _STYLE = """
 .gq-answer{line-height:1.5;max-width:60em}
 .gq-answer .gq-text{white-space:pre-wrap;overflow-wrap:anywhere}
@@ -34,7 +34,7 @@ text-align:left!important;vertical-align:top;white-space:normal;overflow-wrap:an
 
 def as_markdown(answer: "Answer") -> str:
     """Write an answer as Markdown: text, outcome, citations and notes."""
-    # Lists and bold type stay; brackets would be links, and dollars formulas.
+    # Keep lists and bold type; escape brackets, which are links, and dollars, which are formulas.
     text = escape(answer.text, quote=False).replace("$", r"\$")
     parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_plain(_ending(answer))}*"]
     if answer.citations:
@@ -49,7 +49,7 @@ def as_markdown(answer: "Answer") -> str:
 
 
 def as_html(answer: "Answer") -> str:
-    """Write an answer as HTML: footnotes link to the table of citations; then the graph."""
+    """Write an answer as HTML: text, outcome, a table of citations, notes, and the graph."""
     name = "gq-" + sha256(f"{answer.question}\0{answer.text}".encode()).hexdigest()[:10]
     known = {citation.number for citation in answer.citations}
 
@@ -79,17 +79,17 @@ def as_html(answer: "Answer") -> str:
         parts.append(f'<div class="gq-small">{title}:<ul>{items}</ul></div>')
     if answer.graph is not None and answer.graph.relationships.height:
         parts.append(answer.graph._repr_svg_())
-    # MathJax would take text between dollars for formulas.
+    # The classes prevent MathJax from rendering text between dollars as formulas.
     return f'<div class="gq-answer tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
 
 
 def place_of(citation: "Citation") -> str:
-    """Return the file and the characters of a quotation."""
+    """Return the file path and the character positions of a quotation as text."""
     return f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
 
 
 def _ending(answer: "Answer") -> str:
-    """Describe the outcome of a search, the rows it looked at, and its cost."""
+    """Describe the outcome of a search, the number of rows that it read, and its cost."""
     looked = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome.replace('_', ' ')} by {answer.method} search"]
     if looked:
@@ -118,7 +118,7 @@ def _quote(citation: "Citation") -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape a text for Markdown, on one line."""
+    """Convert a text to one line, and escape it for Markdown."""
     line = _MARKUP.sub(r"\\\1", " ".join(text.split()))
-    # Escape the mark of a list item.
+    # Escape "-", "+", "*" or "1." at the start, which begin a list item.
     return escape(_LIST.sub(r"\1\\\2", line), quote=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Point = tuple[float, float]
     Box = tuple[float, float, float, float]  # left, top, right, bottom
-    Label = tuple[Box, str]  # with the anchor of the text
+    Label = tuple[Box, str]  # (box, SVG text anchor: start, middle or end)
 
 # fmt: off
 RELATIONSHIP_COLUMNS = (
@@ -26,16 +26,17 @@ RELATIONSHIP_COLUMNS = (
 # fmt: on
 
 _ENTITY_SECTION = ("title", "type", "description")
-# Entities of a readable picture; the others are counted.
+# Maximum number of entities in a drawing; the drawing states how many are left out.
 MAX_DRAWN = 60
-# With more relationships, their types are not written.
+# Maximum number of relationships of a drawing that shows their types.
 MAX_TYPES = 16
+# Maximum number of characters of a label.
 MAX_LABEL = 28
-# Sizes in pixels: letters are LETTER wide on average, twice that in wide scripts.
+# Sizes in pixels. LETTER is the mean width of a letter; letters of wide scripts count twice.
 FONT, LETTER, MARGIN, RADIUS = 13, 7.2, 24, 7
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DOUBLE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
-# The prefix keeps the styles apart from those of the page.
+# The prefix "gq-" prevents conflicts with the styles of the page.
 _STYLE = """
 .gq-svg{--gq-paper:#ffffff;--gq-ink:#1f2328;--gq-soft:#59636e;--gq-line:#a9b4c0;
 --gq-dot:#7d8894;--gq-centre:#0b62c4}
@@ -57,10 +58,10 @@ fill:var(--gq-ink);stroke:var(--gq-paper);stroke-width:4;stroke-linejoin:round;p
 class Subgraph:
     """Entities and relationships, the most important first.
 
-    `entities` has human_readable_id, title, type, description and `ring`: hops from the entities
-    asked for. `relationships` has human_readable_id, source and target (titles), source_entity
-    and target_entity (numbers), type, description and weight. Both ends of every relationship
-    are among the entities.
+    `entities` has human_readable_id, title, type, description and `ring`: the number of hops from
+    the requested entities. `relationships` has human_readable_id, source and target (titles),
+    source_entity and target_entity (numbers), type, description and weight. `entities` contains
+    the source and the target of every relationship.
     """
 
     entities: pl.DataFrame
@@ -71,7 +72,7 @@ class Subgraph:
         return list(self.relationships.select("source", "type", "target").iter_rows())
 
     def sentences(self) -> list[str]:
-        """Return the description of each relationship, or a plain sentence without one."""
+        """Return the description of each relationship; if it is empty, the ends and the type."""
         said = []
         columns = ("source", "target", "type", "description")
         for source, target, kind, description in self.relationships.select(columns).iter_rows():
@@ -80,10 +81,10 @@ class Subgraph:
         return said
 
     def to_networkx(self) -> "nx.MultiGraph[int]":
-        """Return the graph for networkx: a node is the number of an entity.
+        """Return the graph for networkx; a node is the number of an entity.
 
-        Nodes have title, type, description and ring, edges source and target (titles), type,
-        description and weight; the key of an edge is the number of its relationship.
+        Nodes have title, type, description and ring. Edges have source and target (titles), type,
+        description and weight. The key of an edge is the number of its relationship.
         """
         import networkx as nx
 
@@ -96,7 +97,7 @@ class Subgraph:
         return graph
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tables for JSON."""
+        """Return both tables as lists of objects, for JSON."""
         tables = {"entities": self.entities, "relationships": self.relationships}
         return {name: table.to_dicts() for name, table in tables.items()}
 
@@ -121,9 +122,9 @@ class Subgraph:
 def subgraph_of(
     index: "IndexStore", rings: Mapping[int, int], relationships: Sequence[int]
 ) -> Subgraph:
-    """Fetch a part of the graph by numbers, in the order given.
+    """Read some entities and relationships from the index, in the order of the arguments.
 
-    `rings` has for each entity its hops from those asked for.
+    `rings` maps the number of an entity to its number of hops from the requested entities.
     """
     entities = index.entities(rings).select("human_readable_id", *_ENTITY_SECTION)
     ring = pl.Series("ring", list(rings.values()), pl.Int64)
@@ -132,9 +133,9 @@ def subgraph_of(
 
 
 def draw_svg(part: Subgraph) -> str:
-    """Draw entities as labelled dots, and relationships as lines, the wider the stronger.
+    """Draw entities as labelled dots, and relationships as lines; a larger weight is wider.
 
-    The entities asked for are coloured. Descriptions are tooltips.
+    The requested entities have a different colour. Descriptions are tooltips.
     """
     entities = part.entities.sort("ring", maintain_order=True).head(MAX_DRAWN)
     rows = {row["human_readable_id"]: row for row in entities.iter_rows(named=True)}
@@ -146,7 +147,7 @@ def draw_svg(part: Subgraph) -> str:
     width, height = (640.0 if len(rows) <= 12 else 860.0), 120 + 95 * sqrt(max(1, len(rows)))
     places = _layout(list(rows), lines, width, height)
     labels = dict(_labels(rows, places, width))
-    # Labels may exceed the top and the bottom.
+    # Extend the drawing if labels exceed the top or the bottom.
     top = min([0.0, *(box[1] - 6 for box, _ in labels.values())])
     bottom = max([height, *(box[3] + 6 for box, _ in labels.values())])
     left_out = part.entities.height - len(rows)
@@ -168,7 +169,7 @@ def draw_svg(part: Subgraph) -> str:
 def _layout(
     numbers: list[int], lines: list[dict[str, Any]], width: float, height: float
 ) -> "dict[int, Point]":
-    """Place the entities so that distances follow the number of hops, with margins for names."""
+    """Return the position of each entity; distances in the drawing follow the number of hops."""
     import networkx as nx
 
     if not numbers:
@@ -201,7 +202,7 @@ def _layout(
 def _labels(
     rows: Mapping[int, Mapping[str, Any]], places: "Mapping[int, Point]", width: float
 ) -> "Iterator[tuple[int, Label]]":
-    """Yield a place for each name, beside its dot, that covers the fewest others."""
+    """For each name, yield the position next to its dot that overlaps other labels least."""
     taken: list[Box] = [
         (x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in places.values()
     ]
@@ -283,5 +284,5 @@ def _width(label: str) -> float:
 
 
 def _text(text: str) -> str:
-    """Escape a text; characters that XML forbids are dropped."""
+    """Escape a text for XML, and remove characters that XML does not allow."""
     return escape(_NOT_XML.sub("", text))

@@ -12,7 +12,7 @@ from graphrag_query.answering.written_answer import AnswerStream
 
 _BLANK = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
-# The beginning of a line that continues a block, also if only a part of it has come.
+# The start of a line that continues a block, even if only a part of the line has been received.
 _CONTINUES = re.compile(r"[ \t]|[-*+](?:[ \t]|\Z)|\d{1,9}(?:[.)](?:[ \t]|\Z)|\Z)|\Z")
 
 
@@ -36,7 +36,7 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
 
 
 def summary(answer: Answer) -> str:
-    """Return one line: outcome, number of rows looked at, and cost."""
+    """Return one line with the outcome, the number of rows that were read, and the cost."""
     looked = ", ".join(f"{n:,} {_noun(name, n)}" for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome}: looked at {looked}" if looked else str(answer.outcome)]
     usage = answer.usage
@@ -50,7 +50,7 @@ def summary(answer: Answer) -> str:
 
 
 def _noun(name: str, count: int) -> str:
-    """Write the name of a count as words: `sub_queries` of 1 is "sub query"."""
+    """Convert the name of a count to words, in the singular for 1: sub_queries, "sub query"."""
     words = name.replace("_", " ")
     return re.sub(r"s\b", "", re.sub(r"ies\b", "y", words)) if count == 1 else words
 
@@ -62,14 +62,14 @@ def print_json(answer: Answer, with_context: bool) -> None:
 
 
 def print_context(answer: Answer) -> None:
-    """Print the context that a model was given, or would be."""
+    """Print the context that the model receives for a question."""
     text = answer.context.text if answer.context is not None else ""
     print(text or "This search shows a model no one context.")
     print()
 
 
 def print_stream(stream: AnswerStream) -> Answer:
-    """Print a text while it is being written: in a terminal as Markdown, by paragraphs."""
+    """Print a text while a model writes it; in a terminal, print whole Markdown paragraphs."""
     if not sys.stdout.isatty():
         for piece in stream:
             print(piece, end="", flush=True)
@@ -83,7 +83,7 @@ def print_stream(stream: AnswerStream) -> Answer:
 
 
 def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
-    """Yield a Markdown text by paragraphs; a block of code, a list or a table stays whole."""
+    """Yield the paragraphs of a Markdown text; code blocks, lists and tables are not split."""
     pending = ""
     for piece in pieces:
         pending += piece
@@ -102,14 +102,14 @@ def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def print_rewritten(question: str, answer: Answer) -> None:
-    """Print a question of a conversation as it was rewritten."""
+    """Print the rewritten question of a conversation if it differs from the question."""
     if answer.question.strip() != question.strip():
         print(f"Understood as: {answer.question}\n")
 
 
 @contextmanager
 def waiting(status: str) -> Iterator[None]:
-    """Show a status line in a terminal."""
+    """Show a status line in the terminal until the block ends."""
     if not sys.stderr.isatty():
         yield
         return
@@ -125,7 +125,7 @@ def converse(ask: Callable[[str], Answer]) -> None:
     if is_terminal:
         print("Ask; an empty line ends the conversation.")
     while True:
-        # Polars lets a read continue after Ctrl-C; it should end the prompt.
+        # Polars changes the signal handling so that `input` continues after Ctrl-C; undo this.
         if hasattr(signal, "siginterrupt"):
             signal.siginterrupt(signal.SIGINT, True)
         try:
@@ -141,7 +141,7 @@ def converse(ask: Callable[[str], Answer]) -> None:
 
 
 def exit_code(answer: Answer) -> int:
-    """Return 0 if the question was answered or the corpus has no record; 1 for a failure."""
+    """Return 0 if the question was answered or has no evidence in the corpus; otherwise 1."""
     return 0 if answer.outcome in (Outcome.ANSWERED, Outcome.NO_EVIDENCE) else 1
 
 

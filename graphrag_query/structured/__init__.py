@@ -1,4 +1,4 @@
-"""Questions in SQL and Cypher, and questions for which a model writes the query.
+"""Queries in SQL and Cypher, and questions for which a model writes the query.
 
-A query reads the index and nothing else, and writes nothing.
+A query can read the index, but no other file. It cannot change anything.
 """

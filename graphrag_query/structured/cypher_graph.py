@@ -1,4 +1,4 @@
-"""The graph that Cypher queries: nodes, relationships, and the database built from tables."""
+"""The graph database for Cypher queries: its labels, and how it is built from the tables."""
 
 import re
 import shutil
@@ -12,9 +12,9 @@ import polars as pl
 from graphrag_index.errors import QueryError
 from graphrag_query.structured.sandbox import Files, Limits, Ready, Rows, graph_library
 
-# Raise this when the graph changes: databases of older code are then rebuilt.
+# Increase this when labels or properties change, so that older databases are rebuilt.
 SCHEMA_VERSION = 1
-# Memory for the database's pages while it is built.
+# Memory in bytes for the pages of the database while it is built.
 _BUFFER_BYTES = 1 << 28
 
 Tables = Mapping[str, pl.LazyFrame]
@@ -24,9 +24,9 @@ Tables = Mapping[str, pl.LazyFrame]
 class Label:
     """The nodes or relationships of one label.
 
-    `columns` are the properties with their types; the first of nodes is their key. Relationships
-    have `ends`: the labels of the nodes that they connect. `rows` are made of `tables`; those of
-    relationships have the columns source and target, with keys.
+    `columns` are the properties with their types; the first property of a node is its key. A
+    relationship has `ends`: the labels of its two nodes. `rows` builds the rows from `tables`;
+    rows of relationships have the columns source and target, with the keys of the two nodes.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Label:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The types of the properties by name."""
+        """The type of each property by its name."""
         return dict(pair.split() for pair in self.columns.split(", ") if pair)
 
 
@@ -58,7 +58,7 @@ def _communities(tables: Tables) -> pl.LazyFrame:
 
 
 def _numbers(table: pl.LazyFrame, key: str, number: str) -> pl.LazyFrame:
-    """Return the numbers of rows by their ids, to join with a column of ids."""
+    """Return the ids and numbers of rows, under new column names, for a join by id."""
     return table.select(pl.col("id").alias(key), pl.col("human_readable_id").alias(number))
 
 
@@ -168,7 +168,7 @@ EDGES = (
 
 
 def graph_schema() -> str:
-    """Describe the graph by patterns of Cypher."""
+    """Describe the nodes and relationships of the graph as Cypher patterns."""
     lines = []
     for label in (*NODES, *EDGES):
         pattern = f":{label.name} {{{label.columns}}}" if label.columns else f":{label.name}"
@@ -182,9 +182,12 @@ def graph_schema() -> str:
 
 
 def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Rows:
-    """Build the database at `target` from Parquet files. It runs in a worker, and has no rows."""
+    """Build the database at `target` from Parquet files, as a task of a worker.
+
+    Returns no rows. Raises QueryError if the engine fails.
+    """
     frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
-    # The engine reads Parquet files, which lie beside the database meanwhile.
+    # The engine reads Parquet files from this temporary folder.
     folder = Path(f"{target}.rows")
     folder.mkdir()
     library = import_module(graph_library())
@@ -203,7 +206,7 @@ def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Row
                 path = folder / f"{label.name}.parquet"
                 ends = ("source", "target") if label.ends else ()
                 label.rows(frames).select(*ends, *label.properties).sink_parquet(path)
-                # No character of the path is a wildcard, or ends the literal.
+                # Escape wildcards, and characters that would end the literal.
                 literal = path.as_posix().replace("\\", "\\\\").replace("'", "\\'")
                 literal = re.sub(r"([*?\[])", r"[\1]", literal)
                 connection.execute(f"COPY {label.name} FROM '{literal}'")

@@ -1,10 +1,11 @@
-"""Queries that only read: in SQL over the tables of an index, in Cypher over its graph.
+"""Read-only queries: in SQL over the tables of an index, and in Cypher over its graph.
 
-`sql_schema` describes the tables for who writes a query.
+`sql_schema` describes the tables for the author of a query.
 
-Most of what is refused here the engines could not do either: they run in the sandbox, over files
-opened for reading. The check names the reason in one sentence, and closes two gaps: Kùzu's `COPY`
-and `LOAD FROM` touch files even if the database is read-only, and its `CHECKPOINT` damages it.
+Every query is checked before it runs. The engines run in a sandbox with files opened for reading,
+so they could not run most refused queries; the check gives a clear error message. It is needed for
+Kùzu: in a read-only database, `COPY` and `LOAD FROM` still access files, and `CHECKPOINT` damages
+the database.
 """
 
 import os
@@ -40,13 +41,14 @@ if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
 
 Say = Callable[[str], None]
-# By the library that each needs; the first that is installed runs the queries.
+# SQL engines by the name of their library; the first one that is installed runs the queries.
 SQL_ENGINES: Mapping[str, Engine] = {"duckdb": run_duckdb, "polars": run_polars}
-# A week: building a database has no practical limit.
+# Limits for building a database: one week, so in practice none.
 _NO_LIMIT = Limits(timeout=604_800.0)
+# The first words of queries that only read.
 _SQL_BEGINS = frozenset({"select", "with", "values", "from", "show", "describe", "summarize"})
 _CYPHER_BEGINS = frozenset({"match", "optional", "unwind", "with", "return"})
-# Clauses that change something, or reach outside of the database.
+# Cypher clauses that change something or access data outside the database.
 _CYPHER_CLAUSES = frozenset(
     "create merge set delete detach remove drop alter copy load export import install uninstall "
     "attach use call begin commit rollback checkpoint macro explain profile comment".split()
@@ -74,21 +76,21 @@ _SQL_TOKEN = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|(?P<word>[^\W\d]\w*)|.", re.
 _CYPHER_TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
     r"|'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|`[^`]*(?:`|\Z)"
-    # Names of properties and labels follow a dot or a colon.
+    # The name of a property or a label follows a dot or a colon.
     r"|[.:]\s*[^\W\d]\w*|(?P<word>[^\W\d]\w*)|(?P<end>;)|(?P<parameter>\$\w+)|\s+|.",
     re.DOTALL,
 )
 
 
 def sql_engine() -> str:
-    """Return the name of the engine that runs queries in SQL here."""
+    """Return the name of the installed engine that runs queries in SQL."""
     return next(filter(find_spec, SQL_ENGINES))
 
 
 def run_sql(index: "IndexStore", query: str, limits: Limits) -> QueryResult:
-    """Run a query in SQL over the public tables of an index, by DuckDB if it is installed.
+    """Run a query in SQL over the public tables of an index, with DuckDB or else polars.
 
-    Raises QueryError if it is refused, wrong, or exceeds its limits.
+    Raises QueryError if the query is refused, wrong, or exceeds its limits.
     """
     check_sql(query)
     name = sql_engine()
@@ -101,15 +103,16 @@ def run_cypher(
 ) -> QueryResult:
     """Run a query in Cypher over the graph of an index.
 
-    The first query of a version builds its database, in `output/cypher/`, and `say` announces it.
-    Raises QueryError if it is refused, wrong, or exceeds its limits; or no engine is installed.
+    The first query of a version builds its database in `output/cypher/`; `say` receives a message
+    about this. Raises QueryError if the query is refused, wrong, or exceeds its limits, and if no
+    engine is installed.
     """
     check_cypher(query)
     path, name = graph_database(index, say), graph_library()
     try:
         found = run_query(run_graph, name, {"graph": path}, query, limits)
     except DamagedError:
-        # By a full disk or a killed program. It is only a copy: build it again.
+        # A full disk or a killed process has damaged the database: build it again.
         path.unlink(missing_ok=True)
         path = graph_database(index, say)
         found = run_query(run_graph, name, {"graph": path}, query, limits)
@@ -117,11 +120,12 @@ def run_cypher(
 
 
 def graph_database(index: "IndexStore", say: Say) -> Path:
-    """Return the path of a version's graph database, after building it if there is none.
+    """Return the path of a version's graph database; build the database if it is missing.
 
-    Of several processes one builds it and the others wait. It appears complete or not at all.
+    If several processes need it, one builds it and the others wait. The file is moved to its path
+    only when it is complete.
     """
-    # The tables, the engine and our code: all that the database depends on.
+    # The database depends on the tables, the engine and our code.
     library = graph_library()
     digests = sorted((name, stored.digest) for name, stored in index.version.tables.items())
     inputs = repr((SCHEMA_VERSION, library, version_of(library.replace("_", "-")), digests))
@@ -137,7 +141,7 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
         if path.exists():
             return path
         for leftover in path.parent.glob(".*.tmp*"):
-            # If only its parent was killed, a worker may still write to it.
+            # A worker may still write to the file if only the parent process was killed.
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
@@ -159,7 +163,7 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
 
 
 def check_sql(query: str) -> None:
-    """Raise QueryError unless a query in SQL begins like one that only reads."""
+    """Raise QueryError unless a query in SQL begins with a word that only reads."""
     words = (token["word"] for token in _SQL_TOKEN.finditer(query) if token["word"])
     first = next(words, "")
     if not first:
@@ -173,14 +177,14 @@ def check_sql(query: str) -> None:
 
 def check_cypher(query: str) -> None:
     """Raise QueryError unless a query in Cypher only reads the graph."""
-    # Words outside of literals and names, parameters, and inner semicolons.
+    # The words outside literals and names, the parameters, and the semicolons inside the query.
     tokens = _CYPHER_TOKEN.finditer(query.strip().rstrip(";"))
     words = [token[0].lower() if token["word"] else token[0] for token in tokens if token.lastgroup]
     if not words:
         raise QueryError("The query is empty.")
     for word in words:
         if word.startswith("$"):
-            # An engine takes it as null, which may match every row.
+            # An engine replaces a missing parameter by null, which may match every row.
             raise QueryError(f"{word} has no value: write the value itself into the query.")
         if word == ";":
             raise QueryError("One query at a time: a semicolon may stand at its end only.")
@@ -196,8 +200,8 @@ def check_cypher(query: str) -> None:
 def table_files(index: "IndexStore") -> Mapping[str, Path]:
     """Return the Parquet files of the public and user-defined tables by name.
 
-    Raises TableError if one is missing or damaged, and SettingsError if the index is restricted
-    by filters, since queries would not be.
+    Raises TableError if a file is missing or damaged. Raises SettingsError if the index has
+    filters, since queries cannot apply the filters.
     """
     if index.filters:
         raise SettingsError(
@@ -211,14 +215,14 @@ def table_files(index: "IndexStore") -> Mapping[str, Path]:
     for name, stored in sorted(index.version.tables.items()):
         is_public = name not in TABLES or TABLES[name].kind == "public"
         if is_public and (stored.file or "").endswith(".parquet"):
-            # Raises if the file is missing or damaged.
+            # `scan` raises TableError if the file is missing or damaged.
             index.backend.scan(name, stored)
             files[name] = index.backend.output / str(stored.file)
     return files
 
 
 def sql_schema(index: "IndexStore") -> str:
-    """Describe the tables: what one row is, how many rows there are, the columns."""
+    """Describe each table: the meaning of a row, the number of rows, the columns."""
     parts = []
     for name in table_files(index):
         known = TABLES.get(name)

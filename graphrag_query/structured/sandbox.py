@@ -1,11 +1,11 @@
-"""Queries that run in a process of their own, under limits of time, memory and output.
+"""Execution of queries in a separate process, with limits of time, memory and output.
 
-This process sends a task as JSON to the standard input of a worker, and reads the reply from its
-standard output. The system kills a worker that exceeds its time, even inside an engine.
+The parent process sends a task as JSON to the standard input of a worker process, and reads the
+reply from its standard output. A signal ends a worker that exceeds its time, even in an engine.
 
-The engines are DuckDB or polars for SQL, LadybugDB or Kùzu for Cypher. They open the given files
-for reading and no other file, and raise QueryError for a query that they do not understand, that
-fails, or that changes something.
+The engines are DuckDB or polars for SQL, and LadybugDB or Kùzu for Cypher. They open only the
+files of the task, and only for reading. They raise QueryError for a query that they do not
+understand, that fails, or that changes something.
 """
 
 import json
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
     from graphrag_index.schema.settings.searches import StructuredSearch
 
-# The worker searches the same path for modules as this process.
+# The program of the worker. It gets the module search path of the parent as its argument.
 _WORKER = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from graphrag_query.structured.sandbox import work; work()"
 )
-# Seconds for the start of the worker, where the system does not end it in time.
+# Seconds that the parent waits beyond the time limit, which allow for the start of the worker.
 _GRACE = 30.0
 # LadybugDB is the maintained fork of Kùzu, with the same interface.
 GRAPH_LIBRARIES = ("real_ladybug", "kuzu")
-# In this order: the last one locks the settings above it.
+# The order matters: the last setting locks the settings before it.
 _DUCKDB_SETTINGS = (
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
@@ -51,7 +51,7 @@ _DUCKDB_SETTINGS = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
-# Functions by which polars reads files; DuckDB refuses them itself.
+# SQL functions of polars that read files. DuckDB has a setting that forbids such functions.
 _READS_FILES = re.compile(r"\b(?:read|scan)_(?:csv|parquet|ipc|n?d?json|delta|iceberg)\w*", re.I)
 
 
@@ -68,17 +68,17 @@ class Limits(NamedTuple):
 
     @property
     def max_bytes(self) -> int:
-        """The length of the rows as text that their reader has memory for."""
+        """The maximum length of the rows as JSON, in bytes: a quarter of the memory."""
         return self.max_memory << 18
 
 
 # The paths of files by the names of their tables.
 Files = Mapping[str, str]
-# Called by an engine once its files are open: the limits apply from then on.
+# A function that an engine calls when its files are open; it applies the limits.
 Ready = Callable[[], None]
-# The names of the columns, and the rows: one more than `max_rows` if there are more.
+# (column names, rows). If there are more than `max_rows` rows, there is one row beyond the limit.
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
-# An engine runs a query over files.
+# A function that runs a query over files. Arguments: files, query, limits, ready.
 Engine = Callable[[Files, str, Limits, Ready], Rows]
 
 
@@ -86,8 +86,8 @@ Engine = Callable[[Files, str, Limits, Ready], Rows]
 class QueryResult:
     """The rows of a query. Column names are unique.
 
-    Values are JSON values; dates are written as ISO 8601. `is_cut`: there were more rows than
-    `max_rows`.
+    Values are JSON values; dates are written as ISO 8601. `is_cut` is True if the query has more
+    rows than `max_rows`.
     """
 
     query: str
@@ -100,7 +100,7 @@ class QueryResult:
 
     @property
     def frame(self) -> "pl.DataFrame":
-        """The rows as a polars table."""
+        """The rows as a polars DataFrame."""
         import polars as pl
 
         columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
@@ -108,7 +108,7 @@ class QueryResult:
         return pl.DataFrame([pl.Series(name, values, strict=False) for name, values in named])
 
     def to_dict(self) -> Mapping[str, Any]:
-        """Return the result for JSON: a row is an object."""
+        """Return the result for JSON; a row is an object."""
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {**vars(self), "columns": list(self.columns), "rows": rows}
 
@@ -129,7 +129,7 @@ def run_query(
 ) -> QueryResult:
     """Run a query in a worker; raise QueryError if it is refused, wrong, or over its limits.
 
-    `name` is that of the engine in the result.
+    `name` is the name of the engine, for the result.
     """
     started = time.perf_counter()
     reply = _reply(engine, {table: str(path) for table, path in tables.items()}, query, limits)
@@ -190,10 +190,10 @@ def _timed_out(limits: Limits) -> QueryError:
 
 
 def work() -> None:
-    """Run the one task of a worker."""
+    """Read one task from standard input, run it, and write the reply to standard output."""
     # The parent process handles Ctrl-C and kills the worker.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Libraries print too, such as progress bars: redirect that to stderr.
+    # Libraries print too, such as progress bars: redirect their output to stderr.
     output = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     task = json.load(sys.stdin)
@@ -216,14 +216,14 @@ def work() -> None:
     except MemoryError:
         text = json.dumps({"memory": True})
     if hasattr(signal, "setitimer"):
-        # Writing the rows does not count as time of the query.
+        # Stop the timer: writing the rows does not count as query time.
         signal.setitimer(signal.ITIMER_REAL, 0)
     with output:
         output.write(text)
 
 
 def apply_limits(limits: Limits) -> None:
-    """Limit the time, memory and files of this process from here on."""
+    """Limit the time and memory of this process, and prevent it from writing files."""
     if hasattr(signal, "setitimer"):
         # The default action ends the process, even inside a library.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -233,7 +233,7 @@ def apply_limits(limits: Limits) -> None:
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if sys.platform == "linux":
-            # The memory that the process has reserved, as RLIMIT_DATA counts it.
+            # RLIMIT_DATA counts reserved memory, so add the memory that is reserved already.
             status = Path("/proc/self/status").read_text(encoding="ascii")
             n_reserved = int(status.partition("VmData:")[2].split()[0]) << 10
             n_bytes = n_reserved + (limits.max_memory << 20)
@@ -257,7 +257,7 @@ def _to_json(value: Any) -> Any:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Append numbers to repeated names: name, name_2."""
+    """Append numbers to repeated column names: name, name_2."""
     taken: list[str] = []
     for name in names:
         numbered = (f"{name}_{n}" if n > 1 else name for n in count(1))
@@ -266,10 +266,10 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
-    """Run a query in SQL over Parquet files."""
+    """Run a query in SQL with DuckDB over Parquet files."""
     import duckdb
 
-    # Relative paths: if the name of the folder holds * or [, absolute ones would be patterns.
+    # Use relative paths: in an absolute path, a folder with * or [ would be a file pattern.
     folder = os.path.commonpath([os.path.dirname(path) for path in tables.values()])
     os.chdir(folder)
     with duckdb.connect(":memory:") as connection:
@@ -300,7 +300,7 @@ def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
                     "A column holds times of a time zone, which are not returned: cast it, as in "
                     "CAST(now() AS TIMESTAMP)."
                 ) from error
-            # Without DuckDB's drawing of the position in the query.
+            # Remove DuckDB's multi-line picture of the error position.
             lines = str(error).split("\n\nLINE")[0].splitlines()
             raise QueryError(" ".join(line.strip() for line in lines if line)) from error
 
@@ -310,12 +310,12 @@ def _quoted(text: str, mark: str) -> str:
 
 
 def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
-    """Run a query in SQL over Parquet files. Polars supports less SQL than DuckDB."""
+    """Run a query in SQL with polars over Parquet files; polars supports less SQL than DuckDB."""
     import polars as pl
 
     if found := _READS_FILES.search(query):
         raise QueryError(f"{found[0]} is refused: a query reads the tables of the index alone.")
-    # A path may hold brackets, which are no pattern.
+    # Set glob=False, since brackets in a path are not a pattern.
     frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
     ready()
     try:
@@ -330,7 +330,7 @@ def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
 
 
 def graph_library() -> str:
-    """Return the first graph library that is installed; raise QueryError if none is."""
+    """Return the name of the installed graph library; raise QueryError if there is none."""
     name = next(filter(find_spec, GRAPH_LIBRARIES), None)
     if name is None:
         raise QueryError("Cypher needs a graph engine: pip install 'graphrag-index[cypher]'.")
@@ -338,7 +338,7 @@ def graph_library() -> str:
 
 
 def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
-    """Run a query in Cypher; raise DamagedError if the database of `tables["graph"]` is damaged."""
+    """Run a query in Cypher; raise DamagedError if the database `tables["graph"]` is damaged."""
     library = import_module(graph_library())
     try:
         database = library.Database(
@@ -372,12 +372,12 @@ def _rows(found: Any, max_rows: int) -> Iterator[Sequence[Any]]:
 
 
 def _without_internal_ids(value: Any) -> Any:
-    """Remove the database's own ids from nodes and relationships."""
+    """Remove the internal ids of the database from nodes and relationships."""
     if isinstance(value, list):
         return [_without_internal_ids(part) for part in value]
     if not isinstance(value, Mapping):
         return value
-    # Kùzu writes _label, LadybugDB _LABEL.
+    # Kùzu writes the key "_label", LadybugDB writes "_LABEL".
     named = {name.lower() if name[:1] == "_" else name: part for name, part in value.items()}
     internal = ("_id", "_src", "_dst")
     return {n: _without_internal_ids(part) for n, part in named.items() if n not in internal}

@@ -1,4 +1,4 @@
-"""Structured search: a model writes a query in SQL, and the answer from its rows."""
+"""Structured search: a model writes a query in SQL, then an answer from the rows."""
 
 import json
 import re
@@ -33,15 +33,16 @@ NO_MODEL = (
     'write the query yourself with `graphrag-query sql "SELECT ..."`.'
 )
 NO_RECORD = "No record: no query found anything, and nothing in the documents is close to this."
-# Names shown to the model, of entities similar to the question or to the texts of its query.
+# Maximum number of entity names in a prompt; they are similar to the question or the query.
 MAX_NAMES = 10
-# Rows of a table that are sampled, and characters of a value that are shown.
+# Maximum number of rows of a table that are sampled for frequent values.
 MAX_SAMPLED_ROWS = 5_000
+# Maximum number of characters of a sampled value in a prompt.
 MAX_VALUE_CHARS = 60
-# Columns without useful values: ids, and texts that are too long to compare.
+# Columns that are not sampled: ids, and long texts.
 _LEFT_OUT = frozenset({"id", "text", "raw_data", "full_content", "full_content_json", "summary"})
 _LEFT_OUT_ENDINGS = ("_id", "_ids", "description", "explanation")
-# By table: the name by which rows are cited, the column of their number, and their key columns.
+# (section name in citations, column with the row number, key columns), by table.
 _CITED = {
     "entities": ("Entities", "human_readable_id", ("id", "title")),
     "text_units": ("Sources", "human_readable_id", ("id",)),
@@ -49,7 +50,7 @@ _CITED = {
     "community_reports": ("Reports", "community", ("id",)),
     "covariates": ("Claims", "human_readable_id", ("id",)),
 }
-# The SQL of each engine, described for a model.
+# Descriptions of the SQL dialect of each engine, for the prompt.
 _DIALECTS = {
     "duckdb": "The SQL is that of DuckDB.",
     "polars": "The SQL is that of polars: joins, subqueries, GROUP BY, window functions, "
@@ -57,7 +58,7 @@ _DIALECTS = {
     "and no LATERAL.",
 }
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
-# A query in a text: in a fence, or the whole text.
+# A query in a text that is not JSON: in a Markdown code fence, or the whole text.
 _IN_TEXT = re.compile(
     r"```\w*\n(?P<fenced>.*?)\n?```|\A\s*(?P<bare>(?:SELECT|WITH)\b.*)", re.S | re.I
 )
@@ -66,9 +67,9 @@ _LITERAL = re.compile(r"'((?:[^']|'')+)'")
 
 @dataclass(frozen=True)
 class Attempt:
-    """The last query for a question, its rows, and notes on the failed ones.
+    """The last query for a question, its rows, and notes on failed queries.
 
-    `result` is None if no query ran; `sql` is empty if the model found none that answers.
+    `result` is None if no query ran. `sql` is empty if the model found no query for the question.
     `messages` are the conversation with the model so far.
     """
 
@@ -79,24 +80,25 @@ class Attempt:
 
     @property
     def has_found(self) -> bool:
-        """Whether a query ran and any value of its rows is not zero, empty or null."""
+        """True if a query ran and at least one value is not zero, empty or null."""
         rows = self.result.rows if self.result is not None else []
         return any(value not in (None, 0, "", []) for row in rows for value in row)
 
     @property
     def literals(self) -> list[str]:
-        """The texts that the query compares with."""
+        """The string literals in the query, without duplicates."""
         found = (text.replace("''", "'").strip("%_ ") for text in _LITERAL.findall(self.sql))
         return [text for text in dict.fromkeys(found) if text]
 
 
 def structured_search(question: Question, settings: StructuredSearch) -> Answer:
-    """Answer a question by a query in SQL that a model writes.
+    """Answer a question with a query in SQL that a model writes.
 
-    Errors of the query are sent back to the model. If it finds nothing, the model may write it
-    once more, with names in the index that are similar to the texts in the query. If there are no
-    rows in the end, local search answers. The outcome is `no_evidence` if nothing in the index is
-    similar to the question. The notes show the query. Raises SettingsError without a chat model.
+    If the query fails, the model gets the error message and writes a new query. If the query finds
+    no rows, the model writes a new one once, and gets entity names that are similar to the string
+    literals. If this finds no rows either, local search answers the question. The outcome is
+    `no_evidence` if nothing in the index is similar to the question. The notes contain the query.
+    Raises SettingsError if there is no chat model.
     """
     if question.llm is None:
         raise SettingsError(NO_MODEL)
@@ -119,7 +121,7 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
 def _write_query(
     question: Question, messages: Sequence[Message], settings: StructuredSearch
 ) -> Attempt:
-    """Let the model write a query and run it; on an error it may try again."""
+    """Ask the model for a query and run it; if it fails, ask again, up to `attempts` times."""
     assert question.llm is not None
     sent, sql = list(messages), ""
     notes: list[str] = []
@@ -147,7 +149,7 @@ def _write_query(
 def _retry_with_similar_names(
     question: Question, attempt: Attempt, settings: StructuredSearch
 ) -> Attempt:
-    """Let the model write the query once more, with names similar to the texts in it."""
+    """Ask the model for another query, with entity names similar to the string literals."""
     names = _names_near(question.index, attempt.literals)
     if not names:
         return attempt
@@ -166,7 +168,7 @@ def _retry_with_similar_names(
 
 
 def _from_rows(question: Question, attempt: Attempt, settings: StructuredSearch) -> Answer:
-    """Let the model write the answer from the rows of its query."""
+    """Ask the model for an answer from the rows of its query."""
     result = attempt.result
     assert result is not None
     name, rows = _identify_rows(question.index, result.frame)
@@ -187,7 +189,7 @@ def _from_rows(question: Question, attempt: Attempt, settings: StructuredSearch)
 
 
 def _from_passages(question: Question, attempt: Attempt, settings: StructuredSearch) -> Answer:
-    """Answer by local search, if anything in the documents is similar to the question."""
+    """Answer with local search if anything in the documents is similar to the question."""
     notes = attempt.notes
     if attempt.result is not None:
         notes += (f"Query that found nothing: {attempt.sql}",)
@@ -205,7 +207,7 @@ def _from_passages(question: Question, attempt: Attempt, settings: StructuredSea
 
 
 def _sampled_schema(index: "IndexStore", n_values: int) -> str:
-    """Describe the tables, with the most frequent values of each column of short texts."""
+    """Describe the tables, with the most frequent values of each column with short texts."""
     lines = [sql_schema(index)]
     if not n_values:
         return lines[0]
@@ -226,7 +228,7 @@ def _sampled_schema(index: "IndexStore", n_values: int) -> str:
 
 
 def _names_near(index: "IndexStore", texts: Sequence[str]) -> list[str]:
-    """Return the titles of the entities nearest to some texts, by name and by vector."""
+    """Return titles of entities that texts mention, then of entities with similar vectors."""
     if not texts:
         return []
     found: dict[str, None] = {}
@@ -241,10 +243,10 @@ def _names_near(index: "IndexStore", texts: Sequence[str]) -> list[str]:
 
 
 def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.DataFrame]:
-    """Return the name by which the rows of a query are cited, and the rows with their numbers.
+    """Find the table that the rows of a query come from; return (section name, numbered rows).
 
-    They are rows of a table if one column holds ids of that table, or titles of entities, in
-    every row. Otherwise their name is Rows, they are numbered from 1, and cannot be cited.
+    The rows come from a table if all values of one column are ids of that table, or titles of
+    entities. Otherwise the section name is Rows, numbers begin at 1, and rows cannot be cited.
     """
     files = table_files(index)
     texts = [
@@ -270,7 +272,7 @@ def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.Dat
 
 
 def _numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
-    """Insert the numbers as first column; lists and objects become text."""
+    """Insert the numbers as the first column; convert lists and objects to text."""
     texts = [
         pl.Series(column.name, list(map(str, column.to_list())), pl.String)
         for column in rows
@@ -280,7 +282,7 @@ def _numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
 
 
 def read_query(reply: Any) -> ParsedReply:
-    """Read the query from a reply: an object, a list of it, or the query as a text."""
+    """Parse the query in a reply: an object, a list with an object, or the query as text."""
     while isinstance(reply, list) and reply:
         reply = reply[0]
     sql = reply.get("sql", reply.get("query")) if isinstance(reply, Mapping) else reply
@@ -290,7 +292,7 @@ def read_query(reply: Any) -> ParsedReply:
 
 
 def find_query(text: str) -> str | None:
-    """Find the query in a reply that is no JSON; None if there is none, or several."""
+    """Find the query in a reply that is not JSON; None if there is no query or several."""
     found = [match["fenced"] or match["bare"] for match in _IN_TEXT.finditer(text)]
     return found[0] if len(found) == 1 else None
 
