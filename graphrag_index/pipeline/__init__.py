@@ -1,1 +1,1 @@
-"""Load, check and run a workflow."""
+"""Loading, checking and running of workflows."""

@@ -1,6 +1,8 @@
-"""Changes of documents since the last run, changes of rows between versions, and dry runs.
+"""Comparisons of documents and versions, and dry runs.
 
-A dry run predicts the steps of a run and their price; nothing is written or sent.
+Documents of the input are compared with documents of the index, and rows of one version with rows
+of another version. A dry run predicts the steps of a run and their price. A dry run writes
+nothing and sends nothing.
 """
 
 import sys
@@ -29,27 +31,27 @@ KINDS = (ADDED, CHANGED, RENAMED, DELETED)
 UNCHANGED = "unchanged"
 REMOVED = "removed"
 
-# Documents per batch: bounds memory, not results.
+# Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 1_024
 
-# One row per document, in any order.
+# Columns of the compared documents: one row per document, in any order.
 COLUMNS = {
-    "id": pl.String,  # as stated by the record; null if derived from the text
+    "id": pl.String,  # id in the record; null if the id is derived from the text
     "path": pl.String,
-    "text": pl.String,  # digest of the text
-    "details": pl.UInt64,  # hash of title, date, record and metadata; valid in one process
+    "text": pl.String,  # digest of the text of the document
+    "details": pl.UInt64,  # hash of title, date, record, metadata; differs by process
 }
-# Keys that pair a document of the index with one of the input, most specific first. A record
-# that states an id is paired by the id alone.
+# Columns that pair a document of the index with a document of the input, most specific columns
+# first. A record with its own id is paired by the id alone.
 _BY_CONTENT = (["path", "text", "details"], ["path", "text"], ["text"], ["path"])
 
-# Citations contain row numbers, which change with other rows.
+# Pattern of citations. Their row numbers change when other rows change, so citations are removed.
 _CITATION = r"\[Data:[^\]]*\]"
 
 
-# By table: the key of its rows, their display name, and the compared content. Weights, degrees,
-# positions and ids of text units change with other documents: a row that differs in nothing else
-# has not changed.
+# For each table: the key of its rows, the display name of a row, and the compared columns. Weights,
+# degrees, positions and ids of text units change when other documents change. So these columns are
+# not compared.
 COMPARED = {
     "entities": (
         "id",
@@ -76,9 +78,10 @@ COMPARED = {
 
 @dataclass(frozen=True)
 class Difference:
-    """The changed rows of one table, by kind: their number and names.
+    """The changed rows of one table, grouped by the kind of change.
 
-    The records of a file share one name.
+    `counts` has the number of rows of each kind, and `names` has the names of the rows. Several
+    records of one file are listed under one name.
     """
 
     counts: Mapping[str, int]
@@ -87,24 +90,25 @@ class Difference:
 
 @dataclass(frozen=True)
 class Changes:
-    """Differences between the documents of the index and those of the input.
+    """Differences between the documents of the index and the documents of the input.
 
-    `rows` has one row per document of either, with the columns `kind`, `old_row` and `row` (row
-    numbers in the two tables), and `old_...` and `...` for each of `COLUMNS`. Of an added document
-    the old columns are null, of a deleted one the new columns.
+    `rows` has one row per document. The column `kind` is the kind of change. `old_row` is the row
+    number in the index, and `row` is the row number in the input. Each column of `COLUMNS` occurs
+    twice: `old_NAME` is the value in the index, and `NAME` is the value in the input. If a document
+    was added, its old columns are null. If a document was deleted, its new columns are null.
     """
 
     rows: pl.DataFrame
 
     def count(self, kind: str) -> int:
-        """Return the number of documents of a kind."""
+        """Return the number of documents with this kind of change."""
         return int((self.rows["kind"] == kind).sum())
 
     def __bool__(self) -> bool:
         return self.count(UNCHANGED) < self.rows.height
 
     def __str__(self) -> str:
-        """Summarize on one line: "3 added, 1 deleted documents"."""
+        """Summarize the changes on one line, for example "3 added, 1 deleted documents"."""
         counts = [(kind, n) for kind in KINDS if (n := self.count(kind))]
         if not counts:
             return "no document changed"
@@ -112,9 +116,10 @@ class Changes:
         return f"{summary} document{'s' * (sum(n for _, n in counts) != 1)}"
 
     def names(self, kind: str) -> list[str]:
-        """Return the paths of the documents of a kind; the records of a file are grouped.
+        """Return the paths of the documents with this kind of change.
 
-        A renamed document has both names: "a.md to b.md".
+        Several records of one file are listed once, with their number. A renamed document is
+        listed with both paths: "a.md to b.md".
         """
         path = "old_path" if kind == DELETED else "path"
         keys = [path, "old_path"] if kind == RENAMED else [path]
@@ -128,7 +133,7 @@ class Changes:
 
 
 def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the rows to compare of batches of `loaded_documents`, in their order."""
+    """Return one row of `COLUMNS` per document of `loaded_documents`, in the same order."""
     n_of_text: dict[bytes, int] = {}
     parts = [pl.DataFrame(schema=COLUMNS)]
     for batch in batches:
@@ -137,7 +142,7 @@ def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
             digest = content_id("document", text, "0")
             key = bytes.fromhex(digest)
             before = n_of_text.get(key, 0)
-            # Without a stated id, it is derived from the text and the number of equal ones before.
+            # A derived id is a hash of the text and of the number of earlier equal texts.
             derived = content_id("document", text, str(before)) if before else digest
             if id == derived:
                 n_of_text[key] = before + 1
@@ -149,11 +154,14 @@ def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def compare_documents(old: pl.DataFrame, new: pl.DataFrame) -> Changes:
-    """Pair the documents of an index with those of the input, each once.
+    """Pair each document of the index with at most one document of the input.
 
-    Records with a stated id are paired by it. Other documents with the same path and text are
-    unchanged, or changed if the title, date, record or metadata differ; with the same text and
-    another path they are renamed; with the same path and another text they are changed.
+    Records with their own ids are paired by id. Other documents are paired by path and text:
+
+    - If path and text are equal, the document is unchanged. If its title, date, record or metadata
+      differ, the document is changed.
+    - If only the text is equal, the document is renamed.
+    - If only the path is equal, the document is changed.
     """
     before = old.rename({name: f"old_{name}" for name in COLUMNS}).with_row_index("old_row")
     after = new.with_row_index("row")
@@ -178,20 +186,22 @@ def compare_documents(old: pl.DataFrame, new: pl.DataFrame) -> Changes:
 
 
 def _nth(rows: pl.DataFrame, keys: Sequence[str], prefix: str) -> pl.DataFrame:
-    """Add the key of each row, and the number of rows before it with the same key."""
+    """Add a `key` to each row, and as `nth` the number of earlier rows with the same key."""
     key = pl.struct(pl.col(f"{prefix}{name}").alias(name) for name in keys)
     return rows.with_columns(key=key).with_columns(nth=pl.int_range(pl.len()).over("key"))
 
 
 def compare(store: TableStore, before: Version, after: Version) -> dict[str, Difference]:
-    """Compare the tables of two versions; names are in the order of the tables.
+    """Compare the tables of two versions. Return the differences by table name.
 
-    Entities and relationships are identified by id, communities and reports by number; documents
-    are paired as in a run.
+    Rows of entities and relationships are matched by id. Rows of communities and reports are
+    matched by community number. Documents are paired as in a run. The names of changed rows are in
+    the order of the rows.
     """
     digests = []
     for version in (before, after):
-        # A workflow may only load documents. Those of an imported index are in no other table.
+        # A workflow that only loads documents has no table `documents`. An imported index has no
+        # table `loaded_documents`.
         table = "documents" if "documents" in version.tables else "loaded_documents"
         digests.append(_digest_table(store, table, version.tables))
     changes = compare_documents(*digests)
@@ -202,7 +212,7 @@ def compare(store: TableStore, before: Version, after: Version) -> dict[str, Dif
     for name, (key, label, content) in COMPARED.items():
         changed: dict[str, list[str]] = {}
         if before.tables.get(name) != after.tables.get(name):
-            # Long texts are compared by their hash.
+            # Hashes are compared instead of long texts.
             hashed = pl.struct(*content).hash()
             compared = {"key": pl.col(key), "name": label, "content": hashed}
             old, new = (scan_table(store, one, name).select(**compared) for one in (before, after))
@@ -222,7 +232,7 @@ def _digest_table(store: TableStore, name: str, tables: Mapping[str, StoredTable
 
 
 def _changed_rows(before: pl.LazyFrame, after: pl.LazyFrame) -> pl.DataFrame:
-    """Return the name and the kind of change of each row that differs."""
+    """Return the name and the kind of change of each row that was added, removed or changed."""
     old, new = (frame.with_columns(row=pl.int_range(pl.len())) for frame in (before, after))
     joined = new.join(old, on="key", how="full", coalesce=True, suffix="_before")
     is_added, is_removed = pl.col("row_before").is_null(), pl.col("row").is_null()
@@ -246,10 +256,10 @@ class DryRun:
     output: Path
     version: int | None  # number of the current version
     run: Sequence[str]  # names of the steps that would run
-    kept: Sequence[str]
+    kept: Sequence[str]  # names of the steps whose tables would be reused
     loader: str | None  # name of the step that reads the documents
-    changes: Changes | None  # None if the input has not changed, or there is no loader
-    unread: Sequence[tuple[str, str]]  # files and records, each with the reason
+    changes: Changes | None  # None if the input is unchanged or the workflow reads no input
+    unread: Sequence[tuple[str, str]]  # (file, reason) for each unread file or record
     estimate: "Estimate | None"  # None if no step that would run asks a model
 
 
@@ -263,10 +273,16 @@ def dry_run(
 ) -> DryRun:
     """Predict the steps and the price of `run_workflow`.
 
-    An update counts all documents; a first run is estimated from a sample of `max_documents`.
-    With `batch`, chats have the price of a batch. Raises InputError if there is nothing to read.
+    For an update, the requests for all documents are counted. For a first run, the number of
+    requests is estimated from a sample of `max_documents` documents. With `batch`, the price of
+    the batch API is used for chat requests.
+
+    Raises
+    ------
+    InputError
+        The input folder has no document.
     """
-    # Models take long to import.
+    # Importing the estimate takes long.
     from graphrag_index.pipeline.estimate import estimate
 
     store = TableStore(root / settings.output)
@@ -300,9 +316,9 @@ def dry_run(
 def changes_since(
     store: TableStore, version: Version | None, loader: Step, record: StepRecord
 ) -> Changes | None:
-    """Compare the documents that the loader has just read with those of the index.
+    """Compare the documents that were just read with the documents of the index.
 
-    None if they are equal, or if there are none to compare with.
+    Return None if the documents are equal, or if the index has no documents.
     """
     before, table = _loaded(store, version, loader), str(loader.input_table)
     if before is None or before.tables[table].digest == record.tables[table].digest:
@@ -314,11 +330,16 @@ def changes_since(
 def plan_steps(
     workflow: Workflow, settings: Settings, root: Path, same: Collection[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Return the names of the steps that would run, and of those that would be kept.
+    """Return the names of the steps that would run, and the names of the steps to reuse.
 
-    The output of a step that would run is unknown, so all steps that read it count as running,
-    though a run keeps them if the output is unchanged. The steps in `same` are known to write
-    the same tables again. Raises InputError if there is nothing to read.
+    The output of a step that would run is unknown. So every step that reads this output counts as
+    a step that would run, although a real run reuses the step if the output is unchanged. The
+    steps in `same` are known to write the same tables again.
+
+    Raises
+    ------
+    InputError
+        The input folder has no document.
     """
     sections, services = check_settings(workflow, settings), services_of(settings, None, root)
     store = TableStore(root / settings.output)
@@ -347,7 +368,7 @@ def plan_steps(
 
 
 def _loaded(store: TableStore, version: Version | None, loader: Step) -> StepRecord | None:
-    """Return the record of the step that read the documents, if its tables still exist."""
+    """Return the record of the step that read the documents; None if a table is missing."""
     records = version.steps if version else ()
     mine = (one for one in records if one.name == loader.name and is_whole(store, one))
     return next(mine, None)
@@ -356,7 +377,7 @@ def _loaded(store: TableStore, version: Version | None, loader: Step) -> StepRec
 def _read_input(
     loader: Step, settings: Settings, root: Path, watcher: Watcher
 ) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
-    """Read the documents as a run would; keep only the compared columns."""
+    """Read the input as a run does; return the compared columns, and the unread files."""
     unread: list[tuple[str, str]] = []
     section = check_settings(Workflow("input", (loader,)), settings)[loader.name]
 

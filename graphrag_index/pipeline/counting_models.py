@@ -1,7 +1,7 @@
-"""Models that count requests instead of sending them, for estimates.
+"""Models for estimates: the models count requests instead of sending them.
 
-A simulated reply consists of sentences of the prompt, in its language: a model needs about as
-many words to describe a sentence. The constants below set how much it contains.
+A simulated reply consists of sentences of the prompt, because a model needs about as many words to
+describe a sentence. The constants in this module set the length of simulated replies.
 """
 
 import json
@@ -27,29 +27,32 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Tokens that delimit a message.
+# Number of tokens that delimit one message.
 TOKENS_OF_MESSAGE = 4
-# Tokens of a reply per token of its passage, by format. Rough: it depends on model and text.
+# Tokens of a reply per token of its passage, by reply format. The real ratio depends on the model
+# and the text, so these values are rough.
 REPLY_SHARE = {"extraction": 2.0, "claims": 0.5}
-# Dimension of the dummy vectors.
+# Dimension of the dummy vectors, if the settings do not set a dimension.
 DIMENSION = 8
-# Calls of a step after which the average length of its replies is used.
+# Minimum number of past calls of a step from which the average reply length is computed.
 MIN_CALLS = 20
 
 Json = dict[str, Any]
 
-# Longer sentences are lists and tables, which models shorten.
+# Maximum number of words of a description. Models shorten longer sentences (lists, tables).
 DESCRIPTION_WORDS = 40
-# A sentence with more names is a list, and a list relates few of its members.
+# Maximum number of names of one sentence that are related to each other. A sentence with more
+# names is a list, and most names of a list are not related.
 NAMES_RELATED = 4
+# Maximum number of words in the type of a relationship.
 RELATIONSHIP_TYPE_WORDS = 4
-# Models stay somewhat below the default of `max_words`.
+# Number of words of a summary: a little below the default of `max_words`.
 SUMMARY_WORDS = 120
-# Findings of a report, and the length of each and of its heading.
+# Number of findings of a report, and number of words of a finding and of its heading.
 FINDINGS, FINDING_WORDS, HEADING_WORDS = 5, 80, 12
-# For replies in an unknown format, of a step of a user.
+# Number of words of a text and of items of a list, in the reply format of a user-defined step.
 OTHER_WORDS, OTHER_RECORDS = 20, 3
-# Recurring terms per sentence, in a script without capitals.
+# Maximum number of recurring terms per sentence, in scripts without capital letters.
 CASELESS_NAMES = 3
 
 _UPPER = "".join(re.escape(chr(code)) for code in range(0x10000) if chr(code).isupper())
@@ -62,16 +65,16 @@ _ITEM = re.compile(r"^- (.+)$", re.MULTILINE)
 
 
 class PastReplies(Ledger):
-    """The ledger of an output folder, opened read-only; empty if there is none."""
+    """The ledger of an output folder, opened read-only; an empty ledger if the file is absent."""
 
     def __init__(self, output: Path) -> None:
         self.is_empty = not (output / FILE).exists()
         super().__init__(None if self.is_empty else output, read_only=not self.is_empty)
 
     def averages(self, step: str, model: str) -> tuple[float | None, float]:
-        """Return the average tokens of a reply, and the share of prompt tokens that were cached.
+        """Return the average tokens of a reply, and the share (0–1) of cached prompt tokens.
 
-        None and 0 if the step had too few replies.
+        Return None and 0 if the step has fewer than `MIN_CALLS` replies.
         """
         n_calls, *averages = self.rows(
             "SELECT count(*), total(completion_tokens) / count(*), "
@@ -85,14 +88,17 @@ class PastReplies(Ledger):
 
 @dataclass
 class Count:
-    """The requests of one step to one model, with and without a reply in the ledger."""
+    """Counts of the requests of one step to one model.
+
+    `n_answered` requests have a reply in the ledger. `n_to_ask` requests have no reply yet.
+    """
 
     step: str
     model: str
     is_chat: bool
     n_answered: int = 0
     n_to_ask: int = 0
-    # Of the requests without a reply. `fixed_tokens` are those that all prompts share.
+    # Tokens of the requests without a reply. `fixed_tokens` are the tokens that all prompts share.
     fixed_tokens: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
@@ -100,7 +106,7 @@ class Count:
 
 
 class CountingModels:
-    """The models of one estimate, with the interface of `Models`."""
+    """The counting models of one estimate, with the interface of `Models`."""
 
     def __init__(
         self, settings: Mapping[str, ModelSettings], past: PastReplies, dimension: int | None = None
@@ -121,7 +127,7 @@ class CountingModels:
 
 
 class CountingChatModel(CachedModel):
-    """A chat model that counts requests, with replies from the ledger or simulated ones."""
+    """A chat model that counts requests; it replies from the ledger or simulates a reply."""
 
     def __init__(self, settings: ModelSettings, past: PastReplies, count: Count) -> None:
         super().__init__(count.model, settings, count.step, past)
@@ -130,10 +136,10 @@ class CountingChatModel(CachedModel):
         self._response_format = Capabilities.from_json(settings, known).response_format
 
     def set_meta(self, name: str, value: str) -> None:
-        """Store nothing: an estimate does not change the ledger."""
+        """Store nothing, because an estimate does not change the ledger."""
 
     def mark_used(self, keys: Iterable[str]) -> None:
-        """Count requests whose rows are reused."""
+        """Count the requests of reused rows as answered."""
         new = set(keys) - self.count.seen
         self.count.seen |= new
         self.count.n_answered += len(new)
@@ -151,7 +157,7 @@ class CountingChatModel(CachedModel):
             yield outcome
 
     def _answer(self, chain: RequestChain) -> None:
-        """Advance a chain by the stored reply, or by a simulated one whose tokens are counted."""
+        """Advance a chain with the stored reply, or with a simulated reply that is counted."""
         is_new = chain.key not in self.count.seen
         self.count.seen.add(chain.key)
         try:
@@ -182,15 +188,15 @@ class CountingChatModel(CachedModel):
         longest = request.max_output_tokens or self.settings.max_output_tokens
         passage = request.messages[-1]["content"].partition("Passage:\n")[2]
         share = REPLY_SHARE.get(request.format.name)
-        # The reply to a gleaning request has nothing new.
+        # A gleaning request has no passage; its simulated reply is empty.
         n_reply = round(share * _count(passage)) if share and passage else _count(reply)
         self.count.reply_tokens += min(longest, n_reply)
 
 
 class CountingEmbeddingModel:
-    """An embedding model that counts texts, each as one request.
+    """An embedding model that counts each text as one request.
 
-    `dimension` is that of imported vectors, which are in no ledger.
+    `dimension` is the dimension of imported vectors. Imported vectors are not in the ledger.
     """
 
     def __init__(
@@ -203,7 +209,7 @@ class CountingEmbeddingModel:
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
-        """Count the texts, and return the same vector for each."""
+        """Count the texts, and return the same dummy vector for each text."""
         import numpy as np
 
         for text in texts:
@@ -224,14 +230,14 @@ class CountingEmbeddingModel:
         return vectors
 
 
-# Many requests repeat a prompt and a schema.
+# Many requests contain the same prompt and the same schema, so counts are cached.
 @lru_cache(maxsize=64)
 def _count(text: str) -> int:
     return count_tokens(text, load_encoding(ENCODING))
 
 
 def simulate_reply(request: Request) -> Any:
-    """Return a reply in the format of a request."""
+    """Return a simulated reply in the format of a request."""
     # A gleaning request gets an empty reply.
     is_first = len(request.messages) < 3
     text = request.messages[-1]["content"].partition("Passage:\n")
@@ -261,7 +267,7 @@ def _extraction(text: str) -> Json:
 
 
 def _claims(text: str) -> Json:
-    """Return a claim for each sentence with a name and a year."""
+    """Return one claim for each sentence that contains a name and a year."""
     claims = [
         {
             "subject": names[0],
@@ -298,7 +304,7 @@ def _report(text: str) -> Json:
 
 
 _FORMATS: Mapping[str, Callable[[str], Json]] = {
-    # Most doubtful pairs are not the same.
+    # For most doubtful pairs, the answer of a model is "not the same entity".
     "same_entity": lambda text: {"reason": _words(text), "same": False},
     "extraction": _extraction,
     "claims": _claims,
@@ -310,7 +316,10 @@ _FORMATS: Mapping[str, Callable[[str], Json]] = {
 
 
 def sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each sentence with its names, each once, in order."""
+    """Yield each sentence with its distinct names.
+
+    In a script without capital letters, recurring terms replace names.
+    """
     terms: Counter[str] | None = None
     for start, end, _ in split_sentences(text):
         sentence = text[start:end]
@@ -326,14 +335,14 @@ def sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
 def _names(sentence: str, text: str) -> list[str]:
     names = NAME.findall(sentence)
     if NAME.match(sentence):
-        # The first word of a sentence is no name if it occurs in lower case.
+        # The first word of a sentence is not a name if it also occurs in lower case.
         first, _, rest = names[0].partition(" ")
         names[0] = rest if f" {first.lower()} " in text else names[0]
     return [name for name in dict.fromkeys(names) if name]
 
 
 def _caseless_terms(text: str) -> Iterator[str]:
-    """Yield the words of a text, or all pairs of letters in a script without spaces."""
+    """Yield the words of a text, or pairs of letters if its script has no spaces."""
     for match in _CASELESS_WORD.finditer(text):
         word = match[0]
         if len(word) <= 8 and ord(word[0]) < 0x2E80:
@@ -343,7 +352,7 @@ def _caseless_terms(text: str) -> Iterator[str]:
 
 
 def _of_schema(schema: Any, words: str) -> Any:
-    """Return a value that fits a JSON Schema."""
+    """Return a value that is valid for a JSON Schema."""
     if not isinstance(schema, Mapping):
         return words
     if schema.get("enum"):
@@ -369,5 +378,5 @@ def _words(text: str) -> str:
 
 
 def _cut(text: str, n_words: int) -> str:
-    """Return the first words of a text; scripts without spaces are cut by letters."""
+    """Return the first `n_words` words of a text, and at most 12 characters per word."""
     return " ".join(text.split(" ")[:n_words])[: n_words * 12]

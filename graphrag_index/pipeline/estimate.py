@@ -1,10 +1,11 @@
-"""The requests of a run and their price, estimated without sending any.
+"""Estimate of the requests of a run and their price; no request is sent.
 
-The steps up to the last that asks a model run in a temporary folder, with `CountingModels` in
-place of the models. So the prompts are real: requests in the ledger get their stored replies, the
-others simulated ones. Of many documents a sample is read, and the counts are scaled. Each further
-document adds fewer new names to the graph, and how many depends on the corpus: so names are
-counted in all documents by a cheap pattern, and the graph of the sample is scaled by them.
+The steps up to the last step that asks a model run in a temporary folder. `CountingModels` replace
+the models, so the prompts are real. A request in the ledger gets its stored reply, and any other
+request gets a simulated reply. If there are many documents, a sample is read, and the counts are
+scaled to all documents. Each further document adds fewer new names to the graph, and this decrease
+depends on the corpus. So a cheap pattern counts the names in all documents, and the graph of the
+sample is scaled by these counts.
 """
 
 import logging
@@ -28,23 +29,24 @@ from graphrag_index.step import Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import Version
 
-# A guess of the length of replies may be off by this factor.
+# Factor between the estimated cost and its bounds, if the length of replies is a guess.
 GUESS = 2.0
-# Documents per batch: bounds memory, not results.
+# Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 256
-# Approximate characters per token.
+# Approximate number of characters per token.
 CHARACTERS_PER_TOKEN = 4
-# Passages that must mention a name before its descriptions are summarized by a model: two
-# descriptions are mostly short enough to be joined without a call.
+# Minimum number of passages with a name, so that a model summarizes the descriptions of the name.
+# Two descriptions are usually short enough to be joined without a call.
 MIN_PASSAGES = 3
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The ratio of all documents to the sample."""
+    """Ratios of counts in all documents to counts in the sample."""
 
     text_units: float = 1.0
-    # Names, pairs of adjacent names, names in several passages, and the number of these passages.
+    # Ratio of the names, of the pairs of adjacent names, of the names that occur in several
+    # passages, and of the number of these passages.
     names: float = 1.0
     pairs: float = 1.0
     repeated: float = 1.0
@@ -53,7 +55,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Line:
-    """The requests of one step to one model, for all documents."""
+    """The estimated requests of one step to one model, for all documents."""
 
     step: str
     model: str
@@ -61,11 +63,12 @@ class Line:
     n_to_ask: int
     prompt_tokens: int
     reply_tokens: int
-    # In dollars, with bounds if the length of replies is a guess; None if the price is unknown.
+    # Cost in dollars, with a lower and an upper bound. The bounds differ if the length of replies
+    # is a guess. All three values are None if the price is unknown.
     cost: float | None
     low: float | None
     high: float | None
-    # The length of replies is the average of earlier ones.
+    # True if the length of replies is the average length of earlier replies.
     replies_are_known: bool
 
 
@@ -88,11 +91,11 @@ def estimate(
     batch: bool = False,
     only: Collection[str] | None = None,
 ) -> Estimate | None:
-    """Estimate the requests of a workflow; None if none of its steps asks a model.
+    """Estimate the requests of a workflow; return None if no step asks a model.
 
-    Nothing is sent, and nothing is written to the output folder. At most `max_documents` are
-    read, evenly sampled. With `batch`, chats have the price of a batch. `only` limits the result
-    to some steps.
+    No request is sent, and the output folder is not changed. At most `max_documents` evenly spaced
+    documents are read. With `batch`, the price of the batch API is used for chat requests. `only`
+    has the names of the steps in the result; None means all steps.
     """
     names = asking_steps(workflow, settings)
     asking = [number for number, one in enumerate(workflow.steps, 1) if one.name in names]
@@ -107,7 +110,7 @@ def estimate(
         closing(PastReplies(root / settings.output)) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
-        # The layout is never shown.
+        # Nobody sees the layout of a temporary graph, so no layout is computed.
         plain = settings.finalize_graph.model_copy(update={"layout": False})
         temporary = settings.model_copy(update={"output": folder, "finalize_graph": plain})
         store = TableStore(root / settings.output)
@@ -120,7 +123,7 @@ def estimate(
             "previous": Service(open=lambda step, section: last),
         }
         sampled = Workflow(workflow.name, tuple(steps))
-        # No warnings about simulated replies.
+        # Hide warnings about simulated replies.
         logger = logging.getLogger("graphrag_index.steps")
         level = logger.level
         logger.setLevel(logging.ERROR)
@@ -140,13 +143,13 @@ def estimate(
 def _growth_of(
     step: Step, count: Count, growth: Growth, store: TableStore, version: Version
 ) -> tuple[float, float, float]:
-    """Return the growth of calls, of variable tokens of prompts, and of replies.
+    """Return the growth of calls, of variable prompt tokens, and of reply tokens.
 
-    The tables that a step reads tell what its requests grow with.
+    The tables that a step reads decide which counts its requests grow with.
     """
     tables = {read.table for read in step.reads}
     if "text_units" in tables:
-        # One vector for each text unit, and others for entities and reports.
+        # The step embeds text units, entities and reports.
         units = store.scan("text_units", version.tables["text_units"])
         n_units, n_tokens = units.select(pl.len(), pl.col("n_tokens").sum()).collect().row(0)
         n_texts = max(1, count.n_to_ask + count.n_answered)
@@ -156,7 +159,7 @@ def _growth_of(
     if "communities" in tables:
         return growth.names, growth.pairs, growth.names
     if "extracted_entities" in tables:
-        # More descriptions make a longer summary, but less than proportionally.
+        # More descriptions make a longer summary, but the length grows less than the number.
         replies = _mixed(growth.repeated, growth.repetitions, 0.5)
         return growth.repeated, growth.repetitions, replies
     return growth.text_units, growth.text_units, growth.text_units
@@ -205,7 +208,7 @@ def _line(
 
 @dataclass
 class Sample:
-    """A sample of the documents; counts and growth are known after `sample_documents`."""
+    """A sample of the documents; `sample_documents` sets its counts and its growth."""
 
     max_documents: int
     text_unit_tokens: int
@@ -214,7 +217,10 @@ class Sample:
     growth: Growth = field(default_factory=Growth)
 
     def sample_documents(self, loaded_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Keep evenly spaced documents, and measure the growth to all of them; a step."""
+        """Keep evenly spaced documents, and measure the growth from the sample to all documents.
+
+        This method is run as a step.
+        """
         self.n_documents = loaded_documents.select(pl.len()).collect().item()
         self.n_sampled = min(self.max_documents, self.n_documents)
         chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
@@ -233,13 +239,13 @@ class Sample:
 
 
 class _Names:
-    """Counts names in documents, and the passages that mention each."""
+    """Counts of names in documents, and of the passages with each name."""
 
     def __init__(self, size: int) -> None:
-        self.size = size  # of a passage, in characters
+        self.size = size  # characters of a passage
         self.n_characters = 0
         self.n_passages = 0
-        # By hash: the last passage, and the number of passages.
+        # Hash of a name → (number of the last passage with the name, number of passages).
         self.places: dict[int, tuple[int, int]] = {}
         self.pairs: set[int] = set()
 
@@ -258,7 +264,7 @@ class _Names:
         self.n_passages += len(text) // self.size + 1
 
     def growth(self, part: "_Names") -> Growth:
-        """Return the growth from a part of the same documents."""
+        """Return the ratios of these counts to the counts of a sample of the same documents."""
 
         def several(names: _Names) -> list[int]:
             return [n for _, n in names.places.values() if n >= MIN_PASSAGES]
@@ -274,5 +280,8 @@ class _Names:
 
 
 def _ratio(whole: int, part: int, otherwise: float) -> float:
-    """Divide, if there are enough names; scripts without capitals have few."""
+    """Return whole / part, or `otherwise` if the part has too few names.
+
+    Texts in scripts without capital letters have few names.
+    """
     return whole / part if part >= 20 else otherwise

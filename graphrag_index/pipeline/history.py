@@ -1,4 +1,4 @@
-"""The versions of an index: finishing, rolling back and deleting them; unused requests."""
+"""History of an index: finish, roll back and delete versions; delete unused requests."""
 
 import shutil
 from collections import defaultdict
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 def lock(store: TableStore) -> Any:
-    """Lock the output folder against a second run (WorkflowError); readers need no lock."""
+    """Lock the output folder against other runs; raise WorkflowError if it is locked.
+
+    Readers of the index need no lock.
+    """
     from filelock import FileLock, Timeout
 
     try:
@@ -40,7 +43,7 @@ def lock(store: TableStore) -> Any:
     except (FileExistsError, NotADirectoryError) as error:
         raise no_folder(store) from error
     try:
-        # The proxy that acquire() returns releases the lock when its `with` block ends.
+        # acquire() returns a context manager that releases the lock at the end of `with`.
         return FileLock(store.output / ".lock", timeout=0).acquire()
     except Timeout:
         raise WorkflowError(
@@ -50,14 +53,17 @@ def lock(store: TableStore) -> Any:
 
 
 def no_folder(store: TableStore) -> SettingsError:
-    """Return the error for an output that cannot be a folder."""
+    """Return the error for an output path that is not a folder."""
     return SettingsError(
         f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
     )
 
 
 def made(spent: Spending, steps_run: tuple[str, ...] = (), tables_of: int | None = None) -> Made:
-    """Describe how the version that has just finished was made."""
+    """Return a record of the date, the steps and the model usage of a finished version.
+
+    `tables_of` is the number of the version whose tables a rollback restores, else None.
+    """
     return Made(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         steps_run=steps_run,
@@ -70,7 +76,7 @@ def made(spent: Spending, steps_run: tuple[str, ...] = (), tables_of: int | None
 
 
 def tidy(store: TableStore, version: Version) -> None:
-    """Update links and statistics (`stats.json`) after a run, and remove leftovers."""
+    """Remove leftovers; update the links to public tables, and the file `stats.json`."""
     store.remove_leftovers()
     store.link_public_tables(version)
     statistics = {
@@ -93,16 +99,20 @@ def tidy(store: TableStore, version: Version) -> None:
 
 
 def current_version(store: TableStore) -> Version:
-    """Return the version that readers open; TableError if there is none or it is damaged."""
+    """Return the current version; raise TableError if it is missing or damaged."""
     return open_index(store.output)[1]
 
 
 def roll_back(store: TableStore, number: int) -> Version:
-    """Make a new version with the tables of an earlier one.
+    """Create a new version with the tables of an earlier version, and return it.
 
-    The versions in between stay; the finished steps of an interrupted run are dropped. The
-    current version is returned if it already has these tables. Raises TableError if the version
-    or one of its tables is missing.
+    Later versions are not deleted. The finished steps of an interrupted run are dropped. If the
+    current version already has these tables, no version is created.
+
+    Raises
+    ------
+    TableError
+        The earlier version or one of its tables is missing.
     """
     current_version(store)
     with lock(store):
@@ -118,7 +128,7 @@ def roll_back(store: TableStore, number: int) -> Version:
         store.remove_leftovers()
         new, spent = store.next_number(), Spending()
         if (store.output / FILE).exists():
-            # The usage of an interrupted run belongs to this version now.
+            # The model usage of an interrupted run is added to the new version.
             with closing(Ledger(store.output, new)) as ledger:
                 spent = ledger.spent_for(new)
         version = replace(earlier, number=new, made=made(spent, tables_of=number))
@@ -140,14 +150,19 @@ class Freed:
     deleted: tuple[int, ...]
     kept: tuple[int, ...]
     n_bytes: int
-    in_use: tuple[Path, ...]  # files that could not be deleted
+    in_use: tuple[Path, ...]  # files that could not be deleted because they are open
 
 
 def collect_garbage(store: TableStore, keep: int) -> Freed:
-    """Delete all but the last `keep` versions, with the tables that only they use.
+    """Delete old versions with their tables; keep the last `keep` versions.
 
-    The finished steps of an interrupted run stay. A reader of a deleted version gets an error
-    that says so. Nothing is deleted if a version to keep cannot be read (TableError).
+    Tables of kept versions and of an interrupted run are not deleted. A reader of a deleted
+    version gets an error with this reason.
+
+    Raises
+    ------
+    TableError
+        A version to keep cannot be read. Then nothing is deleted.
     """
     current_version(store)
     with lock(store):
@@ -170,7 +185,8 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
             )
         deleted = numbers[: len(numbers) - len(kept)]
         old_vectors = _vectors_of(store, deleted)
-        # Descriptions first: a reader that misses a file then finds that its version is gone.
+        # Delete the descriptions of versions first. If a table file is missing, a reader then
+        # finds out that the version was deleted.
         for number in deleted:
             for file in (INDEX_FILE, JOURNAL_FILE):
                 (store.folder(number) / file).unlink(missing_ok=True)
@@ -196,10 +212,10 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
 
 
 def _vectors_of(store: TableStore, numbers: list[int]) -> set[str]:
-    """Return the names of the LanceDB tables of the program and of some versions."""
+    """Return the names of all vector tables of the program and of these versions."""
     found = {name for name, table in TABLES.items() if table.kind == "vectors"}
     for number in numbers:
-        # A damaged version is deleted, too.
+        # The description of a damaged version cannot be read; the version is deleted anyway.
         with suppress(TableError):
             tables = store.read_version(number).tables
             found |= {name for name, table in tables.items() if table.lance_version is not None}
@@ -207,7 +223,7 @@ def _vectors_of(store: TableStore, numbers: list[int]) -> set[str]:
 
 
 def _delete(paths: Iterable[Path]) -> list[Path]:
-    """Delete files; return those that are open, which Windows does not delete."""
+    """Delete files; return the files that Windows does not delete because they are open."""
     in_use = []
     for path in paths:
         try:
@@ -223,11 +239,15 @@ def _delete_vectors(
     current: dict[str, StoredTable],
     ours: set[str],
 ) -> None:
-    """Delete unused versions of LanceDB tables, and tables without a used version."""
+    """Delete unused versions of LanceDB tables, and LanceDB tables that no version uses.
+
+    `used` has the name and the record of each table in use. `ours` has the names of the tables that
+    this program writes; a table of another program is not deleted.
+    """
     versions: dict[str, set[int]] = defaultdict(set)
     for name, table in used:
         if table.lance_version is not None:
-            # A table whose version is missing stays, too.
+            # A table in use is not deleted, even if the wanted version is missing.
             versions[name] |= {table.lance_version} if store.exists(name, table) else set()
     for folder in sorted(store.lancedb.glob("*.lance")):
         name = folder.stem
@@ -241,16 +261,17 @@ def _delete_vectors(
 
 
 def _size(output: Path) -> int:
-    """Return the size of all tables, vectors and databases in bytes."""
+    """Return the size of all tables, vectors and graph databases, in bytes."""
     patterns = ("versions/*/*", "lancedb/**/*", "cypher/*")
     files = (path for pattern in patterns for path in output.glob(pattern))
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
 def begin_purge(models: "Models", workflow: Workflow, settings: Settings) -> list[str]:
-    """Begin to record the use of requests; return the names of the steps that must run for it.
+    """Begin to record the used requests; return the names of the steps that must run again.
 
-    The requests that they look up in the ledger count as used.
+    These steps cannot list their requests, so they run again. A request counts as used if a step
+    looks the request up in the ledger.
     """
     models.track_use()
     sections = check_settings(workflow, settings)
@@ -266,7 +287,10 @@ def end_purge(
 ) -> "PurgeCounts":
     """Delete the requests in the ledger that no step has used since `begin_purge`.
 
-    Raises GraphRAGError if a batch is open, or the ledger is in use or cannot be written.
+    Raises
+    ------
+    GraphRAGError
+        A batch is open, or the ledger is in use, or the ledger cannot be written.
     """
     from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 

@@ -1,4 +1,4 @@
-"""An index of Microsoft GraphRAG, or an export of ours, imported as a version of the index."""
+"""Import of an index of Microsoft GraphRAG, or of an export of this program, as a version."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,9 +29,9 @@ from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 
-# A workflow with this step extends an imported index.
+# Name of the step by which a workflow extends an imported index.
 _EXTENDS_IMPORTED = "skip_imported"
-# A version with one of these steps contains the imported index.
+# Names of steps: a version with one of these steps contains the imported index.
 _IMPORT_STEPS = ("read_imported", _EXTENDS_IMPORTED)
 _WORKFLOW_LINE = re.compile(r"^workflow:[ \t]*([\w.-]+)[ \t]*(#.*)?$", re.MULTILINE)
 _WORKFLOW_HEADING = (
@@ -42,20 +42,20 @@ _WORKFLOW_HEADING = (
 
 @dataclass(frozen=True)
 class ImportResult:
-    """The imported version, and counts of what the first run will change in it."""
+    """The imported version, and counts of the rows that the first run will change."""
 
     version: Version
     generation: str
     n_both_ways: int  # relationships that also exist in the other direction
-    n_dangling: int  # relationships with an end that is no entity
-    n_outside: int  # entities in no community
+    n_dangling: int  # relationships whose source or target is not an entity
+    n_outside: int  # entities without a community
     without_vectors: Mapping[str, int]  # rows without a vector, by vector table
     has_vectors: bool
 
 
 @dataclass(frozen=True)
 class _VectorModel:
-    """Stands in for the model that made the imported vectors; it cannot embed."""
+    """A placeholder for the model that created the imported vectors; it cannot embed."""
 
     name: str
     identity: tuple[str, int | None]
@@ -71,9 +71,14 @@ def import_index(
     vectors: bool = True,
     watcher: Watcher | None = None,
 ) -> ImportResult:
-    """Copy an index into the project, and make it the current version without calling a model.
+    """Copy an index into the project, and make the copy the current version.
 
-    Raises InputError if there is an index already and `replace` is not set.
+    No model is called.
+
+    Raises
+    ------
+    InputError
+        The project has an index already, and `replace` is False.
     """
     store = TableStore(root / settings.output)
     source = open_source(folder)
@@ -97,11 +102,11 @@ def import_index(
 def restore_imported(
     workflow: Workflow, settings: Settings, root: Path, watcher: Watcher | None = None
 ) -> Version | None:
-    """Restore the version of the imported index, if a workflow that extends it has none.
+    """Restore the version of the imported index, if the current version does not contain it.
 
-    That is so after `output/` was deleted, or a rollback to a version before the import. A run
-    keeps communities and reports from the version before, which otherwise would be paid again.
-    None if there is nothing to do.
+    The imported index is missing after `output/` was deleted, or after a rollback to a version
+    before the import. A run reuses the communities and reports of the restored version, so they
+    are not paid for again. Return None if nothing must be restored.
     """
     extends = any(step.name == _EXTENDS_IMPORTED for step in workflow.steps)
     current = TableStore(root / settings.output).read_pointer()
@@ -111,7 +116,7 @@ def restore_imported(
     imported = ImportedIndex(root)
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
-    # A run replaces the vectors of another model.
+    # If another model created the vectors, a run replaces the vectors.
     is_same = imported.vectors and imported.embedded_by == identity
     model = _VectorModel(name, identity, max(imported.vectors.values())) if is_same else None
     return _make_version(settings, root, model, watcher)
@@ -120,13 +125,13 @@ def restore_imported(
 def _make_version(
     settings: Settings, root: Path, model: _VectorModel | None, watcher: Watcher | None
 ) -> Version:
-    """Make the folder `imported/` the current version, with its vectors if `model` is given."""
+    """Make a version of the folder `imported/`; read its vectors unless `model` is None."""
     vectors = ["read_imported_vectors"] if model else []
     names = ["read_imported", *vectors, "create_search_tables"]
     steps = tuple(load_step(name, root, "import") for name in names)
     services = services_of(settings, None, root)
     embeds = services["embedding_model"]
-    # The vectors exist: the model need not be available.
+    # The vectors exist already, so the embedding model need not be available.
     services["embedding_model"] = replace(
         embeds, open=lambda step, section: model, check=lambda step, section: None
     )
@@ -134,7 +139,10 @@ def _make_version(
 
 
 def _check_vectors(source: ImportSource, settings: Settings) -> _VectorModel:
-    """Check that the vectors can be those of the embedding model of the settings."""
+    """Check that the embedding model of the settings may have created the vectors.
+
+    Model name and dimension are compared. Raises SettingsError if one of them differs.
+    """
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
     fix = (
@@ -189,7 +197,7 @@ def _result(version: Version, source: ImportSource, root: Path, store: TableStor
 
 
 def continuing_steps(steps: Sequence[str]) -> list[str]:
-    """Return the steps of a workflow that also merges new documents into the imported index."""
+    """Return the steps of a workflow, plus the steps that merge the imported index."""
     if "skip_imported" in steps:
         return list(steps)
     extraction = next((s for s in ("extract_graph", "extract_graph_nlp") if s in steps), None)
@@ -199,7 +207,8 @@ def continuing_steps(steps: Sequence[str]) -> list[str]:
             "extract_graph or extract_graph_nlp: name one with `--set workflow=NAME`."
         )
     made = []
-    # Claims come from new text units alone, so before the imported ones are added.
+    # Claims are extracted from new text units only. So extract_covariates runs before the step
+    # that adds the imported text units.
     for step in (step for step in steps if step != "extract_covariates"):
         made.append(step)
         if step == "load_documents":
@@ -211,7 +220,7 @@ def continuing_steps(steps: Sequence[str]) -> list[str]:
 
 
 def write_continuing_workflow(root: Path, name: str) -> str:
-    """Write the workflow `<name>_imported` unless it exists, and return its name."""
+    """Write the workflow `<name>_imported` if it does not exist; return its name."""
     steps = read_step_names(root / "workflows" / f"{name}.yaml")
     if name.endswith("_imported"):
         return name
@@ -224,7 +233,7 @@ def write_continuing_workflow(root: Path, name: str) -> str:
 
 
 def set_workflow(path: Path, old: str, new: str) -> bool:
-    """Name another workflow in `settings.yaml`; False if the line of the old is not found."""
+    """Replace the workflow name in `settings.yaml`; return False if `old` is not found."""
     text = path.read_text(encoding="utf-8")
     found = list(_WORKFLOW_LINE.finditer(text))
     if len(found) != 1 or found[0][1] != old:

@@ -1,8 +1,8 @@
-"""Run the steps of a workflow.
+"""Run of the steps of a workflow.
 
-A step runs only if the code, the settings or the tables that it depends on have changed since it
-last finished, in the current version or in an interrupted run. When all steps are done, one
-pointer is moved to the new version.
+A step runs only if its code, its settings or its input tables have changed since the step last
+finished. The last result may be in the current version or in an interrupted run. After all steps
+have finished, one pointer is moved to the new version.
 """
 
 import inspect
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The settings that no file may contain.
+# Secret settings, which are never written to a file.
 SECRET: Any = {"models": {"__all__": {"api_key"}}}
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """The outcome of a run; if nothing changed, `version` is that of the run before."""
+    """The outcome of a run; if nothing changed, `version` is the version of the last run."""
 
     version: Version
     steps_run: tuple[str, ...]
@@ -63,7 +63,10 @@ class RunResult:
 
 
 class Watcher:
-    """Receives the events of a run; the command line draws them, this class ignores them."""
+    """Receiver of the events of a run. This class ignores all events.
+
+    The command line has a subclass that shows the events as progress bars.
+    """
 
     def step_started(self, step: Step, number: int, of: int) -> Progress:
         return Silent()
@@ -71,7 +74,7 @@ class Watcher:
     def step_finished(self, record: StepRecord, kept: bool) -> None: ...
 
     def close(self) -> None:
-        """Clean up; the run has ended or failed."""
+        """Clean up after the end or the failure of a run."""
 
 
 def run_workflow(
@@ -81,20 +84,23 @@ def run_workflow(
     services: Mapping[str, Service],
     watcher: Watcher | None = None,
     *,
-    # The number of failed requests of a step.
+    # Returns the number of failed requests of a step.
     quarantined: Callable[[str], int] = lambda step: 0,
-    # The names of steps that must run even if nothing has changed.
+    # Returns the names of the steps that must run even if nothing has changed.
     again: Callable[[], Collection[str]] = tuple,
-    # The usage of models for a version.
+    # Returns the model usage of a version.
     spent: Callable[[int], Spending] = lambda version: Spending(),
-    # Called when requests are in a batch: raises, or returns for the workflow to run again.
+    # Called when requests wait in a batch. It returns when the workflow shall run again, or raises.
     wait: Callable[[WaitingError], None] | None = None,
-    # Called at the end, while no other run can begin.
+    # Called at the end of the run, before the lock is released.
     at_end: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
-    """Bring the index up to date: run the steps whose inputs changed, then move the pointer.
+    """Update the index: run the steps whose inputs changed, then move the pointer.
 
-    Any other error of a step than a `GraphRAGError` is raised as StepError.
+    Raises
+    ------
+    StepError
+        A step has raised an error that is not a `GraphRAGError` and not an `OSError`.
     """
     check_services(workflow, check_settings(workflow, settings), services)
     store = TableStore(root / settings.output)
@@ -116,7 +122,7 @@ def run_workflow(
 
 
 class _Run:
-    """The state of one run: the current version, and the steps finished so far."""
+    """The state of one run: the current version, and the steps that have finished."""
 
     def __init__(
         self,
@@ -141,7 +147,7 @@ class _Run:
     def run_step(
         self, step: Step, number: int, forced: bool, quarantined: Callable[[str], int]
     ) -> None:
-        """Run a step, or keep its tables if nothing that it depends on has changed."""
+        """Run a step, or reuse its tables if its code, settings and inputs are unchanged."""
         section = self.sections.get(step.name)
         with _failures_of(step):
             key = step_key(step, section, self.tables, self.services, self.root)
@@ -180,7 +186,7 @@ class _Run:
 
     @property
     def tables(self) -> dict[str, StoredTable]:
-        """The tables of the steps finished so far."""
+        """The tables of the steps that have finished, by name."""
         return {name: table for record in self.done for name, table in record.tables.items()}
 
     def _inputs(self, step: Step) -> Iterator[pl.LazyFrame | pl.DataFrame | None]:
@@ -209,8 +215,8 @@ class _Run:
 
             def append(name: str, frame: pl.DataFrame) -> None:
                 if name not in writers:
-                    # The key in its name keeps a file apart from those that the journal of an
-                    # interrupted run names, even if the settings have changed since.
+                    # The file name contains the key of the step. So a file of this run never
+                    # overwrites a file of an interrupted run with other settings.
                     file_stem = f"{name}-{key[:12]}"
                     writers[name] = self.store.writer(self.number, tables[name], file_stem)
                     stack.enter_context(writers[name])
@@ -230,7 +236,7 @@ class _Run:
         return {**unchanged, **{name: writer.stored for name, writer in writers.items()}}
 
     def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
-        """Return the table of the current version if it has the same content."""
+        """Return the table of the current version if its content is equal, else the new table."""
         for record in self.earlier:
             earlier = record.tables.get(name)
             if earlier and earlier.digest == table.digest and self.store.exists(name, earlier):
@@ -238,7 +244,7 @@ class _Run:
         return table
 
     def finish(self, spent: Callable[[int], Spending]) -> RunResult:
-        """Move the pointer to the new version, unless nothing has changed."""
+        """Move the pointer to the new version, if something has changed."""
         version = Version(
             number=self.number,
             workflow=self.workflow.name,
@@ -252,7 +258,7 @@ class _Run:
         if current is not None and not is_new:
             version = current
         else:
-            # A run that was killed here has written the same description.
+            # A killed run may have written the same description of the version already.
             described = self.store.described(self.number)
             self.store.move_pointer(described if described == version else version)
         tidy(self.store, version)
@@ -266,7 +272,10 @@ def step_key(
     services: Mapping[str, Service],
     root: Path,
 ) -> str:
-    """Hash all that the result of a step depends on; `tables` are those of the steps before it."""
+    """Hash the code, the settings and the inputs of a step.
+
+    `tables` are the tables that the earlier steps have written.
+    """
     needs = [name for name in step.needs(section) if name in services]
     parts: list[Any] = [
         step_made_by(step, section),
@@ -280,14 +289,14 @@ def step_key(
 
 
 def step_made_by(step: Step, section: Any) -> str:
-    """Hash the code and the settings of a step, whatever its input."""
+    """Hash the code and the settings of a step, without its inputs."""
     values = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
     code = __version__
     if not step.is_shipped:
         try:
-            # The whole module, since a function beside the step may have changed.
+            # The source of the whole module, because the step may call functions of the module.
             code = inspect.getsource(sys.modules[step.function.__module__])
-        except (OSError, TypeError):  # defined in an interactive session
+        except (OSError, TypeError):  # the step is defined in an interactive session
             code = inspect.getsource(step.function)
     return _hash([step.name, code, step.code_version, values])
 
@@ -299,18 +308,18 @@ def _hash(parts: list[Any]) -> str:
 def finished_steps(
     store: TableStore, current: Version | None, number: int
 ) -> dict[str, StepRecord]:
-    """Return the finished steps by key, of the current version and of an interrupted run."""
+    """Return the finished steps of the current version and of an interrupted run, by key."""
     records = (*(current.steps if current else ()), *store.read_journal(number))
     return {record.key: record for record in records}
 
 
 def is_whole(store: TableStore, record: StepRecord) -> bool:
-    """Tell whether all tables of a step still exist."""
+    """Return True if all tables of a step still exist."""
     return all(store.exists(name, table) for name, table in record.tables.items())
 
 
 def _peak_memory() -> int | None:
-    """Return the peak of this process's resident memory so far, in bytes; None on Windows."""
+    """Return the peak resident memory of this process, in bytes; None on Windows."""
     try:
         import resource
     except ImportError:
@@ -321,13 +330,16 @@ def _peak_memory() -> int | None:
 
 @contextmanager
 def _failures_of(step: Step) -> Iterator[None]:
-    """Name the step in unexpected errors; interruptions and errors of the system pass through."""
+    """Wrap unexpected errors in a StepError with the name of the step.
+
+    Interruptions, OSError and GraphRAGError are raised unchanged.
+    """
     try:
         yield
-    # GeneratorExit: this context was dropped, since an interruption ended the run.
+    # GeneratorExit is raised here if an interruption has ended the run.
     except (KeyboardInterrupt, GeneratorExit, GraphRAGError, OSError):
         raise
-    # A step may be the code of a user, and a panic of a library in Rust is no Exception.
+    # BaseException: a step may be code of a user, and a panic in Rust code is not an Exception.
     except BaseException as error:
         logger.debug("%s failed:", step.name, exc_info=True)
         where = "" if step.is_shipped else last_line(error, step.function.__module__)
@@ -343,7 +355,11 @@ def _batches(
     before: Collection[str],
     result: Frames | Iterator[Frames],
 ) -> Iterator[Mapping[str, pl.DataFrame | None]]:
-    """Yield the result of a step, in whatever form, as batches of named frames."""
+    """Yield the result of a step as batches; a batch maps table names to frames.
+
+    A step returns or yields one frame, or a mapping. None means that the step does not change the
+    table. Raises TableError for any other result.
+    """
     for frames in result if isinstance(result, Iterator) else [result]:
         if isinstance(frames, pl.DataFrame) and len(tables) == 1:
             frames = dict.fromkeys(tables, frames)

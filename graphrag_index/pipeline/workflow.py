@@ -1,8 +1,9 @@
-"""Load and validate a workflow. Start reading here; `run.py` runs it.
+"""Loading and validation of workflows. Start reading here, then read `run.py`.
 
-A workflow is a YAML list of step names. Before anything runs, every step is imported, every
-table that it reads must be written by a step before it, and its settings and services must
-exist. Services are what steps ask for by name besides tables, such as models.
+A workflow is a YAML list of step names. Before the first step runs, every step is imported and
+checked: an earlier step must write each table that the step reads, and the settings and services
+of the step must exist. A service is an object that a step uses besides tables, such as a model. A
+step asks for a service by the name of a parameter.
 """
 
 import importlib
@@ -29,21 +30,21 @@ from graphrag_index.storage.versions import StoredTable
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
 
-# Services that every run provides.
+# Names of the services that every run provides.
 BUILT_IN = ("settings", "root", "progress", "previous")
 
 
 @dataclass(frozen=True)
 class Service:
-    """A service that steps ask for by name; its functions take the step and its settings."""
+    """A service for steps. Its functions get the step and the settings of the step."""
 
     # Opens the service; called only for a step that runs.
     open: Callable[[Step, Any], Any]
-    # Returns all that results depend on through the service: a change runs the step again.
+    # Returns a value that changes if results of the service may change. Then the step runs again.
     identity: Callable[[Step, Any], Any] = lambda step, section: None
-    # Called before any step runs; raises a `GraphRAGError` if the service is not available.
+    # Called before the first step runs. Raises `GraphRAGError` if the service is not available.
     check: Callable[[Step, Any], object] = lambda step, section: None
-    # Takes the service and the stored tables after the step; returns the tables to record.
+    # Called after the step with the service and the stored tables. Returns the tables to record.
     close: Callable[[Any, Mapping[str, StoredTable]], Mapping[str, StoredTable]] = (
         lambda service, tables: tables
     )
@@ -51,7 +52,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Workflow:
-    """Ordered steps whose tables fit together."""
+    """A list of steps in running order. Each step reads only tables of earlier steps."""
 
     name: str
     steps: tuple[Step, ...]
@@ -63,7 +64,7 @@ class Workflow:
 
 
 def load_workflow(root: Path, name: str) -> Workflow:
-    """Load `workflows/<name>.yaml` beside the settings and check that its tables fit together."""
+    """Load `workflows/<name>.yaml` beside the settings, and check the order of its steps."""
     path = root / "workflows" / f"{name}.yaml"
     names = read_step_names(path)
     workflow = Workflow(name, tuple(load_step(entry, root, str(path)) for entry in names))
@@ -72,7 +73,7 @@ def load_workflow(root: Path, name: str) -> Workflow:
 
 
 def read_step_names(path: Path) -> list[str]:
-    """Read the list of step names in the file of a workflow."""
+    """Read the step names from a workflow file."""
     try:
         names = read_yaml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -91,7 +92,7 @@ def read_step_names(path: Path) -> list[str]:
 
 
 def load_step(name: str, root: Path, where: str) -> Step:
-    """Import a step by its name, or a step of a user by `package.module:function`."""
+    """Import a built-in step by its name, or a user-defined step by `package.module:function`."""
     module_name, colon, function = name.partition(":")
     if not colon:
         if name not in STEPS:
@@ -108,7 +109,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
                 "such as redaction:redact_names for a function in redaction.py."
             )
         if str(root.absolute()) not in sys.path:
-            # Modules beside settings.yaml can be imported, as beside a script.
+            # Make modules in the folder of settings.yaml importable.
             sys.path.insert(0, str(root.absolute()))
     try:
         module = importlib.import_module(module_name)
@@ -116,7 +117,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
         raise WorkflowError(f"{where}: step {name!r} cannot be imported: {error}.") from error
     except (KeyboardInterrupt, GraphRAGError):
         raise
-    # The code of a user may raise anything and even exit.
+    # Code of a user may raise any exception, also SystemExit.
     except BaseException as error:
         raise WorkflowError(
             f"{where}: step {name!r} cannot be imported: "
@@ -132,7 +133,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
 
 
 def last_line(error: BaseException, module_name: str) -> str:
-    """Return the last line of a module in the traceback of an error: " (own.py, line 6)"."""
+    """Return the last line of a module in a traceback, for example " (own.py, line 6)"."""
     lines = [
         f" ({Path(frame.f_code.co_filename).name}, line {number})"
         for frame, number in walk_tb(error.__traceback__)
@@ -156,7 +157,7 @@ def _check_order(workflow: Workflow, where: str) -> None:
                     "which no step before it writes."
                 )
         for table in step.writes:
-            # A step may rewrite a table that it reads; otherwise each table has one writer.
+            # A step may rewrite a table that the step reads. Else only one step writes a table.
             if table.name in written and table.name not in reads:
                 raise WorkflowError(
                     f"{where}: step {step.name} writes the table {table.name} a second time."
@@ -165,11 +166,15 @@ def _check_order(workflow: Workflow, where: str) -> None:
 
 
 def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
-    """Return the section of each step, by the name of the step.
+    """Return the settings of each step, by the name of the step.
 
-    A step gets the section of `settings.yaml` that its annotation names, such as
-    `CreateCommunities`; a step of a user gets its section under `steps`. Raises SettingsError if
-    a section under `steps` is invalid, or belongs to no step.
+    The annotation of the parameter `settings`, such as `CreateCommunities`, names the settings
+    class of a step. A user-defined step gets its section under `steps` in `settings.yaml`.
+
+    Raises
+    ------
+    SettingsError
+        A section under `steps` is invalid, or the workflow has no step with its name.
     """
     shipped = {type(section): section for _, section in settings if isinstance(section, Section)}
     sections = {
@@ -200,13 +205,13 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
 def check_workflow(
     workflow: Workflow, settings: Settings, root: Path, services: Mapping[str, Service]
 ) -> None:
-    """Check settings, input and services of a workflow, before anything runs."""
+    """Check the settings, the input and the services of a workflow before a run."""
     check_steps(workflow, settings, root)
     check_services(workflow, check_settings(workflow, settings), services)
 
 
 def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
-    """Call the checks of all steps, which raise a GraphRAGError if a step cannot run here."""
+    """Call the checks of all steps; a check raises GraphRAGError if its step cannot run."""
     sections = check_settings(workflow, settings)
     names = tuple(step.name for step in workflow.steps)
     project = Project(root, root / settings.output, names)
@@ -218,7 +223,7 @@ def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
 def check_services(
     workflow: Workflow, sections: Mapping[str, Any], services: Mapping[str, Service]
 ) -> None:
-    """Check that every service which a step asks for exists and is available."""
+    """Check that all services of all steps exist and are available."""
     known = [*BUILT_IN, *services]
     for step in workflow.steps:
         for name in step.services:
@@ -240,9 +245,9 @@ def _nearest(name: str, known: list[str], otherwise: str) -> str:
 def services_of(
     settings: Settings, models: "Models | None" = None, root: Path = Path()
 ) -> dict[str, Service]:
-    """Return the models and prompts of a project as services by name.
+    """Return the models and prompts of a project as services, by name.
 
-    Without `models` its own are opened.
+    If `models` is None, the models of the settings are opened.
     """
     vectors = settings.generate_text_embeddings.model
 
@@ -284,14 +289,14 @@ def services_of(
 
 
 def _chat_name(section: Any) -> str:
-    """Return the name of the chat model that a section chooses."""
+    """Return the name of the chat model in the settings of a step."""
     name = section.get("model") if isinstance(section, dict) else getattr(section, "model", None)
     return str(name or "chat")
 
 
 def _record_model(model: Any, tables: Mapping[str, StoredTable]) -> Mapping[str, StoredTable]:
-    """Record with each table of vectors the model that made them."""
-    # A local model is identified by its name.
+    """Add the name of the embedding model to the record of each vector table."""
+    # A local model has no identity; its name is used.
     name, dimensions = model.identity or (model.name, None)
     return {
         table_name: replace(
@@ -310,7 +315,7 @@ def models_of(
     budget: float | None = None,
     batch: bool = False,
 ) -> "Models":
-    """Return the models of a workflow; each is opened when a step asks for it."""
+    """Return the models of a workflow; a model is opened when a step asks for the model."""
     from graphrag_index.llm.registry import Models
 
     needed: dict[str, str] = {}
@@ -327,7 +332,7 @@ def asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
 
 
 def _uses_of_models(workflow: Workflow, settings: Settings) -> Iterator[tuple[Step, str, bool]]:
-    """Yield steps with the remote models that they ask, and whether the model embeds."""
+    """Yield (step, name of its remote model, whether the model embeds)."""
     sections = check_settings(workflow, settings)
     vectors = settings.generate_text_embeddings.model
     for step in workflow.steps:
