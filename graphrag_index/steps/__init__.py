@@ -1,6 +1,6 @@
-"""The steps. A workflow names them in order."""
+"""The built-in steps. A workflow is an ordered list of names of steps."""
 
-# By name: the module of this package with the step.
+# Name of a step → module of this package that defines the step.
 STEPS = {
     "read_graph": "read_graph",
     "read_imported": "imported_index",

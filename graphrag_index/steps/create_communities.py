@@ -1,4 +1,7 @@
-"""Split the entity graph into a hierarchy of communities."""
+"""Splitting of the entity graph into a hierarchy of communities.
+
+An island community gathers small connected components of the graph.
+"""
 
 import html
 import logging
@@ -52,22 +55,23 @@ def create_communities(
     settings: CreateCommunities,
     previous: Previous,
 ) -> Mapping[str, pl.DataFrame]:
-    """Split the entity graph into a hierarchy of communities, or bring the last one up to date.
+    """Split the entity graph into a hierarchy of communities, or update the last hierarchy.
 
-    Hierarchical Leiden: level 0 partitions all entities, and a community of more than
-    `max_cluster_size` entities is split again one level down, if possible. Sub-communities
-    partition their parent; communities that are not split do not appear again. Connected
-    components of fewer than `min_component_size` entities are gathered into islands by the
-    documents that name them, so that every entity is in one community of level 0.
+    The algorithm is hierarchical Leiden. The communities of level 0 contain all entities. A
+    community of more than `max_cluster_size` entities is split again, if possible, into
+    sub-communities of the next level. Connected components of fewer than `min_component_size`
+    entities are gathered into island communities: components in the same documents come together.
+    So every entity belongs to one community of level 0.
 
-    With the stability `keep` and an earlier version of the same settings, only entities that are
-    new or whose relationships changed are moved. A community that shares most of its members with
-    an earlier one keeps its number; `community_lineage` has the communities of both versions.
+    If the stability is `keep`, and the last version has the same settings, only new entities and
+    entities with changed relationships are moved. A community that shares most of its members
+    with an earlier community keeps its number. `community_lineage` has the communities of both
+    versions.
 
     The result depends on the ids of the entities, not on the order of rows.
     """
     check_weights("relationships", relationships)
-    # Sorted by id; below, entities, relationships and text units are numbers of these rows.
+    # Sorted by id. The code below uses row numbers for entities, relationships and text units.
     nodes = entities.select("id", "title").sort("id").collect()
     links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
     text_units = _text_units(base_text_units, documents)
@@ -105,7 +109,10 @@ def create_communities(
 
 
 def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
-    """Return text units by id: `position` in reading order, `document` number and its `date`."""
+    """Return text units, sorted by id, with `document` number, `date` and `position`.
+
+    `position` is the number of the text unit in reading order.
+    """
     known = documents.select(
         document_id="id",
         document="human_readable_id",
@@ -121,7 +128,7 @@ def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.Da
 
 
 def _pairs(table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series) -> Integers:
-    """Return pairs of the number of a row and of a text unit that it names."""
+    """Return an array of pairs: row number of the table, row number of a text unit."""
     rows = table.select("id", "text_unit_ids").collect()
     row, named = spread_lists(rows["text_unit_ids"])
     pairs = np.stack([positions(rows["id"], ids)[row], positions(named, text_unit_ids)], axis=1)
@@ -148,13 +155,14 @@ def _updated_levels(
     rebuild: Callable[..., list[Integers]],
     settings: CreateCommunities,
 ) -> list[Integers]:
-    """Return the partition of each level, with the communities of the last version kept.
+    """Return the communities of each level; communities of the last version are kept.
 
-    A warning is logged if the kept communities are much worse than new ones.
+    Logs a warning if the modularity is much lower than the modularity of new communities.
     """
     max_cluster_size, max_levels = settings.max_cluster_size, settings.max_levels
     if settings.engine == "microsoft":
-        # Microsoft's engine ignores both settings; an unchanged graph must be split as before.
+        # Microsoft's engine ignores both settings. Use its values, so that an unchanged graph is
+        # split as before.
         max_cluster_size, max_levels = MICROSOFT_CLUSTER_SIZE - 1, graph.n_nodes
     levels = kept_hierarchy(
         graph,
@@ -180,7 +188,7 @@ def _updated_levels(
 
 def _leiden(settings: CreateCommunities) -> Leiden:
     if settings.engine == "microsoft":
-        # The parameters of its hierarchy, for parts that have to be split again.
+        # Parameters of Microsoft's engine, for communities that must be split again.
         return Leiden(scale_resolution=False, iterations=1)
     return Leiden(
         ENGINES[settings.engine],
@@ -193,7 +201,7 @@ def _leiden(settings: CreateCommunities) -> Leiden:
 
 
 def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities) -> bool:
-    """Return whether the settings that change communities are the same."""
+    """Return True if all settings that change communities are equal."""
     new = settings.model_dump(mode="json", exclude={"stability", "max_drift"})
     return all(before.get(name) == value for name, value in new.items())
 
@@ -202,7 +210,7 @@ def _microsoft_hierarchy(
     graph: Graph, titles: pl.Series, *, max_levels: int | None = None
 ) -> list[Integers]:
     """Build the hierarchy of Microsoft's engine, which ignores `max_levels`."""
-    # Microsoft sorts edges by titles after this clean-up.
+    # Microsoft's engine sorts edges by titles that are cleaned in this way.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))
     by_title = simple_graph(

@@ -1,4 +1,7 @@
-"""Ask a model for a report on each community, the parts of a community before the whole."""
+"""Community reports written by a model; sub-communities come before their parents.
+
+An island community gathers small components of the graph.
+"""
 
 import json
 import logging
@@ -30,14 +33,14 @@ from graphrag_index.text.citations import check_citations
 
 logger = logging.getLogger(__name__)
 
-# Members in the title of a report whose reply has no title.
+# Number of members in the title of a report, if the reply has no title.
 TITLE_MEMBERS = 3
-# Ids in one citation; more are shown as "+more".
+# Maximum number of ids in one citation; "+more" replaces the others.
 MAX_CITED = 5
-# Rank of a report without a model: unlinked entities matter least.
+# Rank of a report without a model. Entities without links matter least.
 PLAIN_RANK = 1.0
 NOT_ASKED = "No model was asked about this community."
-# Reports written at once: bounds memory, not results.
+# Number of reports per batch. The number limits memory and does not change the results.
 BATCH_REPORTS = 1_000
 
 
@@ -58,12 +61,12 @@ def create_community_reports(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Ask a model for a report on each community, from its entities, relationships and claims.
 
-    The deepest level comes first: reports on sub-communities replace the rows of communities that
-    exceed the budget. For islands, and communities without any description, no model is asked;
-    their reports list the members. A community whose request fails has no report; the ledger
-    lists it. A report of the last version is kept while at most the share `rewrite_above` of its
-    evidence has changed, unless the community is new. Reports are ordered by level, deepest
-    first, then `community`; `report_evidence` has a row for each that a model wrote.
+    The deepest level comes first. If the rows of a community exceed the token limit, the reports
+    on its sub-communities replace their rows. No model is asked about an island community or a
+    community without descriptions; the report lists the members. A community whose request fails
+    has no report, and the ledger lists the request. A report of the last version is reused if at
+    most the share `rewrite_above` (0–1) of its evidence has changed. Reports are ordered by level,
+    deepest first, then `community`. `report_evidence` has one row per report of a model.
     """
     rows = community_rows(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
@@ -116,7 +119,7 @@ def create_community_reports(
 
 
 class _Requests:
-    """The requests for reports, and reports on communities that need none."""
+    """The requests for reports, and the reports on communities that need no request."""
 
     def __init__(
         self,
@@ -137,7 +140,7 @@ class _Requests:
         )
         self.entities = members.entities.select("title", pl.col("description").fill_null(""))
         self.is_plain = rows["island"].to_numpy() | self.contexts.is_empty
-        # The inputs of a report but the contents of its community. The model's alias is none.
+        # All inputs of a report without its community. The alias of the model does not matter.
         section = settings.model_dump(mode="json", exclude={"model", "rewrite_above"})
         limit = self.contexts.budget.limit
         parts = (section, chat_model.settings.identity(), system, FORMAT_INSTRUCTION, limit)
@@ -147,10 +150,10 @@ class _Requests:
     def outcomes(
         self, level: Sequence[int], kept: Collection[int]
     ) -> Iterator[tuple[int, Sequence[int], Outcome | None]]:
-        """Yield each community of a level in order, with the outcome of its request.
+        """Yield (community, sub-communities, outcome) for each community of a level.
 
-        Between them stand the sub-communities whose reports its prompt has. The outcome is None
-        if the community needs no request.
+        The prompt contains the reports on these sub-communities. The outcome is None if the
+        community needs no request. Communities keep their order.
         """
         left = deque(level)
         asked = [at for at in level if not self.is_plain[at] and at not in kept]
@@ -169,20 +172,20 @@ class _Requests:
     def _request(self, at: int, context: Context) -> Request:
         title = self._title(at)
         return Request(
-            # Not its number, which another community may have in the next version.
+            # The label has no number, because the number may belong to another community later.
             f"community of {title} ({self.rows['size'][at]} entities)",
             [self.system, Message(role="user", content=context.text)],
             report_format(context.shown, title),
         )
 
     def plain_report(self, at: int) -> CitedReport:
-        """List the members of a community with their descriptions, without duplicates."""
+        """Return a report that lists the members with their distinct descriptions."""
         members = self.contexts.best_first(at)[0]
         title = self._title(at)
         names: list[str] = []
         described: dict[str, tuple[list[int], list[str]]] = {}
         for place, (name, description) in enumerate(self.entities[members].iter_rows()):
-            # Citations in documents do not refer to this index.
+            # A citation in the text of a document does not refer to this index.
             names.append(_without_citations(name))
             text = " ".join(_without_citations(description).split())
             places, titles = described.setdefault(text, ([], []))

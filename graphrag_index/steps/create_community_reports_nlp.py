@@ -1,4 +1,4 @@
-"""Write a report on each community from sentences that mention its entities."""
+"""Community reports from sentences that mention the members, written without a model."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -14,15 +14,16 @@ from graphrag_index.schema.settings.step_sections import CreateCommunityReportsN
 from graphrag_index.step import Progress, step
 from graphrag_index.text.sentences import Quotations, quotable
 
-# Sentences among which those of one report are chosen.
+# Maximum number of candidate sentences for one report.
 CANDIDATES = 24
-# Members in the title of a report.
+# Number of members in the title of a report.
 TITLE_MEMBERS = 3
-# Reports written at once: bounds memory, not results.
+# Number of reports per batch. The number limits memory and does not change the results.
 BATCH_REPORTS = 2_000
-# Characters of a sentence that is easy to read; one twice as long counts half.
+# Characters of a sentence that is easy to read. A sentence of double length has half the score.
 GOOD_LENGTH = 200
-# Members of a sentence that count; one with more is a mere list.
+# Maximum number of members that increase the score of a sentence. A sentence with more members is
+# a list.
 MAX_COUNTED = 4
 
 Floats = npt.NDArray[np.float64]
@@ -43,10 +44,10 @@ def create_community_reports_nlp(
 ) -> Iterator[pl.DataFrame]:
     """Write a report on each community from sentences of its evidence, without a model.
 
-    Sentences are scored by the centrality, in the whole graph, of the members that they mention.
-    The summary covers the main members; each finding covers one of them, with others that are
-    mentioned together with it. The rank, 0 to 10, compares the size of a community with others of
-    its level. Reports are ordered by level, deepest first, then `community`.
+    The score of a sentence is the centrality of the mentioned members in the whole graph. The
+    summary is about the main members. Each finding is about one main member and the members that
+    are mentioned with it. The rank (0 to 10) compares the size of a community with the sizes of
+    other communities of its level. Reports are ordered by level, deepest first, then `community`.
     """
     named = entities.select("id", "title", "type", "degree").collect()
     weight = np.log2(2 + named["degree"].to_numpy())
@@ -66,7 +67,7 @@ def create_community_reports_nlp(
             numbers = members_of[row["community"]]
             own = dict(zip(numbers.tolist(), weight[numbers].tolist(), strict=True))
             names = {entity: titles[entity] for entity in own}
-            # The title has the most central members, names before noun phrases.
+            # The title names the most central members. Names come before noun phrases.
             ranked = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))
             main = _main_members(ranked, names, used_titles)
             title = join_titles([names[entity] for entity in main])
@@ -75,7 +76,7 @@ def create_community_reports_nlp(
             limits = (settings.max_findings, settings.max_sentences)
             summary, findings = write_findings(evidence, own, names, main, links.between, *limits)
             if not summary:
-                # Tables and lists mention entities without a sentence about them.
+                # Only tables and lists mention the members, and no sentence is about a member.
                 cited = ", ".join(map(str, main))
                 summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
             if row["island"]:
@@ -88,7 +89,7 @@ def create_community_reports_nlp(
 def _main_members(
     ranked: Sequence[int], titles: Mapping[int, str], used: Collection[str]
 ) -> list[int]:
-    """Return the members in the title of a report: three, or more if that title is taken.
+    """Return the members in the title of a report: more than three if the title is used.
 
     A community and its largest sub-community often have the same main members.
     """
@@ -112,7 +113,7 @@ def _count(n: object, singular: str, plural: str) -> str:
 
 
 def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
-    """Return `level`, `community` and the number of the `entity` of each member, sorted."""
+    """Return one row per member: `level`, `community` and `entity` (a row number), sorted."""
     members = communities.select("level", "community", id="entity_ids").explode("id").collect()
     entity = pl.Series("entity", positions(members["id"], entity_ids))
     known = members.select("level", "community").with_columns(entity).filter(entity >= 0)
@@ -120,7 +121,7 @@ def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
 
 
 class _Candidates:
-    """The candidate sentences of all reports, chosen level by level."""
+    """The candidate sentences of the reports of all communities."""
 
     def __init__(
         self,
@@ -147,13 +148,13 @@ class _Candidates:
         self._by_community = Grouped(chosen["community"].to_numpy(), at, n_numbers)
         self._quotations = Quotations(documents, sentences, self._rows)
         starts = units["start_char"].to_numpy()
-        # Number of the text unit of each quotation.
+        # The number of the text unit of each quotation.
         self._sources = _row_at(document, starts, self._quotations.places)
         kept = np.isin(sentence, self._quotations.rows)
         self._entities = Grouped(sentence[kept], entity[kept], sentences.height)
 
     def of(self, community: int, members: dict[int, float]) -> list[Evidence]:
-        """Return the candidates of a community, best first."""
+        """Return the candidate sentences of a community, best first."""
         candidates = self._by_community[community]
         rows = self._rows[candidates]
         at = self._quotations.positions(rows)
@@ -168,7 +169,7 @@ class _Candidates:
 def _quoted(
     mentions: pl.LazyFrame, sentences: pl.DataFrame, document: Integers
 ) -> tuple[Integers, Integers]:
-    """Return sorted pairs of a quotable sentence (its row) and an entity in it."""
+    """Return two arrays: rows of quotable sentences, and mentioned entities; sorted."""
     found = mentions.select("entity", "text_unit", "start_char").collect()
     places = pl.DataFrame(
         {"document": document[found["text_unit"].to_numpy()], "start_char": found["start_char"]}
@@ -176,17 +177,20 @@ def _quoted(
     row = _row_at(sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places)
     is_quotable = quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
     width = np.int64(1 << 32)
-    # Overlapping text units repeat mentions.
+    # Overlapping text units repeat mentions; np.unique drops the repetitions.
     keys = np.unique(row[is_quotable] * width + found["entity"].to_numpy()[is_quotable])
     return keys // width, keys % width
 
 
 def _row_at(document: Integers, start: npt.NDArray[np.integer], places: pl.DataFrame) -> Integers:
-    """Return the last row that begins at or before each place (`document`, `start_char`)."""
+    """Return the last row that begins at or before each position.
+
+    A position is a row of `places` with the columns `document` and `start_char`.
+    """
     width = np.int64(1 << 40)
     wanted = places["document"].to_numpy() * width + places["start_char"].to_numpy()
     keys = document * width + start
-    # Imported text units may be in any order.
+    # Imported text units may be in any order, so sort them.
     order = np.argsort(keys, kind="stable")
     rows: Integers = np.searchsorted(keys[order], wanted, side="right") - 1
     found: Integers = order[np.maximum(rows, 0)]
@@ -198,7 +202,8 @@ def _best(
 ) -> pl.DataFrame:
     """Choose the candidate sentences of the communities of one level.
 
-    Returns `community`, `sentence` (its row) and `score`, the best of a community first.
+    The columns of the result are `community`, `sentence` (a row number) and `score`. The best
+    sentence of a community comes first.
     """
     of_entity = np.full(len(weight), -1, np.int64)
     of_entity[level["entity"].to_numpy()] = level["community"].to_numpy()
@@ -216,7 +221,7 @@ def _best(
 
 
 class _Links:
-    """Numbers of relationships, sorted by the key of the pair of their ends."""
+    """Lookup of the numbers of relationships by their two entities."""
 
     def __init__(self, relationships: pl.LazyFrame, entity_ids: pl.Series) -> None:
         rows = relationships.select("source_id", "target_id", "human_readable_id").collect()
@@ -230,7 +235,7 @@ class _Links:
         self._numbers = rows["human_readable_id"].to_numpy()[known][order]
 
     def between(self, entities: Sequence[int]) -> tuple[int, ...]:
-        """Return the numbers of the relationships among a few entities."""
+        """Return the sorted numbers of all relationships between these entities."""
         found = []
         for source, target in combinations(entities, 2):
             key = min(source, target) * self._width + max(source, target)

@@ -1,4 +1,4 @@
-"""Cut documents into text units: passages that fit a prompt and are embedded."""
+"""Cutting of documents into text units: passages that fit a prompt and are embedded."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -23,19 +23,19 @@ from graphrag_index.text.sentences import (
 )
 from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
-# Documents per batch: bounds memory, not results.
+# Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 256
-# Longer lines are paragraphs; shorter ones may be page headers, which repeat without meaning.
+# Maximum characters of a line that may be a page header. Page headers repeat without meaning.
 MAX_PAGE_HEADER = 200
-# Rows of the last version are read as one range from the first to the last wanted row, unless it
-# is longer than this times the number of wanted rows.
+# Maximum ratio of read rows to wanted rows. Rows of the last version are read as one range, from
+# the first to the last wanted row. If the ratio is higher, no row is reused.
 MAX_READ_RATIO = 4
-# Columns that the text units of a document depend on.
+# Columns of a document that its text units depend on.
 INPUTS = ("id", "text", "metadata")
 
 
-# Rows by the position `at` of their document in a batch, without the columns that depend on
-# other documents.
+# Schemas of the rows of cut documents. `at` is the position of the document in its batch. Columns
+# that depend on other documents are added later.
 CUT = {
     name: pl.Schema({"at": pl.UInt32(), **{c: TABLES[name].schema[c] for c in columns}})
     for name, columns in {
@@ -51,7 +51,7 @@ _NOTHING_CUT = {name: pl.DataFrame(schema=schema) for name, schema in CUT.items(
 
 
 class Passage(NamedTuple):
-    """A text unit of one document: its span, tokens, and headings."""
+    """A text unit of one document: its span, number of tokens, and headings."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ class Passage(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A sentence with the space after it, which is not cut unless it is too long."""
+    """A sentence with the space after it. Only a sentence above the token limit is cut."""
 
     start: int
     end: int
@@ -78,11 +78,12 @@ def create_text_units(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Cut each document at sentences and headings into text units of bounded length.
 
-    A text unit begins at a heading if the one before has at least a quarter of `max_tokens`;
-    whole sentences are repeated from the one before, up to `overlap_tokens`. A sentence longer
-    than `max_tokens` is cut at a space, or anywhere if it has none. `text` is always
-    ``documents.text[start_char:end_char]``. Rows of unchanged documents are reused from the last
-    version. All tables are in the order of the documents.
+    A heading begins a new text unit if the current text unit has at least a quarter of
+    `max_tokens` tokens. Each text unit repeats the last sentences of the text unit before, up to
+    `overlap_tokens` tokens. A sentence longer than `max_tokens` is cut at a space, or anywhere if
+    the sentence has no space. `text` is always ``documents.text[start_char:end_char]``. Rows of
+    unchanged documents are reused from the last version. All tables are in the order of the
+    documents.
     """
     n_documents = loaded_documents.select(pl.len()).collect().item()
     progress.start(n_documents, "documents")
@@ -144,7 +145,7 @@ class _LastCut:
         }
 
     def of(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-        """Return the rows of `CUT` for the documents that are unchanged."""
+        """Return the rows of unchanged documents; the schemas are `CUT`."""
         if not self._tables:
             return _NOTHING_CUT
         return read_or(_NOTHING_CUT, "documents", lambda: self._read(documents))
@@ -160,7 +161,7 @@ class _LastCut:
         if owners.is_empty():
             return _NOTHING_CUT
         rows = {name: rows.of(owners) for name, rows in self._tables.items()}
-        # Imported text units need not be in the order of their documents.
+        # Imported text units may be in another order than their documents.
         units = rows["base_text_units"]
         if (units["document_id"] != units["owner"]).any():
             return _NOTHING_CUT
@@ -168,7 +169,7 @@ class _LastCut:
 
 
 def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str, pl.DataFrame]:
-    """Cut some documents; return the rows of `CUT`."""
+    """Cut documents; return their rows by table, with the schemas `CUT`."""
     units: list[tuple[object, ...]] = []
     sentences: list[tuple[int, int, int, bool, int]] = []
     cut_documents: list[tuple[int, list[str], str]] = []
@@ -177,7 +178,7 @@ def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str,
         sentences += sentence_rows(at, text, starts)
         ids = []
         for start, end, n_tokens, path in cut(text, settings, starts, headings):
-            # The span keeps equal passages of one document apart.
+            # The id contains the span, because one document may repeat a passage.
             words = text[start:end]
             ids.append(content_id("text unit", document_id, f"{start}:{end}", words))
             units.append((at, ids[-1], words, n_tokens, document_id, start, end, path, metadata))
@@ -193,7 +194,7 @@ def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str,
 def find_edges(text: str) -> tuple[list[Heading], list[int]]:
     """Return the headings of a text, and the offsets where it may be cut."""
     headings = find_headings(text)
-    # A heading is a sentence of its own.
+    # A heading is a separate sentence, so the text may be cut before and after a heading.
     edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
     return headings, sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
 
@@ -201,7 +202,10 @@ def find_edges(text: str) -> tuple[list[Heading], list[int]]:
 def sentence_rows(
     document: int, text: str, starts: Sequence[int]
 ) -> Iterator[tuple[int, int, int, bool, int]]:
-    """Yield the rows of `sentences` of a document; `starts` are offsets where it may be cut."""
+    """Yield one row of the table `sentences` per sentence of a document.
+
+    `starts` are the offsets where the text may be cut.
+    """
     end, line = -1, 0
     for sentence in split_sentences(text, starts):
         if sentence.start >= end:
@@ -209,7 +213,7 @@ def sentence_rows(
             end = text.find("\n", sentence.start)
             end = len(text) if end < 0 else end
             words = text[begin:end].strip()
-            # A hash of the line, as a signed number; 0 for a long line.
+            # A hash of the line as a signed integer; 0 for a line that is no page header.
             is_short = len(words) <= MAX_PAGE_HEADER
             line = crc32(words.encode("utf-8", "surrogatepass")) - (1 << 31) if is_short else 0
         yield (document, *sentence, line)
@@ -220,14 +224,14 @@ def cut(
 ) -> list[Passage]:
     """Cut one text into passages of at most `max_tokens` tokens.
 
-    `starts` are the offsets where it may be cut. Together the passages contain every character
-    that is not space; none is empty.
+    `starts` are the offsets where the text may be cut. Every character of the text that is not
+    white space is in a passage. No passage is empty.
     """
     return list(_Cutter(text, settings, starts, headings).passages())
 
 
 class _Cutter:
-    """Joins the segments of one text to passages."""
+    """A text cut into segments, which are joined to passages."""
 
     def __init__(
         self,
@@ -257,7 +261,7 @@ class _Cutter:
         while first < len(self.segments):
             stop = self._fill(first)
             start, end, n_tokens = self._measure(first, stop)
-            # Joined sentences may have other tokens than alone, in rare cases more.
+            # Joined sentences may have more tokens than the sum of the single sentences.
             while n_tokens > self.max_tokens and end - start > 1:
                 if stop - first > 1:
                     stop -= 1
@@ -269,9 +273,9 @@ class _Cutter:
             first = self._overlap(first, stop)
 
     def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Cut a long sentence into pieces under the limit, at spaces if it has any."""
+        """Cut a long sentence at spaces, if it has spaces, into pieces below the token limit."""
         while start < end:
-            # A token of prose has about four characters.
+            # One token of prose has about four characters.
             stop = min(end, start + self.max_tokens * 4)
             while (
                 stop > start + 1
@@ -285,7 +289,7 @@ class _Cutter:
             start = stop
 
     def _fill(self, first: int) -> int:
-        """Return the segment after the last of the passage that begins at `first`."""
+        """Return the end (exclusive) of the passage that begins at segment `first`."""
         n_tokens = self.segments[first].n_tokens
         for stop in range(first + 1, len(self.segments)):
             segment = self.segments[stop]
@@ -296,7 +300,7 @@ class _Cutter:
         return len(self.segments)
 
     def _measure(self, first: int, stop: int) -> tuple[int, int, int]:
-        """Return the span of some segments without surrounding space, and its tokens."""
+        """Return (start, end, tokens) of joined segments, without surrounding space."""
         start = self.segments[first].start
         piece = self.text[start : self.segments[stop - 1].end]
         end = start + len(piece.rstrip())
@@ -304,7 +308,7 @@ class _Cutter:
         return start, end, self.counts.of(start, end)
 
     def _halve(self, at: int) -> None:
-        """Cut a segment in two, at a space if there is one near its middle."""
+        """Cut a segment into two segments, at a space near its middle if possible."""
         start, end, _, opens_section = self.segments[at]
         middle = (start + end) // 2
         space = self.text.rfind(" ", (start + middle) // 2, middle)
@@ -315,7 +319,7 @@ class _Cutter:
         ]
 
     def _overlap(self, first: int, stop: int) -> int:
-        """Return the first segment of the next passage, moved back by the overlap."""
+        """Return the first segment of the next passage, which repeats the overlap."""
         segments = self.segments
         if stop >= len(segments) or segments[stop].opens_section:
             return stop

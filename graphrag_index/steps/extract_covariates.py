@@ -1,4 +1,4 @@
-"""Extract claims about named things with a language model."""
+"""Extraction of claims about entities with a language model."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ from graphrag_index.storage.table_store import Previous
 logger = logging.getLogger(__name__)
 
 TABLE = TABLES["text_unit_claims"]
-# Text units per batch: bounds memory, not results.
+# Number of text units per batch. The number limits memory and does not change the results.
 BATCH_TEXT_UNITS = 4_096
 # The value of `covariate_type`, as in Microsoft GraphRAG.
 CLAIM = "claim"
@@ -39,11 +39,12 @@ def extract_covariates(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Extract the claims of each text unit.
 
-    `subject_id` and `object_id` are names as the model writes them. `source_text` is always a
-    passage of the text unit: the quotation, or the most similar sentence; a claim without such a
-    sentence is dropped. A text unit whose request fails adds nothing; the ledger lists it. Rows
-    of unchanged text units with the same replies are reused from the last version. Covariates
-    are ordered by text unit, then position; each claim of a text unit occurs once.
+    `subject_id` and `object_id` are names in the spelling of the model. `source_text` is always a
+    passage of the text unit: the quotation, or the sentence that is most similar to it. If no
+    sentence is similar, the claim is dropped. If a request fails, its text unit has no claims, and
+    the ledger lists the request. Rows of unchanged text units with the same replies are reused
+    from the last version. Covariates are ordered by text unit, then by position, without
+    duplicates.
     """
     ids = base_text_units.select("id").collect().to_series()
     progress.start(len(ids), "text units")
@@ -76,7 +77,7 @@ def extract_covariates(
         claims = merge_claims(outcome.values)
         found = _located(claims, text)
         dropped = outcome.dropped + len(claims) - len(found)
-        # A failed request is sent again when it is released.
+        # An empty hash: the row of a failed request is not reused in the next run.
         row_hash = "" if outcome.failure else input_hash[number]
         tables.rows.append((number, row_hash, outcome.keys, dropped, found))
         n_failed += bool(outcome.failure)
@@ -91,9 +92,10 @@ def extract_covariates(
 
 
 class _Tables:
-    """Merges new and reused rows in the order of the text units, batch by batch.
+    """New and reused rows, merged batch by batch in the order of the text units.
 
-    `rows` are the new rows of the next batch, each with the number of its text unit.
+    `rows` has the new rows of the next batch. The first value of a row is the number of the text
+    unit.
     """
 
     def __init__(self, ids: pl.Series, kept: pl.DataFrame, chat_model: ChatModel) -> None:
@@ -102,7 +104,7 @@ class _Tables:
         self._start = self._n_claims = self.n_dropped = 0
 
     def batches_before(self, number: int) -> Iterator[Mapping[str, pl.DataFrame]]:
-        """Yield the tables of the whole batches before a text unit."""
+        """Yield the tables of all complete batches before a text unit."""
         while self._start + BATCH_TEXT_UNITS <= number:
             schema = {"at": pl.Int64, **TABLE.columns}
             del schema["reply_hashes"]
@@ -137,11 +139,11 @@ class _Tables:
 
 
 class _ClaimsPrompt:
-    """The requests about a text unit: a prompt, and gleanings after a reply."""
+    """Prompts for the claims of a text unit: a first request, and gleaning requests."""
 
     def __init__(self, settings: ExtractCovariates, prompts: Prompts) -> None:
         self.max_gleanings = settings.max_gleanings
-        # Equal for all text units, so that providers can cache it.
+        # The system message is equal for all text units, so that providers can cache it.
         system = prompts.fill("extract_covariates", {"description": settings.description})
         self.system = Message(role="system", content=system.strip())
         gleans = settings.max_gleanings > 0
@@ -153,7 +155,7 @@ class _ClaimsPrompt:
     def request(
         self, label: str, messages: Sequence[Message], before: tuple[Claim, ...] = (), n: int = 0
     ) -> Request:
-        """Return the request after `n` gleanings, which gave the claims `before`."""
+        """Return the request after `n` gleanings, which found the claims `before`."""
 
         def then(claims: tuple[Claim, ...]) -> Request | None:
             found = merge_claims((before, claims))
@@ -171,7 +173,10 @@ class _ClaimsPrompt:
 
 
 def _located(claims: Sequence[Claim], text: str) -> list[Claim]:
-    """Return the claims with evidence in the text, in its order, with this as source text."""
+    """Return the claims with evidence in the text, in the order of the evidence.
+
+    The evidence replaces the `source_text` of a claim.
+    """
     located = [
         (*place, order, claim)
         for order, claim in enumerate(claims)

@@ -1,4 +1,4 @@
-"""Extract entities and relationships with a language model."""
+"""Extraction of entities and relationships with a language model."""
 
 import json
 import logging
@@ -25,18 +25,18 @@ from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 
-# Rows per batch: bounds memory, not results.
+# Number of rows per batch. The number limits memory and does not change the results.
 BATCH_TEXT_UNITS = 4_096
 BATCH_DOCUMENTS = 512
 
 
 class _TextUnit(NamedTuple):
-    """A text unit with the other inputs of its request: the columns of `_text_units`."""
+    """A text unit with the other inputs of its request; the columns of `_text_units`."""
 
     number: int
     text: str
     language: str
-    key: str  # name of the entity of its document, see `Star`; empty if there is none
+    key: str  # name of the entity of the document, see `Star`; empty without `Star`
     label: str
     headings: str
 
@@ -57,15 +57,15 @@ def extract_graph(
 ) -> Mapping[str, pl.DataFrame]:
     """Extract entities and relationships from each text unit, and merge them by name.
 
-    Names that differ in case, width and spacing only are one entity; its title and its type are
-    the most frequent ones. A text unit whose request fails adds nothing; the ledger lists it. If
-    types were added to the settings, text units with replies are asked for these alone; records
-    of removed types are dropped. Rows of unchanged text units with the same replies are reused
-    from the last version.
+    Names that differ only in case, width and spacing are one entity. Its title and its type are
+    the most frequent title and type. If a request fails, its text unit has no rows, and the ledger
+    lists the request. If types were added to the settings, a model is asked only for the new types
+    about text units that have replies already. Records of removed types are dropped. Rows of
+    unchanged text units with the same replies are reused from the last version.
 
-    Entities are in order of first mention, relationships (one per source, target and type) in
-    order of first evidence. If a text unit has no match for the name of an entity, a sentence
-    about it or the whole text unit is its mention.
+    Entities are in order of first mention, relationships in order of first evidence (one row per
+    source, target and type). If a text unit does not contain the name of an entity, the mention is
+    a sentence about the entity, or the whole text unit.
     """
     text_units = base_text_units.select("document_id", "start_char").collect()
     progress.start(text_units.height, "text units")
@@ -73,11 +73,11 @@ def extract_graph(
     read = partial(_text_units, base_text_units, documents, settings.star)
 
     def hashes() -> pl.Series:
-        """Hash the inputs of the rows of each text unit."""
+        """Return one hash per text unit, of all inputs of its request."""
         texts = [prompts.text(name) for name in ("extract_graph", "continue_extraction")]
         shared: dict[str, object] = {"prompts": texts}
         if not prompt.is_uniform:
-            # Requests depend on the types that were requested before, too.
+            # Requests depend also on the types of earlier requests.
             shared["history"] = [prompt.history.as_json(), prompts.text("add_types")]
         prefix = extract_graph.prompt_hash(settings, chat_model.settings.identity(), **shared)
         parts = (batch.select("text", "language", "headings", "key") for batch in read())
@@ -93,14 +93,14 @@ def extract_graph(
         places: Mapping[str, Places] = passage.align(entity.name for entity in found.entities)
         if unit.key and settings.star and outcome.values:
             found, places = _with_star(found, places, passage, unit.key, settings.star)
-        # A failed request is sent again when it is released.
+        # An empty hash: the row of a failed request is not reused in the next run.
         row_hash = "" if outcome.failure else input_hash[unit.number]
         findings.add(unit.number, passage, found, places, row_hash, outcome)
         n_failed += bool(outcome.failure)
         progress.advance()
     rows = add_reply_hashes(findings.frame(), chat_model)
     if not prompt.is_uniform and prompt.history.as_json() != history:
-        # The requests of this run are part of the input of the next.
+        # The types of the requests of this run are part of the inputs of the next run.
         now = pl.when(pl.col("input_hash") != "").then(hashes().gather(rows["text_unit"]))
         rows = rows.with_columns(input_hash=now.otherwise(pl.lit("")))
     if kept.height:
@@ -130,7 +130,7 @@ def _requests(
 def _with_star(
     found: Found, places: Mapping[str, Places], passage: Passage, key: str, star: Star
 ) -> tuple[Found, Mapping[str, Places]]:
-    """Add the entity of the document, and a link from it to every other entity."""
+    """Add the entity of the document, and a relationship from it to each other entity."""
     mentions = passage.find(key) or Places(((0, len(passage.text)),), False)
     others = {title_key(entity.name): entity.name for entity in found.entities}
     others.pop(title_key(key), None)
@@ -142,7 +142,7 @@ def _with_star(
 def _text_units(
     base_text_units: pl.LazyFrame, documents: pl.LazyFrame, star: Star | None
 ) -> Iterator[pl.DataFrame]:
-    """Yield the text units in batches, with the fields of `_TextUnit` as columns."""
+    """Yield batches of text units; the columns are the fields of `_TextUnit`."""
     names = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
     known = pl.DataFrame(list(_documents(documents, star)), names, orient="row")
     for batch in labelled_text_units(base_text_units, known):
@@ -152,10 +152,10 @@ def _text_units(
 def labelled_text_units(
     base_text_units: pl.LazyFrame, documents: pl.DataFrame
 ) -> Iterator[pl.DataFrame]:
-    """Yield text units in batches, with their `number` and a `label` for people.
+    """Yield batches of text units with their `number` and a readable `label`.
 
-    `documents` has the `document_id` and the `name` of each document; its other columns are
-    added, too.
+    `documents` has the `document_id` and the `name` of each document. Its other columns are added
+    to the text units.
     """
     label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
     columns = ("document_id", "start_char", "end_char", "text", "headings")
@@ -166,7 +166,7 @@ def labelled_text_units(
 
 
 def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:
-    """Yield id, language, key and name of each document; a missing key is empty."""
+    """Yield (id, language, key, name) of each document; the key may be empty."""
     columns = documents.select("id", "language", "title", "path", "metadata")
     rows = chain.from_iterable(batch.iter_rows() for batch in batches(columns, BATCH_DOCUMENTS))
     for document_id, language, title, path, metadata in rows:

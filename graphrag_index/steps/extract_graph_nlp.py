@@ -1,4 +1,4 @@
-"""Extract entities and relationships without a model, by rules and corpus statistics."""
+"""Extraction of entities and relationships by rules and corpus statistics, without a model."""
 
 from collections.abc import Iterator, Mapping
 
@@ -23,10 +23,10 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.text.sentences import Quotations, quotable
 
-# Documents per batch: bounds memory, not results.
+# Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 512
-MAX_DESCRIPTION_SENTENCES = 2  # of one entity
-# Columns of entities that only a model fills.
+MAX_DESCRIPTION_SENTENCES = 2  # maximum number of sentences in the description of an entity
+# Columns of entities that are filled only if a model extracts the entities.
 _OF_MODELS = ("descriptions", "description_text_units", "text_units", "types")
 
 Integers = npt.NDArray[np.int64]
@@ -44,17 +44,17 @@ def extract_graph_nlp(
     settings: ExtractGraphNlp,
     progress: Progress,
 ) -> Mapping[str, pl.DataFrame]:
-    """Find names and terms, merge their variants, and relate those that occur together.
+    """Find names and terms, merge their variants, and relate entities in the same sentence.
 
-    Names are capitalized spans that the corpus uses as names; in scripts without capitals they
-    are recurring spans (see `nlp`). Two entities are related if they are mentioned in one
-    sentence or in neighbouring ones. The weight is their association. The description is the
-    best quotable sentence with both, or empty if they occur together only in headings, lists,
-    tables or neighbouring sentences.
+    A name is a capitalized span that the corpus uses as a name. In scripts without capital
+    letters, a name is a recurring span (see `nlp`). Two entities are related if one sentence or
+    two neighbouring sentences mention them. The weight of a relationship is the association of
+    the two entities. Its description is the best quotable sentence with both entities. The
+    description is empty if only headings, lists, tables or neighbouring sentences contain both.
 
-    Entities are in order of first mention; their type is person, organization, geo, event,
-    acronym, noun phrase, or name if it is unknown. Relationships, one per pair of entities, are
-    in order of first evidence. A mention has a row for each text unit that holds it.
+    Entities are in order of first mention. Their type is person, organization, geo, event,
+    acronym, noun phrase, or name if the type is unknown. Relationships are in order of first
+    evidence. `extracted_mentions` has one row per mention and text unit that contains the mention.
     """
     ids = documents.select("id").collect()["id"].to_list()
     progress.start(len(ids), "documents")
@@ -90,7 +90,7 @@ def extract_graph_nlp(
 
 
 def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
-    """Stream number, text and language of each document."""
+    """Yield (number, text, language) of each document."""
     columns = documents.select("human_readable_id", "text", "language")
     n_documents = documents.select(pl.len()).collect().item()
     for offset in range(0, n_documents, BATCH_DOCUMENTS):
@@ -98,7 +98,7 @@ def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
 
 
 def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFrame:
-    """Return number, document number, start and end of text units, sorted by position."""
+    """Return the number, the document and the span of text units, sorted by position."""
     schema = {"document_id": pl.String, "document": pl.Int64}
     numbers = pl.LazyFrame({"document_id": ids, "document": range(len(ids))}, schema=schema)
     return (
@@ -111,10 +111,10 @@ def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFr
 
 
 def _locate(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
-    """Locate mentions in text units, and drop those that a boundary cuts in two.
+    """Find the text units of each mention; drop mentions that no text unit contains whole.
 
-    Adds `text_unit`, the last one with the mention, and `earlier`, the number of overlapping
-    text units before it with the same mention.
+    The added column `text_unit` is the number of the last text unit with the mention. The column
+    `earlier` is the number of overlapping earlier text units with the same mention.
     """
     row = _rows_at(units, mentions)
     document, end = units["document"].to_numpy(), units["end_char"].to_numpy()
@@ -133,7 +133,10 @@ def _locate(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
-    """Return the last of some sorted spans that begins at or before each mention; -1 if none."""
+    """Return the row of the last span that begins at or before each mention; -1 if none.
+
+    `spans` are sorted by document and start.
+    """
 
     def keys(rows: pl.DataFrame, start: str) -> Integers:
         document = rows["document"].to_numpy().astype(np.int64)
@@ -145,7 +148,7 @@ def _rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
 def _with_fallback_entities(
     mentions: pl.DataFrame, entities: Entities, units: pl.DataFrame, documents: pl.LazyFrame
 ) -> pl.DataFrame:
-    """Give documents without mentions a fallback entity, so that they join a community."""
+    """Add one entity for each document without mentions, so that a community has the document."""
     empty = units.join(mentions, on="document", how="anti", maintain_order="left")
     units_of_empty = empty.unique(subset="document", keep="first", maintain_order=True)
     spans = units_of_empty.select("document", "start_char", "end_char").iter_rows()
@@ -167,7 +170,7 @@ def _with_fallback_entities(
 
 
 def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame, Entities]:
-    """Assign numbers to entities by first mention; drop those without mentions."""
+    """Renumber entities in order of first mention; drop entities without mentions."""
     first = mentions["entity"].unique(maintain_order=True)
     number = np.full(len(entities.titles), -1, np.int32)
     number[first.to_numpy()] = np.arange(len(first), dtype=np.int32)
@@ -180,7 +183,7 @@ def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame,
 
 
 def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
-    """Add the row, `quotable`, length and start of the sentence of each mention."""
+    """Add columns about the sentence of each mention: its row, `quotable`, length, start."""
     row = _rows_at(sentences, mentions).clip(0)
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     return mentions.with_columns(
@@ -194,11 +197,12 @@ def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataF
 def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     """Choose the sentences that describe each entity best.
 
-    Preferred are sentences that begin with the name, define it ("... was a ..."), are early
-    in the document and of medium length. Returns `entity` and `mention` (its row), ordered
-    by entity and position; entities without a quotable sentence are left out.
+    A sentence has a high score if it begins with the name, defines the name ("... was a ..."), is
+    early in the document, and has a medium length. The columns of the result are `entity` and
+    `mention` (a row number), ordered by entity and position. Entities without a quotable sentence
+    are left out.
     """
-    # Arrays instead of a sorted frame save memory: there are very many mentions.
+    # The number of mentions is large, and arrays need less memory than a sorted frame.
     row = np.flatnonzero(mentions["quotable"].to_numpy())
     names = ("entity", "sentence", "flags", "start", "sentence_start", "sentence_length")
     columns = (mentions[name].to_numpy()[row] for name in names)
@@ -207,7 +211,7 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     score -= np.minimum(np.abs(length - 150), 300) / 200
     score -= np.minimum(start - begin, 200) / 200
     score -= np.minimum(start, 20_000) / 20_000
-    # The best mention of each sentence, then the best sentences of each entity.
+    # Choose the best mention of each sentence, then the best sentences of each entity.
     order = np.lexsort((row, -score, sentence, entity))
     best = order[_is_first(entity[order], sentence[order])]
     best = best[np.lexsort((row[best], -score[best], entity[best]))]
@@ -218,7 +222,7 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_first(*sorted_columns: np.ndarray) -> np.ndarray:
-    """Mark the first row of each run of equal rows."""
+    """Return a mask: True for the first row of each group of equal neighbouring rows."""
     first = np.zeros(len(sorted_columns[0]), bool)
     first[:1] = True
     for column in sorted_columns:
@@ -265,7 +269,7 @@ def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[st
 def _quoted_lists(
     owners: Integers, sentences: pl.Series, quotations: Quotations, ids: list[str], n_owners: int
 ) -> tuple[pl.Series, pl.Series]:
-    """Return lists of the texts and of the places of sentences, by ascending owner."""
+    """Return the texts and the spans of sentences, each as one list per owner."""
     at = quotations.positions(sentences.to_numpy())
     places = quotations.places[at]
     evidence = places.select(
@@ -280,7 +284,7 @@ def _quoted_lists(
 
 
 def _mention_rows(mentions: pl.DataFrame) -> pl.DataFrame:
-    """Repeat each mention for every text unit that contains it."""
+    """Return one row per mention and text unit that contains the mention."""
     return (
         mentions.select(
             "entity",

@@ -1,4 +1,4 @@
-"""Build the graph from extracted rows, and link text units to it."""
+"""Building of the graph from extracted rows, and links from text units to the graph."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,12 +26,12 @@ from graphrag_index.step import step
 from graphrag_index.storage.memo import content_ids, list_pairs
 from graphrag_index.text.normalize import title_key
 
-# Rows per batch: bounds memory, not results.
+# Number of rows per batch. The number limits memory and does not change the results.
 BATCH_RELATIONSHIPS = 65_536
 BATCH_TEXT_UNITS = 20_000
 _ENTITY = ("human_readable_id", "title", "type", "aliases", "evidence")
 _RELATIONSHIP = ("source", "target", "type", "weight", "text_units", "evidence")
-# The two ends of a relationship, the smaller number first.
+# Numbers of the two entities of a relationship, the smaller number first.
 _PAIR = (
     pl.min_horizontal("number", "target").alias("one"),
     pl.max_horizontal("number", "target").alias("other"),
@@ -52,12 +52,16 @@ def finalize_graph(
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Merge duplicates, count degrees and compute the layout.
 
-    Entities with the same title but for case and spacing become one, which keeps the title, type
-    and description of the first. Relationships between the same two entities become one, whatever
-    their direction: weights add up, and the heaviest row gives description and type. Loops and
-    relationships with an unknown end are dropped; entities without relationships stay. Given ids
-    are kept; merged rows keep the first. Described tables, if there are any, replace the
-    extracted ones. Relationships are in order of first evidence.
+    - Entities whose titles differ only in case and spacing are merged. The merged entity keeps the
+      title, type and description of the first entity.
+    - Relationships between the same two entities are merged, in both directions. Their weights are
+      added, their descriptions are joined, and the type of the heaviest row is kept.
+    - A relationship of an entity with itself or with an unknown entity is dropped. Entities without
+      relationships are kept.
+    - Ids in `given_ids` are kept. A merged row keeps the first id.
+    - `described_entities` and `described_relationships`, if present, replace the extracted tables.
+
+    Relationships are in the order of their first evidence.
     """
     if described_entities is not None and described_relationships is not None:
         extracted_entities, extracted_relationships = described_entities, described_relationships
@@ -73,8 +77,8 @@ def finalize_graph(
     links = _Links(_with_one_description(extracted_relationships, _RELATIONSHIP), numbers)
     given = links.given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
-    # Nodes are numbered by id, as in create_communities, so that the layout fits its communities
-    # and does not depend on the order of the entities.
+    # Nodes are numbered by id, as in create_communities. So the layout and the communities refer
+    # to the same nodes, and the layout does not depend on the order of the entities.
     node = np.argsort(ids.arg_sort().to_numpy())
     ends = node[links.ends]
     graph = simple_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
@@ -109,7 +113,7 @@ def finalize_graph(
 
 
 def _with_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Join descriptions that no step has summarized."""
+    """Return one description per row: join a list of descriptions that is not summarized."""
     description = pl.col("description")
     if "descriptions" in rows.collect_schema():
         joined = pl.col("descriptions").list.join(" ")
@@ -118,7 +122,10 @@ def _with_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.Data
 
 
 def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the `raw` and the final `number` of each raw entity, and the merged entities."""
+    """Merge entities with equal title keys.
+
+    Return the `raw` number and the merged `number` of each entity, and the merged entities.
+    """
     seen: dict[str, int] = {}
     merged = [seen.setdefault(title_key(title), len(seen)) for title in rows["title"]]
     number = pl.Series("number", merged, dtype=pl.Int64)
@@ -150,7 +157,7 @@ def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def _with_given_ids(
     entities: pl.DataFrame, numbers: pl.DataFrame, given_ids: pl.DataFrame
 ) -> pl.DataFrame:
-    """Replace ids hashed from titles by given ids."""
+    """Replace the hashed ids of entities by the ids in `given_ids`."""
     own = (
         given_ids.filter(table="entities")
         .join(numbers, left_on="number", right_on="raw", maintain_order="left")
@@ -160,7 +167,7 @@ def _with_given_ids(
 
 
 def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """Replace raw numbers by those of merged entities; sort by text and drop duplicates."""
+    """Replace raw entity numbers by merged numbers; sort by text, and drop duplicates."""
     keys = numbers.select(pl.col("raw", "number").cast(pl.Int32)).lazy()
     columns = ["text_unit", "start_char", "end_char", "number"]
     rows = (
@@ -185,9 +192,9 @@ def _lists_of_mentions(
 
 
 class _Links:
-    """Relationships with rows of the same two ends merged, in order of first appearance.
+    """Relationships, merged if they are between the same two entities, in first-seen order.
 
-    `ends` are the numbers of source and target, `weights` the sums.
+    `ends` has the entity numbers of source and target. `weights` has the sums of the weights.
     """
 
     def __init__(self, raw: pl.DataFrame, numbers: pl.DataFrame) -> None:
@@ -212,7 +219,7 @@ class _Links:
         np.add.at(self.weights, group, weights)
         self._raw = raw.select("description", "type")
         self._text_units, self._evidence = Spread(raw["text_units"]), Spread(raw["evidence"])
-        # The raw rows by group: in their order, and by descending weight.
+        # Raw rows, sorted by group. `_by_weight` is sorted by group and descending weight.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
         self._by_weight = rows[np.lexsort((-weights, group))]
@@ -221,7 +228,10 @@ class _Links:
         return len(self.ends)
 
     def given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
-        """Return the first given id of each relationship, else null; no id occurs twice."""
+        """Return the first id of each relationship in `given_ids`, or null.
+
+        No id is returned twice.
+        """
         if given_ids is None:
             return pl.Series("id", [None] * len(self), dtype=pl.String)
         is_link = (pl.col("table") == "relationships") & (pl.col("id") != "")
@@ -240,7 +250,7 @@ class _Links:
         return found["id"]
 
     def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
-        """Return weight, description, text_unit_ids, evidence and type of some relationships."""
+        """Return the columns of a batch of relationships that come from their raw rows."""
         first, last = np.searchsorted(self._groups, (batch.start, batch.stop))
         rows = self._rows[first:last]
         owners = self._groups[first:last] - batch.start
@@ -277,7 +287,7 @@ class _Links:
 
 
 def _coordinates(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
-    """Return the columns x and y; null without layout."""
+    """Return the columns x and y; all values are null if the layout is disabled."""
     if not settings.layout:
         return [pl.Series(name, [None] * len(node), dtype=pl.Float64) for name in "xy"]
     positions = layout(graph, seed=settings.seed)[node].round(6)
@@ -291,10 +301,10 @@ def link_text_units(
     relationships: pl.LazyFrame,
     covariates: pl.LazyFrame | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Add to every text unit the ids of its entities, relationships and covariates.
+    """Add the ids of entities, relationships and covariates to each text unit.
 
-    The lists invert `text_unit_ids` of those tables. They are in order of `human_readable_id`, and
-    empty where there are none. Text units keep their order and are written in batches.
+    A list has the ids of all rows whose `text_unit_ids` (or `text_unit_id`) name the text unit, in
+    order of `human_readable_id`. A list may be empty. Text units keep their order.
     """
     ids = base_text_units.select("id").collect()["id"]
     if covariates is None:
@@ -305,7 +315,7 @@ def link_text_units(
         "covariate_ids": _linked_rows(ids, covariates, pl.concat_list("text_unit_id")),
     }
     schema = TABLES["text_units"].schema
-    # An empty table is one empty batch.
+    # An empty table is written as one empty batch.
     for start in range(0, max(len(ids), 1), BATCH_TEXT_UNITS):
         batch = base_text_units.slice(start, BATCH_TEXT_UNITS).collect()
         lists = []
@@ -320,7 +330,10 @@ def link_text_units(
 def _linked_rows(
     text_unit_ids: pl.Series, table: pl.LazyFrame, named: pl.Expr
 ) -> tuple[pl.Series, Grouped]:
-    """Return the ids of a table in order, and for each text unit the rows with it in `named`."""
+    """Group the rows of a table by the text units in their column `named`.
+
+    Return the ids of the table in order, and the row numbers of each text unit.
+    """
     ids = table.select("id", "human_readable_id").collect()
     order = ids["human_readable_id"].arg_sort().to_numpy()
     rows, text_units = list_pairs(table.select(named.alias("ids")), text_unit_ids)

@@ -1,4 +1,4 @@
-"""The vectors and the other tables that searches read besides the public ones."""
+"""Vectors of texts, and the other tables for searches."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,9 +15,10 @@ from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import batches
 from graphrag_index.storage.table_store import Previous
 
-# Rows embedded and written at once: bounds memory, not results.
+# Number of rows that are embedded per batch. The number limits memory and does not change the
+# results.
 BATCH = 2_048
-# Text to be embedded, by table; reports without the citations that our steps write.
+# Text to embed, by table. Citations are removed from reports.
 EMBEDDED = {
     "text_unit_text": pl.col("text"),
     "entity_description": pl.col("text"),
@@ -28,7 +29,7 @@ EMBEDDED = {
 def embedded_keys(
     settings: GenerateTextEmbeddings, models: Mapping[str, ModelSettings], tables: Previous
 ) -> Iterator[str]:
-    """Yield the ledger keys of the texts with vectors of a remote model."""
+    """Yield the ledger keys of all texts that a remote model has embedded."""
     if settings.model not in models:
         return
     model = models[settings.model]
@@ -56,9 +57,10 @@ def generate_text_embeddings(
     """Embed the text of text units, `title:description` of entities, and whole reports.
 
     Texts that the last version embedded with the same model are not embedded again. Citations of
-    reports are left out, since their numbers change with every added or removed document. A text
-    without a vector has zeros, and is found only by its words. Without `community_reports` their
-    table is empty. `text_unit_vectors` is a copy, from which searches read many rows quickly.
+    reports are not embedded, because their numbers change when a document is added or removed. A
+    vector of zeros means that the text has no vector; a search finds the text only by its words.
+    Without `community_reports`, `community_full_content` is empty. `text_unit_vectors` is a copy
+    from which searches read many rows quickly.
     """
     sources = embedded_rows(text_units, entities, community_reports)
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
@@ -73,7 +75,7 @@ def generate_text_embeddings(
 def embedded_rows(
     text_units: pl.LazyFrame, entities: pl.LazyFrame, community_reports: pl.LazyFrame | None
 ) -> dict[str, pl.LazyFrame]:
-    """Return the vector tables without their vectors, by name."""
+    """Return the rows of the vector tables without vectors, by name of the table."""
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
     return {
@@ -91,7 +93,7 @@ def embedded_rows(
 
 
 def vector_tables(name: str, rows: pl.DataFrame, vectors: np.ndarray) -> dict[str, pl.DataFrame]:
-    """Return rows of a vector table with their vectors; of text units also the copy."""
+    """Return rows of a vector table with vectors; for text units also the copied vectors."""
     dtype = pl.Array(pl.Float32, vectors.shape[1])
     embedded = rows.with_columns(vector=pl.Series(vectors, dtype=dtype))
     tables = {name: embedded.select(list(TABLES[name].columns))}
@@ -103,7 +105,7 @@ def vector_tables(name: str, rows: pl.DataFrame, vectors: np.ndarray) -> dict[st
 def _known_vectors(
     previous: Previous, name: str, model_name: str, model: EmbeddingModel
 ) -> pl.DataFrame | None:
-    """Return the vectors of the last version by text, if the model is the same."""
+    """Return the texts and vectors of the last version; None if its model is another model."""
     settings = previous.settings.get("generate_text_embeddings", {})
     made_by = previous.settings.get("models", {}).get(model_name)
     if settings.get("model") != model_name or model.identity != (
@@ -113,9 +115,9 @@ def _known_vectors(
     rows = previous.scan(name)
     if rows is None or rows.collect_schema()["vector"] != pl.Array(pl.Float32, model.dimension):
         return None
-    # Collected first, since `unique` is much slower in the same query.
+    # `collect` comes first, because `unique` is much slower in the same query.
     found = rows.select(EMBEDDED[name], "vector").collect().unique(subset="text", keep="first")
-    # Zeros stand for a missing vector, which is requested again.
+    # A vector of zeros means that the text has no vector; the text is embedded again.
     is_known = np.any(found["vector"].to_numpy(), axis=1) if len(found) else []
     return found.filter(pl.Series(is_known, dtype=pl.Boolean))
 
@@ -136,7 +138,7 @@ def _embed(
     return vectors
 
 
-# The vectors of text units come from generate_text_embeddings.
+# All other mapped tables. generate_text_embeddings writes text_unit_vectors.
 create_search_tables = step(
     writes=[
         table.name

@@ -1,4 +1,4 @@
-"""Steps for an imported index: read it as it is, or merge new documents into it."""
+"""Steps for an imported index: read its tables, or merge new documents into its tables."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -27,9 +27,9 @@ from graphrag_index.steps.generate_text_embeddings import BATCH, embedded_rows, 
 
 logger = logging.getLogger(__name__)
 
-# Documents per batch: bounds memory, not results.
+# Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 512
-MAX_NAMES = 3  # in a warning
+MAX_NAMES = 3  # maximum number of records in a warning
 _MERGED = (
     *("documents", "base_text_units", "sentences", "covariates"),
     *("extracted_entities", "extracted_relationships", "extracted_mentions", "given_ids"),
@@ -40,10 +40,11 @@ Tables = Iterator[Mapping[str, pl.DataFrame]]
 
 @step(writes=[*PUBLIC, "report_evidence"], fingerprint=fingerprint_imported)
 def read_imported(*, root: Path, progress: Progress) -> Tables:
-    """Read the tables in the folder `imported`: all rows, ids and numbers, in their order.
+    """Read the tables in the folder `imported` with all rows, ids and numbers, in order.
 
-    A table that was not imported is empty. `report_evidence` is the evidence of the reports in
-    the graph that a run makes of the tables, so that the run keeps the reports.
+    A table that was not imported is empty. `report_evidence` has the evidence of the imported
+    reports. The evidence is computed from the graph of a run without new documents, so that a
+    later run reuses the reports.
     """
     imported = ImportedIndex(root)
     tables = {name: imported.scan(name) for name in PUBLIC}
@@ -58,7 +59,7 @@ def read_imported(*, root: Path, progress: Progress) -> Tables:
 
 
 def _finalize_imported(imported: ImportedIndex) -> dict[str, pl.LazyFrame]:
-    """Return the graph as a run without new documents finalizes it."""
+    """Return the final graph of a run without new documents."""
     extracted = ImportMerge(imported).imported_graph()
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
     graph: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
@@ -92,10 +93,11 @@ def read_imported_vectors(
     embedding_model: EmbeddingModel,
     progress: Progress,
 ) -> Tables:
-    """Join imported vectors to the tables by the ids of their rows; no model is called.
+    """Join imported vectors to the rows with the same id; no model is called.
 
-    They are attributed to the embedding model of the settings. A row without a vector gets
-    zeros: only its words are found, until `generate_text_embeddings` embeds it.
+    The vectors are recorded as vectors of the embedding model in the settings. A row without a
+    vector gets a vector of zeros. A search finds such a row only by its words, until
+    `generate_text_embeddings` embeds the row.
     """
     imported, dimension = ImportedIndex(root), embedding_model.dimension
     sources = embedded_rows(text_units, entities, community_reports)
@@ -105,7 +107,7 @@ def read_imported_vectors(
         known = pl.DataFrame(schema={"id": pl.String, "vector": pl.Array(pl.Float32, dimension)})
         if name in imported.vectors:
             known = imported.scan_vectors(name).unique("id", maintain_order=True).collect()
-        # Position -1, for unknown ids, is the vector of zeros.
+        # The last vector is zeros. An unknown id has position -1, which is the last vector.
         vectors = np.append(known["vector"].to_numpy(), np.zeros((1, dimension), np.float32), 0)
         for offset in range(0, max(counts[name], 1), BATCH):
             batch = rows.slice(offset, BATCH).collect()
@@ -115,10 +117,10 @@ def read_imported_vectors(
 
 @step(writes=["loaded_documents"], fingerprint=fingerprint_imported)
 def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.DataFrame]:
-    """Drop documents whose text was imported, ignoring line ends, space around it and a BOM.
+    """Drop documents with the text or the id of an imported document.
 
-    A record with the id of an imported document and another text is dropped too: the imported
-    one stays, and a warning says so.
+    The comparison of texts ignores the type of line ends, surrounding space and a byte order mark.
+    If a record has the id of an imported document but another text, a warning is logged.
     """
     imported = ImportedIndex(root).scan("documents")
     ids = set(imported.select("id").collect()["id"])
@@ -161,11 +163,12 @@ def add_imported(
     root: Path,
     progress: Progress,
 ) -> Tables:
-    """Put the imported rows before those of new documents, merged into one index.
+    """Merge the imported rows with the rows of new documents; imported rows come first.
 
-    An entity with the title of an imported one becomes that entity: it keeps id, title and
-    type of the imported one, and adds its descriptions. Relationships between the same two
-    entities likewise, and their weights add up. Imported text units are not extracted from.
+    Entities with the same title are merged: the merged entity keeps the id, title and type of the
+    imported entity, and has the descriptions of both. Relationships between the same two entities
+    are merged in the same way, and their weights are added. Nothing is extracted from imported
+    text units.
     """
     merge = ImportMerge(ImportedIndex(root))
     yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
@@ -185,10 +188,11 @@ def add_imported_nlp(
     root: Path,
     progress: Progress,
 ) -> Tables:
-    """Put the imported rows before those that `extract_graph_nlp` found.
+    """Put the imported rows before the rows of `extract_graph_nlp`.
 
-    Entities of equal title are merged later, by `finalize_graph`, which keeps id, title, type
-    and description of the imported one. The tables are those of `add_imported`.
+    The step `finalize_graph` merges entities with the same title later. The merged entity keeps
+    the id, title, type and description of the imported entity. This step writes the same tables
+    as `add_imported`.
     """
     merge = ImportMerge(ImportedIndex(root))
     yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
@@ -205,7 +209,7 @@ def _merge_texts(
     covariates: pl.LazyFrame | None,
     progress: Progress,
 ) -> Tables:
-    """Yield the merged tables that do not depend on the kind of extraction."""
+    """Yield the merged tables of texts and covariates, which are equal for both extractions."""
     progress.start(merge.n_documents, "documents")
     yield from ({"documents": batch} for batch in merge.merge_documents(documents))
     for batch in merge.append_rows("text_units", "base_text_units", base_text_units):

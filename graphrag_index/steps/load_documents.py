@@ -1,4 +1,4 @@
-"""Read the documents of the input folder."""
+"""Reading of the documents in the input folder."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +21,9 @@ from graphrag_index.storage.atomic import digest_file
 
 logger = logging.getLogger(__name__)
 
-# Characters of text and raw data per batch.
+# Number of characters of text and raw data per batch.
 BATCH_CHARACTERS = 8_000_000
-# Names of fields in a warning.
+# Maximum number of field names that are collected for a warning.
 _MAX_FIELDS = 50
 
 
@@ -39,16 +39,16 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
             except OSError as error:
                 content = system_reason(error)
         whole.update(content_id(file.name, content).encode("ascii"))
-    # The version of the optional converter decides which files can be read, and how.
+    # The optional converter of office files reads other files or texts in another version.
     if any(READERS.get(file.path.suffix.lower()) is read_office for file in files):
         whole.update(office_version().encode("utf-8"))
     return whole.hexdigest()
 
 
 def check_input(settings: LoadDocuments, project: Project) -> None:
-    """Check that there are documents, and that the output does not replace them.
+    """Check that the input has documents, and that the output does not overwrite the input.
 
-    There may be none if the workflow updates an imported index.
+    The input may be empty if the workflow updates an imported index.
     """
     check_output(settings, project.root, project.output)
     updates_imported = "skip_imported" in project.steps and has_imported(project.root)
@@ -65,12 +65,12 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 def load_documents(
     *, settings: LoadDocuments, root: Path, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Read every document of the input folder, file by file and record by record.
+    """Read all documents of the input folder, file by file and record by record.
 
-    The id of a document is a hash of its text, and of a number if several texts are equal: so it
-    survives the renaming of its file. With `id_column` the record states the id. Documents are
-    in the order of their paths, then of their position in the file. `unread_files` has the files
-    and records that could not be read, each with its reason.
+    The id of a document is a hash of its text, and of a number if several texts are equal. So the
+    id does not change when the file is renamed. With `id_column`, the id is a field of the record.
+    Documents are ordered by path, then by position in the file. `unread_files` has one row per
+    file or record that could not be read, with the reason.
     """
     files = find_files(settings, root, may_be_empty=has_imported(root))
     progress.start(sum(file.size for file in files), "bytes")
@@ -94,7 +94,7 @@ def load_documents(
                 documents.append((*values, file.name, item.metadata))
                 n_documents += 1
                 n_characters += len(item.text) + len(item.raw_data or "")
-                # The documents of a file show how far it has been read.
+                # The lengths of the documents approximate the read bytes of the file.
                 done = min(left, len(item.raw_data or item.text))
                 left -= done
                 progress.advance(done)
@@ -116,9 +116,10 @@ def load_documents(
 
 
 class _Columns:
-    """Finds the columns of the settings that no record has.
+    """Columns of the settings that no record has yet.
 
-    The defaults may be missing; a missing text or id is reported for each record.
+    Default columns may be missing without a warning. A missing text or id is reported for each
+    record elsewhere.
     """
 
     def __init__(self, settings: LoadDocuments) -> None:
@@ -136,7 +137,7 @@ class _Columns:
             return
         for columns in self.unseen.values():
             columns[:] = [column for column in columns if field(record, column) is MISSING]
-        # Records may have very many fields, such as one for each date.
+        # A record may have thousands of fields, for example one field per date.
         if len(self.fields) < _MAX_FIELDS:
             self.fields.update(dict.fromkeys(record))
 
@@ -149,7 +150,7 @@ class _Columns:
 
 
 class _Identities:
-    """Assigns ids to documents; a record that repeats the id of another is not read."""
+    """Ids of documents; a record with the id of an earlier record is reported as unread."""
 
     def __init__(self) -> None:
         self.seen: set[bytes] = set()
@@ -163,7 +164,7 @@ class _Identities:
             identity = content_id("document", item.text, "0")
             key = bytes.fromhex(identity)
             if key in self.seen:
-                # The number of documents before it with this text.
+                # Number of earlier documents with this text.
                 self.repeats[key] = self.repeats.get(key, 0) + 1
                 identity = content_id("document", item.text, str(self.repeats[key]))
         else:

@@ -1,4 +1,4 @@
-"""Read an existing graph instead of extracting one."""
+"""Reading of an existing graph from files, instead of extraction."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from graphrag_index.steps.create_text_units import cut
 
 logger = logging.getLogger(__name__)
 
-# Columns of entities that only a model fills.
+# Columns of entities that are filled only if a model extracts the entities.
 _OF_MODELS = {
     "descriptions": STRINGS,
     "description_text_units": INTEGERS,
@@ -35,7 +35,7 @@ _OF_MODELS = {
 
 
 def check_files(settings: ReadGraph, project: Project) -> None:
-    """Check that the files of the graph exist, and that the output does not replace them."""
+    """Check that the graph files exist, and that the output does not overwrite a file."""
     check_not_output(settings, project.root, project.output)
     given_files(settings, project.root)
 
@@ -52,12 +52,12 @@ def check_files(settings: ReadGraph, project: Project) -> None:
 def read_graph(
     *, settings: ReadGraph, root: Path, progress: Progress
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Read entities and relationships from your own files, with the passages that prove them.
+    """Read entities, relationships and their evidence from files of the user.
 
-    Entities and relationships keep the order of their files and their ids. The text units that
-    a row names are its evidence. A row that names none becomes its own evidence: a line of a
-    document titled by the entity, or by the source of the relationship. Given text units come
-    first, then those made of rows.
+    Entities and relationships keep their ids and the order of the files. The text units that a
+    row names are its evidence. If a row names no text unit, the row is written as a line of a new
+    document, and this line is the evidence. The title of the new document is the entity, or the
+    source of the relationship. Text units of the files come first, then text units made of rows.
     """
     files = read_given(settings, root)
     rows: list[Rows | None] = [files.get("entities"), files["relationships"]]
@@ -86,7 +86,7 @@ def read_graph(
 
 
 def _without_text_units(given: Given, rows: Sequence[Rows | None]) -> Given:
-    """Drop ids of text units if no file of text units is given, and warn."""
+    """Drop the ids of text units, because there is no file of text units; log a warning."""
     named = [file.name for file in rows if file is not None and "text_unit_ids" in file.fields]
     if named:
         logger.warning(

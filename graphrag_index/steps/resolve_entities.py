@@ -1,4 +1,4 @@
-"""Merge entities that are one thing under several names."""
+"""Entity resolution: merging of entities that are one thing with several names."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,12 +32,13 @@ from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 
-# Rows written at once: bounds memory, not results.
+# Number of rows per batch. The number limits memory and does not change the results.
 BATCH_ROWS = 65_536
-# Unknown names that are listed; a file may be full of those of documents that are gone.
+# Maximum number of unknown names in warnings. A decisions file may have many names of deleted
+# documents.
 MAX_WARNINGS = 10
 
-# The tables that are as they were if nothing is merged.
+# Tables that are not rewritten if nothing is merged.
 _REWRITTEN = ("extracted_entities", "extracted_relationships", "extracted_mentions", "given_ids")
 
 
@@ -72,18 +73,19 @@ def resolve_entities(
     prompts: Prompts,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame | None]]:
-    """Merge names of one thing, by a person's decisions, then by rules, then by a model.
+    """Merge names of one thing: by decisions of a person, then by rules, then by a model.
 
-    Each merged entity matches the centre of its group, the most mentioned one, by itself.
+    Each merged entity matches the most mentioned entity of its group directly.
 
     Yields
     ------
     extracted_entities, extracted_relationships, extracted_mentions, given_ids
-        The tables after resolution, batch by batch, in their order; None if nothing was merged.
+        The tables after resolution, in batches, in the same order. None if nothing was merged.
     entity_resolutions
-        One row per name that was merged, renamed or split, with who decided it and why.
+        One row per name that was merged, renamed or split, with the source and the reason of the
+        decision.
     doubtful_pairs
-        One row per pair that may be one and was not merged, best first.
+        One row per pair of entities that may be one thing but was not merged, best first.
     """
     decisions = read_decisions(root / settings.file)
     found = Found(extracted_entities, extracted_mentions, base_text_units, documents, decisions)
@@ -112,7 +114,7 @@ def resolve_entities(
         texts = described({number for pair in asked for number in (pair.left, pair.right)})
         answers = ask(asked, nodes, texts, chat_model, prompts, progress)
         sure += [pair for pair in asked if answers[pair]]
-    # A title that a person gave stays, however many call it otherwise.
+    # A title that a person has decided is kept, even if another name is more frequent.
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
     joined = group(order, sure, never, partial(_are_apart, nodes, names))
     resolution = Resolution(found, nodes, joined, scored, answers)
@@ -134,7 +136,7 @@ def resolve_entities(
 
 
 def _pairs(names: Sequence[Name], model: EmbeddingModel | None, max_embedded: int) -> pl.DataFrame:
-    """Find candidate pairs, by vectors too for names that are like no other."""
+    """Find candidate pairs by spelling; search by vectors for names with no similar spelling."""
     pairs = candidates(names)
     schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
     near = pl.DataFrame(schema=schema)
@@ -148,7 +150,7 @@ def _pairs(names: Sequence[Name], model: EmbeddingModel | None, max_embedded: in
 
 
 def _of_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
-    """Return the acronyms, and the names that they may abbreviate."""
+    """Return the numbers of acronyms, and of the names that an acronym may abbreviate."""
     shortened = pairs.filter(pl.col("blocks").list.contains("first letters").fill_null(False))
     ends = shortened.select("left", "right").iter_rows()
     both = (pair for pair in ends if any(names[number].is_acronym for number in pair))
@@ -157,7 +159,7 @@ def _of_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
 
 def _are_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: int) -> bool:
     if nodes[one].decided and nodes[other].decided:
-        return True  # a person gave them two titles
+        return True  # a person has decided two different titles
     a, b = names[one], names[other]
     return are_apart(a, b) or not can_be_one_person(a, b)
 
@@ -165,13 +167,13 @@ def _are_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: in
 def _descriptions_of(
     entities: pl.LazyFrame, found: Found, nodes: Sequence[Node], wanted: set[int]
 ) -> dict[int, str]:
-    """Return the descriptions of some nodes, with the other forms of their names."""
+    """Return the description and the aliases of each wanted node, as one text per node."""
     first = {found.origin(nodes[at].numbers[0]): at for at in sorted(wanted)}
     if not first:
         return {}
     number = pl.col("human_readable_id")
     rows = entities.filter(number.is_in(list(first))).collect()
-    # A model finds descriptions, rules find one.
+    # Extraction by a model fills `descriptions`; extraction by rules fills `description`.
     said = pl.concat_str(pl.col("descriptions").list.join(" "), "description")
     forms = pl.col("aliases").list.join("; ")
     texts = rows.select(number, said.alias("said"), forms.alias("forms")).iter_rows()
@@ -179,7 +181,7 @@ def _descriptions_of(
 
 
 def _warn(decisions: Decisions, found: Found, known: set[str], file: str) -> None:
-    """Warn of decisions about unknown names, and of parts of a name without text units."""
+    """Warn about decisions with unknown names, and about split entries without text units."""
     unknown = unknown_names(decisions, known)
     for name, section in unknown[:MAX_WARNINGS]:
         logger.warning("%s: %s names %r, which no document has.", file, section, name)
@@ -188,7 +190,8 @@ def _warn(decisions: Decisions, found: Found, known: set[str], file: str) -> Non
     titles = set(map(title_key, found.titles))
     held = {title_key(piece.title) for piece in found.pieces}
     parts = (part for key, parts in decisions.split.items() if key in titles for part in parts)
-    # A pattern may be wrong; only the part without marks, for all the rest, may be empty.
+    # Warn about parts without text units, because their pattern may be wrong. A part without a
+    # pattern gets all other text units, so it may be empty.
     empty = [p.title for p in parts if title_key(p.title) not in held and p != Part(p.title)]
     for title in empty[:MAX_WARNINGS]:
-        logger.warning("%s: split distinguishes %r by marks that no text unit has.", file, title)
+        logger.warning("%s: the marks of the split entry %r occur in no text unit.", file, title)

@@ -1,4 +1,4 @@
-"""One description of each entity and relationship, and the values that descriptions contain."""
+"""Summaries of the descriptions of entities and relationships, and values in descriptions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -19,7 +19,7 @@ from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 
 TABLE = TABLES["description_summaries"]
-# Rows per batch: bounds memory, not results.
+# Number of rows per batch. The number limits memory and does not change the results.
 BATCH_ROWS = 16_384
 _HAS_SEVERAL = pl.col("descriptions").list.len() > 1
 
@@ -38,13 +38,14 @@ def summarize_descriptions(
     previous: Previous,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Summarize several descriptions into one; short ones are joined without a model.
+    """Summarize several descriptions of an entity or relationship into one description.
 
-    If there are more than `max_input_tokens`, each further request has the summary so far and as
-    many others as fit. If a request fails, the summary so far and the remaining descriptions are
-    joined. A single description is kept. A summary of the last run is reused if its requests and
-    replies are unchanged. `description_summaries` has one row for each description that was made
-    of several; the described tables keep the order of the extracted ones.
+    Short descriptions are joined without a model. If the descriptions exceed `max_input_tokens`
+    tokens, several requests are sent. Each further request contains the last summary and as many
+    of the remaining descriptions as fit. If a request fails, the last summary and the remaining
+    descriptions are joined. A summary of the last run is reused if its requests and replies are
+    unchanged. `description_summaries` has one row for each entity or relationship with several
+    descriptions. The described tables have the order of the extracted tables.
     """
     progress.start(None, "descriptions")
     prompt = SummaryPrompt(settings, prompts, chat_model.max_prompt_tokens)
@@ -74,7 +75,7 @@ def summarize_descriptions(
 
     for (at, pieces), outcome in pair_outcomes(chat_model, requests()):
         description = prompt.description(outcome, pieces)
-        # A failed request is sent again when it is released.
+        # An empty hash: the row of a failed request is not reused in the next run.
         rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
         progress.advance()
     schema = {"at": pl.Int64, **TABLE.columns}
@@ -97,7 +98,7 @@ def summarize_descriptions(
 
 
 def _several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield what has several descriptions: its number, its name with type, and these."""
+    """Yield rows with several descriptions: number `at`, `about` (name, type), descriptions."""
     n_before = 0
     for named in chain(_named_entities(entities), _named_relationships(entities, relationships)):
         kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type")).otherwise(pl.lit(""))
@@ -129,8 +130,8 @@ def _named_relationships(
 def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Find the numbers, amounts and dates in the titles and descriptions of entities.
 
-    Ambiguous values, which can be read in two ways, are left out. Values are ordered by entity,
-    then the title before the description, then start.
+    Values with two possible readings are left out. Values are ordered by entity, then by field
+    (title before description), then by start.
     """
     columns = entities.select("human_readable_id", "title", "description")
     for batch in batches(columns, BATCH_ROWS, at_least_one=True):
@@ -143,14 +144,14 @@ def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def values_of(title: str, description: str) -> list[tuple[object, ...]]:
-    """Return the values of one entity, as rows without the number of the entity."""
+    """Return one row per value of an entity, without the number of the entity."""
     if not any(letter.isdigit() for letter in title + description):
         return []
     language = detect_language(description or title)
     rows: list[tuple[object, ...]] = []
     for field, text in (("title", title), ("description", description)):
         found: list[tuple[int, int, tuple[object, ...]]] = []
-        # The digits of dates are masked, so that they are not found as numbers too.
+        # Dates are masked, so that the digits of a date are not found as a number.
         rest = list(text)
         for start, end, first, last in find_dates(text, language):
             found.append((start, end, ("date", None, None, first, last)))
