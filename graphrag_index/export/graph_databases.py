@@ -136,9 +136,11 @@ def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[Gra
         _make_part("TextUnit", text_units.select(*_TEXT_UNIT), size=_TEXT_BATCH),
         _make_part("Community", _with_reports(graph, communities), size=_TEXT_BATCH),
     ]
-    part_of = _only(text_units.select(source="id", target="document_id"), "target", documents)
+    part_of = _filter_by_ids(
+        text_units.select(source="id", target="document_id"), "target", documents
+    )
     mentions = graph.scan_table("entities").select(source="text_unit_ids", target="id")
-    mentions = _only(mentions, "target", graph.kept_entities()).explode("source")
+    mentions = _filter_by_ids(mentions, "target", graph.kept_entities()).explode("source")
     members = communities.select(source="entity_ids", target="id", level="level").explode("source")
     parents = communities.select("parent", source="id").join(
         communities.select(target="id", parent="community"), on="parent", maintain_order="left"
@@ -148,9 +150,14 @@ def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[Gra
             "RELATED", pl.Schema(_RELATED), lambda: _related_batches(graph), "Entity", "Entity"
         ),
         _make_part("PART_OF", part_of, "TextUnit", "Document"),
-        _make_part("MENTIONS", _only(mentions, "source", text_units), "TextUnit", "Entity"),
         _make_part(
-            "IN_COMMUNITY", _only(members, "source", graph.kept_entities()), "Entity", "Community"
+            "MENTIONS", _filter_by_ids(mentions, "source", text_units), "TextUnit", "Entity"
+        ),
+        _make_part(
+            "IN_COMMUNITY",
+            _filter_by_ids(members, "source", graph.kept_entities()),
+            "Entity",
+            "Community",
         ),
         _make_part("PARENT", parents.select("source", "target"), "Community", "Community"),
     ]
@@ -174,15 +181,19 @@ def _exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
         return rows
     if name == "communities":
         members = rows.select("id", entity_id="entity_ids").explode("entity_id")
-        return _only(rows, "id", _only(members, "entity_id", graph.kept_entities()))
+        return _filter_by_ids(
+            rows, "id", _filter_by_ids(members, "entity_id", graph.kept_entities())
+        )
     if name == "documents":
-        return _only(rows, "id", _exported_rows(graph, "text_units").select(id="document_id"))
+        return _filter_by_ids(
+            rows, "id", _exported_rows(graph, "text_units").select(id="document_id")
+        )
     named = graph.scan_table("entities").select("id", text_unit_id="text_unit_ids")
-    named = _only(named, "id", graph.kept_entities()).explode("text_unit_id")
-    return _only(rows, "id", named.select(id="text_unit_id"))
+    named = _filter_by_ids(named, "id", graph.kept_entities()).explode("text_unit_id")
+    return _filter_by_ids(rows, "id", named.select(id="text_unit_id"))
 
 
-def _only(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.LazyFrame:
+def _filter_by_ids(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.LazyFrame:
     """Keep the rows whose value in `column` is an id of `among`; keep their order."""
     ids = among.select(pl.col("id").alias(column)).drop_nulls().unique()
     return rows.join(ids, on=column, maintain_order="left")
@@ -245,8 +256,7 @@ def _csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
 def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
     """Write a Cypher script of MERGE statements; running it again changes nothing.
 
-    The script creates constraints, then nodes, then links. A statement is one line with several
-    rows.
+    The script creates constraints, nodes, then links. A statement is one line with several rows.
     """
     nodes, links = open_property_graph(graph)
     with open_text_file(path) as file:
@@ -259,11 +269,11 @@ def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
         for part in nodes:
             _write_statements(file, part, f"MERGE (n:{part.name} {{id: row.id}}) SET n += row")
         for link in links:
-            _write_statements(file, link, _merge_link(link))
+            _write_statements(file, link, _link_statement(link))
     return ['Run it with: cypher-shell --file "TARGET"']
 
 
-def _merge_link(link: GraphPart) -> str:
+def _link_statement(link: GraphPart) -> str:
     match = (
         f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}}) "
     )

@@ -134,7 +134,7 @@ class CheckedIndex:
                 except (pl.exceptions.PolarsError, OSError) as error:
                     del tables[name]
                     self._columns.pop(name, None)
-                    self.damaged.append(damaged_table(name, describe_error(error)))
+                    self.damaged.append(damaged_table_finding(name, describe_error(error)))
         return len(self.damaged) > n_before
 
     def missing_parts(self) -> list[str]:
@@ -195,7 +195,9 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
         except TableError as error:
             damaged.append(Finding(name, 1, 1, (), str(error)))
         except (pl.exceptions.PolarsError, OSError) as error:
-            damaged.append(damaged_table(name, describe_error(error), output / str(stored.file)))
+            damaged.append(
+                damaged_table_finding(name, describe_error(error), output / str(stored.file))
+            )
     return CheckedIndex(
         store.output,
         f"graphrag-index {version.program}, workflow {version.workflow}, version {version.number}",
@@ -223,7 +225,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
         try:
             raw[name] = open_table(name, path)
         except TableError as error:
-            damaged.append(damaged_table(name, str(error), path))
+            damaged.append(damaged_table_finding(name, str(error), path))
             continue
         for column, dtype in raw[name].left_out.items():
             if column not in _UNCHECKED_COLUMNS:
@@ -236,7 +238,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
             rows = tables["communities"].join(members, on="community", how="left")
             tables["communities"] = rows.with_columns(pl.col("entity_ids").fill_null([]))
     vectors, broken = open_vectors(found.place, found.files)
-    damaged += [damaged_table(name, why, path) for name, (path, why) in broken.items()]
+    damaged += [damaged_table_finding(name, why, path) for name, (path, why) in broken.items()]
     missing = [name for name in EMBEDDED_COLUMNS if name not in vectors]
     if missing:
         place = found.place / "lancedb"
@@ -279,7 +281,7 @@ def name_row(table: str, label: object) -> str:
     return f"{SINGULAR.get(table, table)} {label}"
 
 
-def damaged_table(name: str, reason: str, place: Path | None = None) -> Finding:
+def damaged_table_finding(name: str, reason: str, place: Path | None = None) -> Finding:
     means = f"The table {name} cannot be read ({reason[:160]})"
     fix = "restore its file, or rebuild the index."
     return Finding(name, 1, 1, (str(place),) if place else (), f"{means}: {fix}")

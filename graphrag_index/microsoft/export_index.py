@@ -57,11 +57,11 @@ FIRST_OWN: Mapping[str, str | None] = {
 # Columns whose values differ between the programs; the Arrow files keep our values.
 DIFFERENT = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
 # Names of all files and folders of an export.
-_NAMES = (*(f"{name}.parquet" for name in FIRST_OWN), LANCEDB, OWN_FOLDER)
+_EXPORT_NAMES = (*(f"{name}.parquet" for name in FIRST_OWN), LANCEDB, OWN_FOLDER)
 # Microsoft GraphRAG opens no index without these tables.
-_REQUIRED = ("documents", "text_units", "entities", "relationships", "communities")
+_REQUIRED_TABLES = ("documents", "text_units", "entities", "relationships", "communities")
 # The drift search of Microsoft GraphRAG fails if a report has no vector.
-_COMPLETE = "community_full_content"
+_COMPLETE_VECTORS = "community_full_content"
 
 
 def export(
@@ -91,10 +91,10 @@ def export(
     }
     date = version.made.date if version.made else None
     n_skipped = {}
-    with new_folder(target, _NAMES, overwrite=overwrite) as folder:
+    with new_folder(target, _EXPORT_NAMES, overwrite=overwrite) as folder:
         try:
             _write_tables(tables, folder)
-            _write_own(tables, folder / OWN_FOLDER)
+            _write_additional_data(tables, folder / OWN_FOLDER)
         except pl.exceptions.PolarsError as error:
             raise TableError(
                 f"A table in {store.output} is damaged ({describe_error(error)[:200]}): run "
@@ -103,7 +103,7 @@ def export(
         for name, table in vectors.items():
             n_skipped[name] = _write_vectors(table, name, folder / LANCEDB, date)
         write_json(folder / OWN_FOLDER / EXPORT_FILE, description)
-    lines = _notes(version, target.absolute(), n_skipped)
+    lines = _summary_lines(version, target.absolute(), n_skipped)
     lines += _settings_lines(target.absolute(), dimensions)
     if vectors:
         numbers = " or ".join(map(str, sorted({*dimensions.values()})))
@@ -115,7 +115,7 @@ def export(
 
 
 def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]:
-    if missing := [name for name in _REQUIRED if name not in version.tables]:
+    if missing := [name for name in _REQUIRED_TABLES if name not in version.tables]:
         raise TableError(
             f"The index in {store.output} has no table {', '.join(missing)}: Microsoft GraphRAG "
             "needs it, run a workflow that writes it."
@@ -150,7 +150,7 @@ def _check_target(target: Path) -> None:
         )
 
 
-def _notes(version: Version, target: Path, n_skipped: Mapping[str, int]) -> list[str]:
+def _summary_lines(version: Version, target: Path, n_skipped: Mapping[str, int]) -> list[str]:
     """Return sentences on written and missing parts.
 
     `n_skipped` is the number of skipped rows of each vector table.
@@ -214,20 +214,23 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
     for name in (name for name in FIRST_OWN if name in tables):
         rows = tables[name]
         if name == "communities":
-            rows = _with_their_values(rows, tables["relationships"])
+            rows = _with_microsoft_values(rows, tables["relationships"])
         rows = rows.select(shared_columns(name))
         # Columns are large strings; strings inside lists are plain strings.
-        fields = {field.name: _plain_in_lists(field.type) for field in _arrow_schema(name, rows)}
+        fields = {
+            field.name: _use_plain_strings_in_lists(field.type)
+            for field in _arrow_schema(name, rows)
+        }
         if name == "documents":
             texts = batches(rows.select("raw_data"), ROW_GROUP)
             fields["raw_data"] = record_type(batch["raw_data"].to_list() for batch in texts)
         schema = pa.schema(list(fields.items()))
         with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="snappy") as writer:
             for batch in batches(rows, ROW_GROUP):
-                writer.write_table(_with_records(batch, schema), ROW_GROUP)
+                writer.write_table(_convert_batch(batch, schema), ROW_GROUP)
 
 
-def _write_own(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
+def _write_additional_data(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
     """Write the columns and tables that Microsoft GraphRAG lacks as Arrow files."""
     folder.mkdir()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -249,15 +252,19 @@ def _arrow_schema(name: str, rows: pl.LazyFrame) -> pa.Schema:
     return pa.schema([whole.field(column) for column in rows.collect_schema().names()])
 
 
-def _plain_in_lists(kind: pa.DataType, within: bool = False) -> pa.DataType:
+def _use_plain_strings_in_lists(kind: pa.DataType, within: bool = False) -> pa.DataType:
     if pa.types.is_list(kind):
-        return pa.list_(pa.field("element", _plain_in_lists(kind.value_type, within=True)))
+        return pa.list_(
+            pa.field("element", _use_plain_strings_in_lists(kind.value_type, within=True))
+        )
     if pa.types.is_struct(kind):
-        return pa.struct([(part.name, _plain_in_lists(part.type, within)) for part in kind])
+        return pa.struct(
+            [(part.name, _use_plain_strings_in_lists(part.type, within)) for part in kind]
+        )
     return pa.string() if within and pa.types.is_large_string(kind) else kind
 
 
-def _with_records(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+def _convert_batch(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
     """Convert a batch to Arrow, and parse the JSON in its column `raw_data`."""
     at = schema.get_field_index("raw_data")
     if at < 0:
@@ -267,7 +274,7 @@ def _with_records(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
     return rest.add_column(at, schema.field(at), pa.chunked_array([raw_data]))
 
 
-def _with_their_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
+def _with_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
     """Replace titles and text units of communities by the values of Microsoft GraphRAG.
 
     There, text units of a community are those of its relationships. The values differ from ours
@@ -303,7 +310,7 @@ def record_type(record_batches: Iterable[Sequence[str | None]]) -> pa.DataType:
     found = pa.null()
     for texts in record_batches:
         try:
-            types = [found, pa.array(_values(texts)).type]
+            types = [found, pa.array(_parse_json_texts(texts)).type]
             schemas = [pa.schema([("record", each)]) for each in types]
             found = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
@@ -314,10 +321,10 @@ def record_type(record_batches: Iterable[Sequence[str | None]]) -> pa.DataType:
 
 def parse_records(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
     """Parse JSON records into an Arrow array of the type from `record_type`."""
-    return pa.array(texts if pa.types.is_large_string(kind) else _values(texts), kind)
+    return pa.array(texts if pa.types.is_large_string(kind) else _parse_json_texts(texts), kind)
 
 
-def _values(texts: Sequence[str | None]) -> list[Any]:
+def _parse_json_texts(texts: Sequence[str | None]) -> list[Any]:
     return [None if text is None else json.loads(text) for text in texts]
 
 
@@ -345,7 +352,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
     for batch in _vector_batches(vectors, name):
         numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
         is_present = numbers.reshape(-1, vectors.dimension).any(axis=1)
-        if name != _COMPLETE and not is_present.all():
+        if name != _COMPLETE_VECTORS and not is_present.all():
             n_skipped += int((~is_present).sum())
             batch = batch.filter(is_present)
         columns = [batch.column(field).cast(schema.field(field).type) for field in ("id", "vector")]

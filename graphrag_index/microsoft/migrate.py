@@ -14,14 +14,14 @@ from typing import Any
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import FOLDER
 from graphrag_index.microsoft.migrate_project import (
-    Carried,
+    ConvertedSettings,
     Prompts,
     find_variables,
     read_project,
     read_prompts,
 )
 from graphrag_index.microsoft.migrate_replies import read_cache
-from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, carry_settings
+from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, convert_settings
 from graphrag_index.schema.settings.settings import (
     SETTINGS_FILE,
     Settings,
@@ -80,7 +80,7 @@ def init_from(
         )
     for wanted in (folder, folder / "workflows", folder / FOLDER):
         check_can_be_folder(wanted)
-    carried = carry_settings(project)
+    carried = convert_settings(project)
     section = carried.values.setdefault("load_documents", {})
     documents = (
         Path(section.get("folder", folder / "input")) if input_folder is None else input_folder
@@ -116,7 +116,7 @@ def init_from(
     return migration
 
 
-def _start_report(carried: Carried, prompts: Prompts) -> Migration:
+def _start_report(carried: ConvertedSettings, prompts: Prompts) -> Migration:
     """List converted keys and prompts, keys that are left out, and tasks for the user."""
     migration = Migration(
         carried=[f"{theirs} -> {ours}" for theirs, ours in carried.kept],
@@ -143,7 +143,7 @@ def _start_report(carried: Carried, prompts: Prompts) -> Migration:
     return migration
 
 
-def _settings_comment(carried: Carried, migration: Migration) -> list[str]:
+def _settings_comment(carried: ConvertedSettings, migration: Migration) -> list[str]:
     """Return the lines of the comment at the start of `settings.yaml`."""
     project = carried.project
     where = f"{project.path.resolve()} of Microsoft GraphRAG, version {project.version}"
@@ -159,7 +159,7 @@ def _settings_comment(carried: Carried, migration: Migration) -> list[str]:
     return ["".join(part if part.isprintable() else " " for part in line) for line in lines]
 
 
-def _used_variables(carried: Carried) -> set[str]:
+def _used_variables(carried: ConvertedSettings) -> set[str]:
     return set(find_variables(json.dumps(carried.values, default=str)))
 
 
@@ -168,7 +168,7 @@ def _is_placeholder(value: str) -> bool:
     return not value or (value.startswith("<") and value.endswith(">"))
 
 
-def _env_text(carried: Carried, path: Path, migration: Migration) -> str:
+def _env_text(carried: ConvertedSettings, path: Path, migration: Migration) -> str:
     """Return the new text of our `.env`; empty if the file needs no new variable."""
     project, present = carried.project, read_env_file(path)
     wanted = {
@@ -199,7 +199,7 @@ def _env_line(name: str, value: str) -> str:
     return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else ""
 
 
-def _check_settings(text: str, carried: Carried) -> Settings:
+def _check_settings(text: str, carried: ConvertedSettings) -> Settings:
     """Check the new settings by loading them from a temporary folder."""
     # Variables without a value, such as API keys, are not an error.
     variables = dict.fromkeys(_used_variables(carried), _UNSET)
@@ -220,7 +220,11 @@ def _check_settings(text: str, carried: Carried) -> Settings:
 
 
 def _migrate_cache(
-    carried: Carried, settings: Settings, folder: Path, prompts: Prompts, migration: Migration
+    carried: ConvertedSettings,
+    settings: Settings,
+    folder: Path,
+    prompts: Prompts,
+    migration: Migration,
 ) -> None:
     """Copy the paid replies into the ledger, and report their number."""
     if any(_UNSET in str(model.identity()) for model in settings.models.values()):

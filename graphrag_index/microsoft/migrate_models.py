@@ -12,34 +12,34 @@ from typing import Any
 from graphrag_index.microsoft.migrate_project import (
     KEYS,
     UNKNOWN,
-    Carried,
+    ConvertedSettings,
     MicrosoftProject,
     NotCarriedError,
     UnsetVariableError,
-    by_their_key,
     check_value,
     escape_dollars,
     find_prefix,
     find_variables,
     flatten,
+    invert_section,
 )
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import DEFAULT_MODELS
 
 # Names of the models that a step uses if its settings name no model.
 _DEFAULT_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")
-_OUR_KEYS = {theirs: ours[0] for theirs, ours in by_their_key("model").items()}
-_LEFT = {theirs: why[0] for theirs, why in by_their_key("model_left").items()}
+_OUR_KEYS = {theirs: ours[0] for theirs, ours in invert_section("model").items()}
+_LEFT = {theirs: why[0] for theirs, why in invert_section("model_left").items()}
 # Request parameters with these names may be secrets: do not copy them into our settings.
 _SECRET = re.compile(r"key|secret|password|credential|auth|header|token$", re.IGNORECASE)
 # Settings that identify the model: keep them even if their variable is not set.
 _IDENTITY = ("model", "base_url", "deployment")
 
 
-def carry_models(carried: Carried) -> dict[str, dict[str, Any]]:
+def convert_models(carried: ConvertedSettings) -> dict[str, dict[str, Any]]:
     """Return our section `models`, and report on each key in `carried`."""
     models: dict[str, dict[str, Any]] = {}
-    for path, values, is_embedding in _their_models(carried.project):
+    for path, values, is_embedding in _read_models(carried.project):
         their_name = path.rpartition(".")[2]
         # Our steps use `chat` and `embedding` by default.
         name = "embedding" if is_embedding else "chat"
@@ -47,7 +47,7 @@ def carry_models(carried: Carried) -> dict[str, dict[str, Any]]:
             name = their_name if their_name not in models else f"{their_name}_{len(models)}"
         model = _ModelConversion(carried, path, name, values)
         if "model" not in model.theirs:
-            carried.leave(path, "it names no model")
+            carried.note_left(path, "it names no model")
             continue
         models[name] = model.convert(is_embedding)
         carried.names[their_name] = name
@@ -56,7 +56,7 @@ def carry_models(carried: Carried) -> dict[str, dict[str, Any]]:
     return models
 
 
-def _their_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+def _read_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
     """Yield (path, values, whether it is an embedding model); default models come first."""
     found: list[tuple[str, Any, bool]] = []
     for section in ("completion_models", "embedding_models", "models"):
@@ -80,40 +80,42 @@ def _their_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str,
 class _ModelConversion:
     """The conversion of one model: each setting moves to `ours`, or is reported with a reason."""
 
-    def __init__(self, carried: Carried, path: str, name: str, values: Mapping[str, Any]) -> None:
+    def __init__(
+        self, carried: ConvertedSettings, path: str, name: str, values: Mapping[str, Any]
+    ) -> None:
         self.carried, self.path, self.name = carried, path, name
         self.theirs = {key: value for key, value in flatten(values) if value not in (None, {})}
         self.ours: dict[str, Any] = {}
 
     def convert(self, is_embedding: bool) -> dict[str, Any]:
         """Return the settings of the model in our section `models`."""
-        self._carry("model", "model", self.theirs.pop("model"))
-        self._carry_provider()
-        self._carry_key()
+        self._convert_setting("model", "model", self.theirs.pop("model"))
+        self._convert_provider()
+        self._convert_key()
         for theirs, ours in _OUR_KEYS.items():
             if theirs not in self.theirs:
                 continue
             value = self.theirs.pop(theirs)
             if ours in self.ours:
-                self._leave(theirs, f"{ours} is set already")
+                self._note_left(theirs, f"{ours} is set already")
             elif value == "auto":
-                self._leave(theirs, "not needed: the limits that a server states are respected")
+                self._note_left(theirs, "not needed: the limits that a server states are respected")
             elif is_embedding and ours in ("temperature", "max_output_tokens"):
-                self._leave(theirs, "not needed: it embeds")
+                self._note_left(theirs, "not needed: it embeds")
             else:
-                self._carry(theirs, ours, value)
-        self._carry_rate_limit()
+                self._convert_setting(theirs, ours, value)
+        self._convert_rate_limit()
         for key in ("concurrent_requests", "parallelization.num_threads"):
             value = self.carried.project.get(key)
             if "concurrency" not in self.ours and value is not None:
-                self._carry("", "concurrency", value, their_path=key)
+                self._convert_setting("", "concurrency", value, their_path=key)
         if not is_embedding:
-            self._carry_parameters()
+            self._convert_parameters()
         for theirs in dict.fromkeys(find_prefix(key, _LEFT) or key for key in self.theirs):
-            self._leave(theirs, _LEFT.get(theirs, UNKNOWN))
+            self._note_left(theirs, _LEFT.get(theirs, UNKNOWN))
         return self.ours
 
-    def _carry_provider(self) -> None:
+    def _convert_provider(self) -> None:
         """Convert provider and address: Azure, or a server with an OpenAI-compatible API."""
         kind = str(self.theirs.get("type") or "")
         provider = str(self.theirs.pop("model_provider", None) or "")
@@ -122,33 +124,35 @@ class _ModelConversion:
         is_azure = provider.startswith("azure") or kind.startswith("azure")
         base = self.theirs.pop("api_base", None)
         if is_azure:
-            self._carry("model_provider" if provider else "type", "provider", "azure")
+            self._convert_setting("model_provider" if provider else "type", "provider", "azure")
         elif provider == "openai":
-            self._carry("model_provider", "provider", provider)
+            self._convert_setting("model_provider", "provider", provider)
             # OpenAI is our default provider, so the setting is not needed.
             del self.ours["provider"]
         elif provider:
             address = KEYS["addresses"].get(provider)
             if base is not None:
-                self._leave("model_provider", "not needed: base_url tells where the model is")
+                self._note_left("model_provider", "not needed: base_url tells where the model is")
                 if provider.startswith("ollama") and "$" not in str(base):
                     base = str(base).rstrip("/").removesuffix("/v1") + "/v1"
             elif address:
-                self._carry("model_provider", "base_url", address)
+                self._convert_setting("model_provider", "base_url", address)
             else:
-                self._leave(
+                self._note_left(
                     "model_provider",
                     f"the address of {provider} is not known: {self._use_address_variable()} has "
                     "to be one that speaks the protocol of OpenAI",
                 )
         if base is not None:
-            self._carry("api_base", "base_url", base)
+            self._convert_setting("api_base", "base_url", base)
             if "base_url" not in self.ours and not is_azure:
-                self._leave("api_base", f"the address is wanted in {self._use_address_variable()}")
+                self._note_left(
+                    "api_base", f"the address is wanted in {self._use_address_variable()}"
+                )
         if is_azure and "base_url" not in self.ours:
             # Settings for Azure are invalid without an address: write a placeholder.
             self.ours["base_url"] = "https://NAME.openai.azure.com"
-            self._leave("api_base", "it is missing: write the address of Azure into base_url")
+            self._note_left("api_base", "it is missing: write the address of Azure into base_url")
 
     def _use_address_variable(self) -> str:
         """Set the address to a new variable, so that no request goes to OpenAI by default."""
@@ -156,14 +160,14 @@ class _ModelConversion:
         self.ours["base_url"] = f"${{{variable}}}"
         return variable
 
-    def _carry_key(self) -> None:
+    def _convert_key(self) -> None:
         """Convert the API key: keep a variable, and move a literal key to a variable in `.env`."""
         setting = next((key for key in ("auth_method", "auth_type") if key in self.theirs), "")
         method = self.theirs.pop(setting, None)
         if method == "api_key":
-            self._leave(setting, "not needed: a key is the only way")
+            self._note_left(setting, "not needed: a key is the only way")
         elif method is not None:
-            self._leave(setting, "only keys are known: write one into .env, for api_key")
+            self._note_left(setting, "only keys are known: write one into .env, for api_key")
         needs_key = method in (None, "api_key")
         key = self.theirs.pop("api_key", None)
         if key is None and needs_key and self.path in ("llm", "embeddings.llm"):
@@ -183,13 +187,13 @@ class _ModelConversion:
                 variable = f"${{{name}}}"
                 shown = f"{variable}; the key is in .env"
             self.ours["api_key"] = variable
-            self.carried.keep(f"{self.path}.api_key", self._our_path("api_key"), shown)
+            self.carried.note_kept(f"{self.path}.api_key", self._our_path("api_key"), shown)
 
     def _new_variable(self, secret: str) -> str:
         """Return the name of a variable for an API key; no other API key uses this variable."""
         # Variables in Microsoft's settings belong to other API keys, even if they are not set.
         named = {
-            name for _, value in self.carried.project.leaves() for name in find_variables(value)
+            name for _, value in self.carried.project.all_values() for name in find_variables(value)
         }
         taken = dict.fromkeys(named, "") | dict(self.carried.project.environment)
         taken |= self.carried.secrets
@@ -197,7 +201,7 @@ class _ModelConversion:
         names = chain([wanted, f"{wanted}_{own}"], (f"{wanted}_{own}_{n}" for n in count(2)))
         return next(name for name in names if taken.get(name, secret) == secret)
 
-    def _carry_rate_limit(self) -> None:
+    def _convert_rate_limit(self) -> None:
         """Convert rate limits of any period to rate limits per minute."""
         period = self._positive_number("rate_limit.period_in_seconds") or 60
         for unit in ("requests", "tokens"):
@@ -205,7 +209,9 @@ class _ModelConversion:
             number = self._positive_number(theirs)
             self.theirs.pop(theirs, None)
             if number:
-                self._carry(theirs, f"{unit}_per_minute", max(1, int(number * 60 / period)))
+                self._convert_setting(
+                    theirs, f"{unit}_per_minute", max(1, int(number * 60 / period))
+                )
 
     def _positive_number(self, theirs: str) -> float:
         """Return the positive number of a setting of Microsoft's; 0 if there is none."""
@@ -214,7 +220,7 @@ class _ModelConversion:
             value = self.carried.project.expand(self.theirs.get(theirs))
         return float(value) if isinstance(value, int | float) and value > 0 else 0.0
 
-    def _carry_parameters(self) -> None:
+    def _convert_parameters(self) -> None:
         """Convert the parameters that are sent with each request."""
         parameters = {}
         for theirs in list(self.theirs):
@@ -224,15 +230,15 @@ class _ModelConversion:
                 continue
             value = self.theirs.pop(theirs)
             if _SECRET.search(name):
-                self._leave(theirs, "it may hold a secret: use api_key")
+                self._note_left(theirs, "it may hold a secret: use api_key")
             else:
                 parameters[name] = value
                 path = self._our_path(f"parameters.{name}")
-                self.carried.keep(f"{self.path}.{theirs}", path, value)
+                self.carried.note_kept(f"{self.path}.{theirs}", path, value)
         if parameters:
             self.ours["parameters"] = parameters
 
-    def _carry(self, theirs: str, ours: str, value: Any, their_path: str = "") -> None:
+    def _convert_setting(self, theirs: str, ours: str, value: Any, their_path: str = "") -> None:
         """Convert a value to a setting of our model, or record why it is invalid."""
         their_path = their_path or f"{self.path}.{theirs}"
         try:
@@ -247,17 +253,19 @@ class _ModelConversion:
         except NotCarriedError as error:
             if isinstance(error, UnsetVariableError) and ours in _IDENTITY:
                 self.ours[ours] = value
-                self.carried.keep(their_path, self._our_path(ours), f"{value}, which is not set")
+                self.carried.note_kept(
+                    their_path, self._our_path(ours), f"{value}, which is not set"
+                )
             else:
-                self.carried.leave(their_path, error)
+                self.carried.note_left(their_path, error)
             return
         if ours == "max_output_tokens" and expanded >= 128_000:
             self.ours["context_window"] = int(expanded) + 128_000
         self.ours[ours] = value if find_variables(value) else escape_dollars(expanded)
-        self.carried.keep(their_path, self._our_path(ours), self.ours[ours])
+        self.carried.note_kept(their_path, self._our_path(ours), self.ours[ours])
 
-    def _leave(self, theirs: str, why: object) -> None:
-        self.carried.leave(f"{self.path}.{theirs}", why)
+    def _note_left(self, theirs: str, why: object) -> None:
+        self.carried.note_left(f"{self.path}.{theirs}", why)
 
     def _our_path(self, ours: str) -> str:
         return f"models.{self.name}.{ours}"

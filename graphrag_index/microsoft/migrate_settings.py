@@ -11,28 +11,28 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.microsoft.migrate_models import carry_models
+from graphrag_index.microsoft.migrate_models import convert_models
 from graphrag_index.microsoft.migrate_project import (
     KEYS,
     PROMPT_KEYS,
     PROMPTS_LEFT,
     UNKNOWN,
-    Carried,
+    ConvertedSettings,
     MicrosoftProject,
     NotCarriedError,
-    by_their_key,
     check_value,
     escape_dollars,
     find_prefix,
     find_variables,
     format_value,
+    invert_section,
 )
 from graphrag_index.schema.settings.settings import Settings
 
 # Our keys by Microsoft's key. Keys in `_LEFT` have no key of ours, but a reason.
-CARRIED = by_their_key("settings")
-STEP_MODELS = {theirs: ours[0] for theirs, ours in by_their_key("step_models").items()}
-_LEFT = {theirs: why[0] for theirs, why in by_their_key("left").items()}
+CARRIED = invert_section("settings")
+STEP_MODELS = {theirs: ours[0] for theirs, ours in invert_section("step_models").items()}
+_LEFT = {theirs: why[0] for theirs, why in invert_section("left").items()}
 # Our workflow `standard` extracts claims; Microsoft's extracts claims only if enabled.
 WITHOUT_CLAIMS = "standard_without_claims"
 # Names of text unit columns, which cannot be names of metadata columns.
@@ -49,43 +49,45 @@ _TRIALS = {
 _EXTENSION_PATTERN = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w+)*)\))\$?")
 
 
-def carry_settings(project: MicrosoftProject) -> Carried:
+def convert_settings(project: MicrosoftProject) -> ConvertedSettings:
     """Return the values of our `settings.yaml`, and a report on each key of Microsoft's."""
-    carried = Carried(project)
-    models = carry_models(carried)
+    carried = ConvertedSettings(project)
+    models = convert_models(carried)
     if models:
         carried.values["models"] = models
-    _carry_input_folder(carried)
-    _carry_input_pattern(carried)
-    for key, value in project.leaves():
+    _convert_input_folder(carried)
+    _convert_input_pattern(carried)
+    for key, value in project.all_values():
         for ours in CARRIED.get(key, ()):
-            _carry_value(carried, key, ours, value)
+            _convert_setting(carried, key, ours, value)
         if key in STEP_MODELS:
-            _carry_step_model(carried, key, STEP_MODELS[key], value)
-    _carry_search_models(carried)
+            _convert_step_model(carried, key, STEP_MODELS[key], value)
+    _convert_search_models(carried)
     _choose_workflow(carried)
     _limit_overlap(carried)
     _report_others(carried)
     return carried
 
 
-def _carry_input_folder(carried: Carried) -> None:
+def _convert_input_folder(carried: ConvertedSettings) -> None:
     project = carried.project
     key = next((key for key in _INPUT_FOLDERS if project.get(key) is not None), "")
     kind = project.get("input_storage.type", "input.storage.type", "input.type")
     if kind in ("blob", "cosmosdb", "memory"):
         if key:
-            carried.leave(key, "documents are read from a local folder only: copy them into one")
+            carried.note_left(
+                key, "documents are read from a local folder only: copy them into one"
+            )
         return
     with carried.reason_for(key):
         folder = str(project.expand(project.get(key))) if key else "input"
         path = Path(os.path.abspath(project.root / folder))
         carried.values["load_documents"] = {"folder": str(path)}
         if key:
-            carried.keep(key, "load_documents.folder", path)
+            carried.note_kept(key, "load_documents.folder", path)
 
 
-def _carry_input_pattern(carried: Carried) -> None:
+def _convert_input_pattern(carried: ConvertedSettings) -> None:
     project = carried.project
     key = "input.file_type" if project.get("input.file_type") else "input.type"
     kind = str(project.get(key) or "")
@@ -96,20 +98,20 @@ def _carry_input_pattern(carried: Carried) -> None:
         try:
             expression = str(project.expand(pattern))
         except NotCarriedError as error:
-            carried.leave(key, error)
+            carried.note_left(key, error)
             return
         if found := _EXTENSION_PATTERN.fullmatch(expression):
             endings = (found[1] or found[2]).split("|")
         else:
             why = f"the regular expression {expression} is no pattern"
-            carried.leave(key, f"{why}: write load_documents.include")
+            carried.note_left(key, f"{why}: write load_documents.include")
     if endings:
         include = [f"**/*.{ending}" for ending in endings]
         carried.values.setdefault("load_documents", {})["include"] = include
-        carried.keep(key, "load_documents.include", format_value(include))
+        carried.note_kept(key, "load_documents.include", format_value(include))
 
 
-def _carry_value(carried: Carried, theirs: str, ours: str, value: Any) -> None:
+def _convert_setting(carried: ConvertedSettings, theirs: str, ours: str, value: Any) -> None:
     """Convert a value to our setting, or record why the setting does not accept it."""
     section, _, key = ours.partition(".")
     with carried.reason_for(theirs):
@@ -124,20 +126,20 @@ def _carry_value(carried: Carried, theirs: str, ours: str, value: Any) -> None:
         is_same = converted == expanded and not isinstance(converted, list)
         kept = value if is_same and find_variables(value) else escape_dollars(converted)
         carried.values.setdefault(section, {})[key] = kept
-        carried.keep(theirs, ours, format_value(kept))
+        carried.note_kept(theirs, ours, format_value(kept))
 
 
-def _carry_step_model(carried: Carried, theirs: str, ours: str, value: Any) -> None:
+def _convert_step_model(carried: ConvertedSettings, theirs: str, ours: str, value: Any) -> None:
     section, _, key = ours.partition(".")
     if (name := carried.names.get(str(value))) is None:
-        carried.leave(theirs, f"no model is called {value}")
+        carried.note_left(theirs, f"no model is called {value}")
         return
     if name != Settings.model_fields[section].default.model:
         carried.values.setdefault(section, {})[key] = name
-    carried.keep(theirs, ours, name)
+    carried.note_kept(theirs, ours, name)
 
 
-def _carry_search_models(carried: Carried) -> None:
+def _convert_search_models(carried: ConvertedSettings) -> None:
     """Set the embedding model, and `search.model` if all searches use the same model."""
     found = ((key, carried.project.get(key)) for key in KEYS["answering_models"])
     named = {key: str(value) for key, value in found if value is not None}
@@ -149,21 +151,21 @@ def _carry_search_models(carried: Carried) -> None:
     for key, value in named.items():
         own = carried.names.get(value)
         if own is None:
-            carried.leave(key, f"no model is called {value}")
+            carried.note_left(key, f"no model is called {value}")
         elif len({*named.values()}) > 1:
-            carried.leave(key, "one model answers all questions: name it in search.model")
+            carried.note_left(key, "one model answers all questions: name it in search.model")
         else:
-            carried.keep(key, "search.model", own)
+            carried.note_kept(key, "search.model", own)
     for key in KEYS["question_embedding_models"]:
         if carried.project.get(key) is not None:
-            carried.leave(key, "not needed: questions are embedded by the model of the index")
+            carried.note_left(key, "not needed: questions are embedded by the model of the index")
     # Our default is a local model, which is not the model of Microsoft's vectors.
     if "embedding" in carried.names.values():
         section = carried.values.setdefault("generate_text_embeddings", {})
         section.setdefault("model", "embedding")
 
 
-def _choose_workflow(carried: Carried) -> None:
+def _choose_workflow(carried: ConvertedSettings) -> None:
     """Choose our workflow with the same extraction as the project's workflow."""
     project = carried.project
     listed = project.get("workflows")
@@ -175,13 +177,13 @@ def _choose_workflow(carried: Carried) -> None:
     name = "fast" if is_fast else "standard" if has_claims else WITHOUT_CLAIMS
     carried.values["workflow"] = name
     if listed is not None:
-        carried.keep("workflows", "workflow", name)
+        carried.note_kept("workflows", "workflow", name)
     elif is_fast:
-        carried.keep("output/stats.json", "workflow", f"{name}; that index was made so")
+        carried.note_kept("output/stats.json", "workflow", f"{name}; that index was made so")
     if is_fast and has_claims:
-        carried.leave(key, "the workflow fast has no claims: standard has")
+        carried.note_left(key, "the workflow fast has no claims: standard has")
     elif key:
-        carried.keep(key, "workflow", name)
+        carried.note_kept(key, "workflow", name)
 
 
 def _last_steps(project: MicrosoftProject) -> list[str]:
@@ -195,7 +197,7 @@ def _last_steps(project: MicrosoftProject) -> list[str]:
         return []
 
 
-def _limit_overlap(carried: Carried) -> None:
+def _limit_overlap(carried: ConvertedSettings) -> None:
     """Reduce the overlap to our maximum, half of the tokens of a text unit."""
     project, section = carried.project, carried.values.get("create_text_units", {})
     default: Any = Settings.model_fields["create_text_units"].default
@@ -204,25 +206,25 @@ def _limit_overlap(carried: Carried) -> None:
     if isinstance(size, int) and isinstance(overlap, int) and overlap * 2 > size:
         section["overlap_tokens"] = size // 2
         key = "chunks.overlap" if project.get("chunks") else "chunking.overlap"
-        carried.leave(key, f"it is at most half of max_tokens here, so {size // 2}")
+        carried.note_left(key, f"it is at most half of max_tokens here, so {size // 2}")
 
 
-def _report_others(carried: Carried) -> None:
+def _report_others(carried: ConvertedSettings) -> None:
     """Report why the remaining keys are not converted; report a known parent key once."""
     reported = {key for key, _ in (*carried.kept, *carried.left)}
     converted = [*CARRIED, *STEP_MODELS, *PROMPT_KEYS, *PROMPTS_LEFT]
     handled = {*converted, *KEYS["answering_models"], *KEYS["question_embedding_models"]}
-    for key, _ in carried.project.leaves():
+    for key, _ in carried.project.all_values():
         if key in handled or key in reported or find_prefix(key, KEYS["handled"]):
             continue
         if prefix := find_prefix(key, _LEFT):
             if prefix not in reported:
                 reported.add(prefix)
-                carried.leave(prefix, _LEFT[prefix])
+                carried.note_left(prefix, _LEFT[prefix])
         # Keys with these endings only name a part of Microsoft GraphRAG: do not report them.
         elif not f".{key}".endswith((".model_instance_name", ".vector_store_id", "_model_id")):
             close = difflib.get_close_matches(key, [*converted, *_LEFT], n=1, cutoff=0.8)
-            carried.leave(key, UNKNOWN + (f"; did you mean {close[0]}?" if close else ""))
+            carried.note_left(key, UNKNOWN + (f"; did you mean {close[0]}?" if close else ""))
 
 
 def _convert_metadata(value: Any) -> list[str]:

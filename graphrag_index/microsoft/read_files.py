@@ -123,9 +123,9 @@ def open_table(name: str, path: Path) -> RawTable:
         if column not in wanted:
             continue
         if column in _RECORDS and dtype.is_nested():
-            columns.append(_as_json(column, dtype))
+            columns.append(_to_json_text(column, dtype))
         elif column == "findings" and isinstance(dtype, pl.List | pl.Array):
-            columns.append(_as_findings(dtype))
+            columns.append(_to_findings(dtype))
         elif _is_castable(dtype, wanted[column]):
             columns.append(pl.col(column).cast(wanted[column], strict=False))
         else:
@@ -181,7 +181,7 @@ def damaged_file_error(path: Path, error: Exception) -> TableError:
     )
 
 
-def _as_json(column: str, dtype: pl.DataType) -> pl.Expr:
+def _to_json_text(column: str, dtype: pl.DataType) -> pl.Expr:
     """Convert a column of structs to JSON text; binary values become null."""
     value = _without_bytes(pl.col(column), dtype)
     if not isinstance(dtype, pl.Struct):
@@ -193,20 +193,20 @@ def _without_bytes(value: pl.Expr, dtype: Any) -> pl.Expr:
     if isinstance(dtype, pl.Binary):
         return pl.when(False).then(pl.lit(""))
     if isinstance(dtype, pl.Struct):
-        parts = {of.name: of.dtype for of in dtype.fields if _may_hold_bytes(of.dtype)}
+        parts = {of.name: of.dtype for of in dtype.fields if _may_contain_bytes(of.dtype)}
         changed = (_without_bytes(value.struct.field(n), of).alias(n) for n, of in parts.items())
         return value.struct.with_fields(*changed) if parts else value
-    if isinstance(dtype, pl.List | pl.Array) and _may_hold_bytes(dtype.inner):
+    if isinstance(dtype, pl.List | pl.Array) and _may_contain_bytes(dtype.inner):
         items = value if isinstance(dtype, pl.List) else value.arr.to_list()
         return items.list.eval(_without_bytes(pl.element(), dtype.inner))
     return value
 
 
-def _may_hold_bytes(dtype: Any) -> bool:
+def _may_contain_bytes(dtype: Any) -> bool:
     return isinstance(dtype, pl.Binary) or dtype.is_nested()
 
 
-def _as_findings(dtype: Any) -> pl.Expr:
+def _to_findings(dtype: Any) -> pl.Expr:
     """Convert findings to our two fields; a finding that is a text becomes an explanation."""
     item = pl.element()
     if isinstance(dtype.inner, pl.Struct):

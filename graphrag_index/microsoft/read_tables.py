@@ -73,7 +73,7 @@ class MicrosoftIndex:
     @cached_property
     def positions(self) -> TextPositions:
         """Offsets of text units and names; the first use reads all texts."""
-        return compute_positions(self._base)
+        return compute_positions(self._file_tables)
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows in a table file."""
@@ -86,7 +86,7 @@ class MicrosoftIndex:
         return set(self.raw[table].columns) if table in self.raw else set()
 
     @cached_property
-    def _base(self) -> dict[str, pl.LazyFrame]:
+    def _file_tables(self) -> dict[str, pl.LazyFrame]:
         """Tables with all of our columns, each from one file; defaults replace nulls."""
         found = {}
         for name in self.raw.keys() & TABLES.keys():
@@ -114,16 +114,16 @@ class MicrosoftIndex:
 
     def _public_tables(self) -> dict[str, pl.LazyFrame]:
         tables = {
-            "documents": self._with_derived("documents", self._documents),
-            "text_units": self._with_derived("text_units", self._text_units),
-            "entities": self._with_derived("entities", self._entities),
-            "relationships": self._with_derived("relationships", self._relationships),
+            "documents": self._with_derived("documents", self._derive_documents),
+            "text_units": self._with_derived("text_units", self._derive_text_units),
+            "entities": self._with_derived("entities", self._derive_entities),
+            "relationships": self._with_derived("relationships", self._derive_relationships),
             "mentions": pl.defer(lambda: self.positions.mentions, schema=TABLES["mentions"].schema),
             "communities": pl.defer(lambda: self._communities, schema=TABLES["communities"].schema),
         }
         if "community_reports" in self.raw:
             schema = TABLES["community_reports"].schema
-            reports = self._base["community_reports"]
+            reports = self._file_tables["community_reports"]
             columns = self._file_columns("community_reports")
             complete = cache(
                 lambda: complete_reports(reports.collect(), columns, self._communities)
@@ -134,7 +134,7 @@ class MicrosoftIndex:
             derived = {"id": number, "covariate_type": pl.lit("claim")}
             has = self._file_columns("covariates")
             missing = {c: v for c, v in derived.items() if c not in has}
-            tables["covariates"] = self._base["covariates"].with_columns(**missing)
+            tables["covariates"] = self._file_tables["covariates"].with_columns(**missing)
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
     def _with_derived(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
@@ -142,7 +142,7 @@ class MicrosoftIndex:
 
         Columns that `derive` does not return keep the values of the file.
         """
-        base, schema = self._base[name], TABLES[name].schema
+        base, schema = self._file_tables[name], TABLES[name].schema
         columns = pl.Schema({column: schema[column] for column in _DERIVED[name].split()})
 
         @cache
@@ -154,8 +154,8 @@ class MicrosoftIndex:
         own = base.drop(columns.names(), strict=False)
         return pl.concat([own, pl.defer(compute_columns, schema=columns)], how="horizontal")
 
-    def _documents(self) -> Mapping[str, Any]:
-        rows, has = self._base["documents"], self._file_columns("documents")
+    def _derive_documents(self) -> Mapping[str, Any]:
+        rows, has = self._file_tables["documents"], self._file_columns("documents")
         ids = rows.select("id").collect()["id"]
         languages: list[str] = []
         metadata: list[str | None] = []
@@ -173,19 +173,19 @@ class MicrosoftIndex:
             "language": pl.Series(languages, dtype=pl.String),
         }
         if "text_unit_ids" not in has:
-            units = self._base["text_units"].select("id", "document_id").collect()
+            units = self._file_tables["text_units"].select("id", "document_id").collect()
             owners = first_rows(units["document_id"], ids)
             [known] = (owners >= 0).nonzero()
             made["text_unit_ids"] = invert_lists(known, owners[known], units["id"], len(ids))
         return made
 
-    def _text_units(self) -> Mapping[str, Any]:
-        rows, has = self._base["text_units"], self._file_columns("text_units")
+    def _derive_text_units(self) -> Mapping[str, Any]:
+        rows, has = self._file_tables["text_units"], self._file_columns("text_units")
         ids = rows.select("id").collect()["id"]
         made = self.positions.text_units.select("start_char", "end_char").to_dict()
         for kind in ("entity", "relationship", "covariate"):
             column, table = f"{kind}_ids", "entities" if kind == "entity" else f"{kind}s"
-            if column not in has and table in self._base:
+            if column not in has and table in self._file_tables:
                 links = "text_unit_id" if table == "covariates" else "text_unit_ids"
                 linked = self.tables[table].select("id", links).collect()
                 lists = linked[links]
@@ -202,20 +202,20 @@ class MicrosoftIndex:
             made["n_tokens"] = pl.Series(counts, dtype=pl.Int64)
         return made
 
-    def _entities(self) -> Mapping[str, Any]:
-        rows, has = self._base["entities"], self._file_columns("entities")
+    def _derive_entities(self) -> Mapping[str, Any]:
+        rows, has = self._file_tables["entities"], self._file_columns("entities")
         small = rows.select("id", "title", "text_unit_ids").collect()
         made = {"evidence": self.positions.entity_evidence["evidence"]}
         text_unit_ids = small["text_unit_ids"]
         if "text_unit_ids" not in has and "entity_ids" in self._file_columns("text_units"):
-            units = self._base["text_units"].select("id", "entity_ids").collect()
+            units = self._file_tables["text_units"].select("id", "entity_ids").collect()
             pairs = row_pairs(units["entity_ids"], small["id"])
             text_unit_ids = invert_lists(*pairs, units["id"], small.height)
             made["text_unit_ids"] = text_unit_ids
         if "frequency" not in has:
             made["frequency"] = text_unit_ids.list.n_unique()
         if "degree" not in has:
-            made["degree"] = self._degrees_of(small["title"])
+            made["degree"] = self._degrees_by_title(small["title"])
         if "x" not in has and {"title", "x", "y"} <= self._file_columns("nodes"):
             nodes = self.raw["nodes"].rows.select("title", "x", "y")
             first = nodes.unique("title", keep="first").collect()
@@ -227,25 +227,25 @@ class MicrosoftIndex:
     def _degrees(self) -> dict[str, int]:
         """The number of relationships by title; A to B and B to A count as one."""
         one, other = (f("source", "target") for f in (pl.min_horizontal, pl.max_horizontal))
-        ends = self._base["relationships"].select(one=one, other=other).drop_nulls().unique()
+        ends = self._file_tables["relationships"].select(one=one, other=other).drop_nulls().unique()
         # A relationship of an entity with itself counts twice.
         titles = pl.concat([ends.select(title="one"), ends.select(title="other")])
         return dict(titles.group_by("title").len().collect().iter_rows())
 
-    def _degrees_of(self, titles: pl.Series) -> pl.Series:
+    def _degrees_by_title(self, titles: pl.Series) -> pl.Series:
         return pl.Series([self._degrees.get(title, 0) for title in titles], dtype=pl.Int64)
 
-    def _relationships(self) -> Mapping[str, Any]:
-        rows, has = self._base["relationships"], self._file_columns("relationships")
+    def _derive_relationships(self) -> Mapping[str, Any]:
+        rows, has = self._file_tables["relationships"], self._file_columns("relationships")
         small = rows.select("source", "target").collect()
-        known = self._base["entities"].select("id", "title").collect()
+        known = self._file_tables["entities"].select("id", "title").collect()
         made = {"evidence": self.positions.relationship_evidence["evidence"]}
         # A title without an entity has row -1, which is the empty id at the end.
         ids = pl.concat([known["id"], pl.Series("id", [""])])
         for end in ("source", "target"):
             made[f"{end}_id"] = ids.gather(first_rows(small[end], known["title"]))
         if "combined_degree" not in has:
-            one, other = (self._degrees_of(small[end]) for end in ("source", "target"))
+            one, other = (self._degrees_by_title(small[end]) for end in ("source", "target"))
             made["combined_degree"] = one + other
         if "weight" not in has:
             made["weight"] = pl.Series([1.0] * small.height, dtype=pl.Float64)
@@ -254,7 +254,7 @@ class MicrosoftIndex:
     @cached_property
     def _communities(self) -> pl.DataFrame:
         nodes = self.raw["nodes"].rows if "nodes" in self.raw else None
-        rows, base = self.raw["communities"].rows, self._base
+        rows, base = self.raw["communities"].rows, self._file_tables
         return complete_communities(rows, nodes, base["entities"], base["relationships"])
 
 

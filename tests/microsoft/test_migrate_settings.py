@@ -14,20 +14,22 @@ from graphrag_index.llm.prompts import Prompts as OwnPrompts
 from graphrag_index.microsoft.migrate_project import (
     KEYS,
     PROMPT_KEYS,
-    Carried,
+    ConvertedSettings,
     NotCarriedError,
     Prompts,
     convert_prompt,
     read_project,
     read_prompts,
 )
-from graphrag_index.microsoft.migrate_settings import CARRIED, STEP_MODELS, carry_settings
+from graphrag_index.microsoft.migrate_settings import CARRIED, STEP_MODELS, convert_settings
 from graphrag_index.schema.settings.settings import Settings
 from tests.fixtures.microsoft_projects import EXTRACTION, V1, V2, V3, write
 
 
-def carry(tmp_path: Path, settings: str, name: str = "settings.yaml", **files: str) -> Carried:
-    return carry_settings(read_project(write(tmp_path / "theirs", settings, name, **files)))
+def carry(
+    tmp_path: Path, settings: str, name: str = "settings.yaml", **files: str
+) -> ConvertedSettings:
+    return convert_settings(read_project(write(tmp_path / "theirs", settings, name, **files)))
 
 
 def test_what_version_3_says(tmp_path: Path) -> None:
