@@ -1,4 +1,4 @@
-"""Basic search: answer from the passages that resemble a question, without the graph."""
+"""Basic search: answer from the passages most similar to a question, without the graph."""
 
 from graphrag_index.schema.settings.searches import BasicSearch
 from graphrag_query.answer import Answer
@@ -6,19 +6,21 @@ from graphrag_query.answering.extractive import answer_from_sentences
 from graphrag_query.answering.written_answer import source_context, write_answer
 from graphrag_query.question.question import Question
 
-# Constant of reciprocal rank fusion, from the paper.
+# Constant k of reciprocal rank fusion, from the paper.
 RANK_OFFSET = 60
-# Rows of each ranking that are fused, for each text unit that is read.
+# Number of rows that each ranking contributes to the fusion, per text unit of the result.
 REACH = 4
+# Minimum number of rows that each ranking contributes to the fusion.
 MIN_REACH = 50
 
 
 def basic_search(question: Question, settings: BasicSearch) -> Answer:
     """Answer a question from the text units most similar to it.
 
-    A model writes the answer from what fits its context; without one, the answer consists of the
-    sentences that answer best. The outcome is `no_evidence` if nothing is similar enough to the
-    question, or if it names something that the documents do not mention.
+    A model writes the answer from the text units that fit its context. Without a model, the
+    answer consists of the sentences that answer best. The outcome is `no_evidence` if nothing is
+    similar enough to the question, or if the question names something that the documents do not
+    mention.
     """
     scores = rank_text_units(question, settings)
     found = question.index.text_units(scores)
@@ -34,10 +36,12 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
 
 
 def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, float]:
-    """Score the text units most similar to a question, by number, the best first.
+    """Map the numbers of the text units most similar to a question to scores, best first.
 
-    The score is the cosine by vector, and by full text (BM25) or both a share of the best
-    possible score. Both rankings are joined by reciprocal rank fusion [1]_. Ties go by number.
+    With the mode `vector`, the score is the cosine similarity. With the mode `text` (BM25), the
+    score is divided by the best score of the question. With the mode `hybrid`, both rankings
+    are merged by reciprocal rank fusion [1]_, and the score is a share (0 to 1) of the best
+    possible score. Equal scores are ordered by number.
 
     References
     ----------

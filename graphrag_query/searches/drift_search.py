@@ -1,4 +1,4 @@
-"""Drift search: start from the reports, follow up with local questions, reduce the answers."""
+"""Drift search: answer from reports, ask follow-up questions, and merge all answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,18 +37,20 @@ from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.report_selection import as_shown, by_fit
 from graphrag_query.searches.local_search import find_evidence, local_context
 
-# A request with an invalid reply is sent again, with more room and then with the error.
+# Maximum number of attempts per request. After an invalid reply, the second attempt allows a
+# longer reply, and the third attempt shows the error to the model.
 MAX_ATTEMPTS = 3
-# Tokens of the invalid reply and its error; and what a provider adds to a prompt.
+# Tokens reserved for an invalid reply and its error message when a request is sent again.
 CORRECTION_TOKENS = 2_600
+# Tokens that a provider adds to each prompt.
 OVERHEAD_TOKENS = 50
-# The instructions of one call.
+# Tokens reserved for the instructions of one call.
 STEP_TOKENS = 700
-# A streamed text is requested again only if it is empty.
+# Maximum number of attempts for the final answer. It is requested again only if it is empty.
 REDUCE_ATTEMPTS = 2
-# Unused follow-ups that are suggested to the reader.
+# Maximum number of unused follow-up questions that are suggested to the user.
 MAX_SUGGESTED = 5
-# A longer text is no question, in characters.
+# Maximum length of a follow-up question in characters; a longer text is not a question.
 MAX_QUESTION_CHARS = 400
 SCHEMA = object_schema(
     {
@@ -61,11 +63,11 @@ IN_WORDS = (
     'Reply with one JSON object and nothing else: {"answer": "text [Data: Sources (ids)]", '
     '"score": number from 0 to 100, "follow_ups": ["question", ...]}'
 )
-# Field names that models use instead.
+# Alternative field names that some models use.
 _ANSWERS = ("answer", "intermediate_answer", "response", "text", "summary")
 _FOLLOW_UPS = ("follow_ups", "follow_up_queries", "follow_up_questions", "questions", "queries")
 _QUESTIONS = ("question", "query", "text", "follow_up")
-# Sections of contexts by the names of their counts.
+# The name of a count, and the section of a context whose rows it counts.
 _COUNTED = {
     "community_reports": "Reports",
     "entities": "Entities",
@@ -78,7 +80,7 @@ NOTHING_FOUND = "Neither the reports nor the passages that were read say anythin
 
 @dataclass(frozen=True)
 class StepAnswer:
-    """The answer of one step; it cites rows of the step's context."""
+    """The answer of one step. The answer cites rows of the step's context."""
 
     answer: str
     score: float  # 0 to 100; 0 if there is no answer
@@ -89,17 +91,17 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     """Answer a broad question in steps.
 
     Primer: the reports most similar to the question give a first answer and follow-up
-    questions. Rounds: the best of these are answered like local questions, which leads to more.
-    Reduce: the answer is written from those of the steps. All prompts together stay within
-    `max_total_tokens`. Without a model, the entities named in the best sentences are followed
-    up. The outcome is `no_evidence` if no step found anything, or if the question names
-    something that the documents do not mention.
+    questions. Rounds: the best follow-up questions are answered by local search, which gives
+    more follow-up questions. Reduce: the final answer is written from the answers of all steps.
+    All prompts together have at most `max_total_tokens`. Without a model, local search looks
+    up the entities that the best sentences name. The outcome is `no_evidence` if no step found
+    anything, or if the question names something that the documents do not mention.
     """
     if question.llm is None:
         return _answer_from_sentences(question, settings)
     refusal = question.refuse()
     if refusal is not None:
-        # All text units were searched for the name.
+        # The check of the names has searched all text units.
         counts = {"text_units": question.index.rows("text_unit_rows"), "steps": 0}
         return replace(refusal, looked_at=counts)
 
@@ -124,7 +126,7 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
 
 @dataclass
 class _Steps:
-    """The steps of one question: their questions and contexts, their answers and costs."""
+    """The steps of one drift search: their questions, contexts, answers and costs."""
 
     question: Question
     llm: LLM
@@ -139,12 +141,12 @@ class _Steps:
 
     @property
     def max_context_tokens(self) -> int:
-        """The longest context of one call, so that the total has room for several calls."""
+        """Maximum tokens of the context of one call. The total allows several calls."""
         share = self.settings.max_total_tokens // 10 - STEP_TOKENS // 2
         return self.question.max_context_tokens(min(self.settings.max_context_tokens, share))
 
     def reports(self) -> list[Context]:
-        """Return the reports most similar to the question as one context; none without reports."""
+        """Return a list with one context of the most similar reports; empty without reports."""
         reports = by_fit(self.question).sort("score", "community", descending=[True, False])
         best = reports.head(self.settings.top_k_reports)
         rows = as_shown(self.question.index, best, "full_content")
@@ -159,7 +161,10 @@ class _Steps:
         return local_context(follow_up, find_evidence(follow_up, local), local)
 
     def next_questions(self) -> list[str]:
-        """Take the best follow-ups; the question itself if there are none in the first round."""
+        """Remove and return the best follow-up questions that were not asked yet.
+
+        Without follow-up questions in the first round, return the question itself.
+        """
         chosen = self.waiting(self.settings.follow_ups)
         if not chosen and len(self._asked) == 1:
             chosen = [self.question.text]
@@ -167,13 +172,13 @@ class _Steps:
         return chosen
 
     def waiting(self, most: int) -> list[str]:
-        """Return follow-ups that were not asked, those of the best answers first."""
-        # The sort is stable: follow-ups of one score keep their order.
+        """Return follow-up questions that were not asked; those of the best answers come first."""
+        # The sort is stable: follow-up questions with equal scores keep their order.
         ordered = sorted(self._follow_ups, key=lambda follow_up: -follow_up[0])
         return [text for _, text in ordered[:most]]
 
     def ask(self, questions: Sequence[str], contexts: Sequence[Context]) -> None:
-        """Ask some questions, each from its context, as far as the budget allows."""
+        """Let the model answer questions from their contexts, while the token budget allows."""
         left = [
             (text, context, step_request(self.llm, self.question.text, text, context))
             for text, context in zip(questions, contexts, strict=False)
@@ -203,7 +208,7 @@ class _Steps:
             left = left[n:]
 
     def _follow_up(self, text: str, score: float) -> None:
-        """Add a follow-up, unless a similar one was asked or added before."""
+        """Add a follow-up question, unless a similar question was asked or added before."""
         words = telling_words(text)
         known = [*self._asked, *(other for _, other in self._follow_ups)]
         if text.casefold() not in {other.casefold() for other in known} and not any(
@@ -212,7 +217,7 @@ class _Steps:
             self._follow_ups.append((score, text))
 
     def _n_affordable(self, requests: Sequence[Request]) -> int:
-        """Return how many of these requests the budget allows, counting retries."""
+        """Return how many of these requests the token budget allows, including retries."""
         reduce = REDUCE_ATTEMPTS * (4 * self.max_context_tokens // 3 + STEP_TOKENS)
         # Some servers report no usage.
         spent = self.llm.usage.prompt_tokens or self._estimated
@@ -228,7 +233,7 @@ class _Steps:
             raise ModelError(f"The model answered no step: {self._failures[0]}.")
 
     def counts(self, asked: Sequence[Context] = ()) -> dict[str, int]:
-        """Count the rows that were read, including those of contexts in progress."""
+        """Count the rows that the steps have read, including the contexts `asked` just now."""
         shown = merge_contexts([*self.contexts, *asked]).shown
         counts = {name: len(shown.get(section, ())) for name, section in _COUNTED.items()}
         return counts | {
@@ -237,26 +242,26 @@ class _Steps:
         }
 
     def context_of(self, found: Sequence[tuple[str, StepAnswer]]) -> tuple[Context, int]:
-        """Put the best answers into a context, and return how many."""
+        """Pack the best answers into a context. Returns the context and their number."""
         rows = pl.DataFrame(
             [(n, round(step.score), text, step.answer) for n, (text, step) in enumerate(found, 1)],
             {"id": pl.Int64, "score": pl.Int64, "question": pl.String, "answer": pl.String},
             orient="row",
         )
-        # Answers without citations are no evidence.
+        # Answers without citations do not count as evidence.
         read = merge_contexts(self.contexts)
         return pack_statements("Answers", rows, read, self.max_context_tokens)
 
 
 def _estimate(request: Request) -> int:
-    """Estimate the tokens of a request, rather too many."""
+    """Return an upper estimate of the prompt tokens of a request."""
     texts = [message["content"] for message in request.messages]
     texts += [request.format.instructions, json.dumps(request.format.schema)]
     return sum(map(n_prompt_tokens, texts)) + OVERHEAD_TOKENS
 
 
 def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
-    """Build the request for one question that belongs to a whole one."""
+    """Build the request to answer one step's question; `whole` is the user's question."""
     lines = [context.text, f"The larger question: {whole}", f"Question: {asked}"]
     return Request(
         asked,
@@ -266,7 +271,7 @@ def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
 
 
 def _parse_step(shown: Shown, data: Any) -> ParsedReply:
-    """Parse the reply to a step; invalid citations and follow-ups are dropped."""
+    """Parse the reply to a step. Invalid citations and follow-up questions are dropped."""
     if isinstance(data, Sequence) and not isinstance(data, str) and data:
         data = data[0]
     if isinstance(data, str):
@@ -286,7 +291,7 @@ def _parse_step(shown: Shown, data: Any) -> ParsedReply:
 
 
 def _parse_questions(listed: Any) -> tuple[tuple[str, ...], int]:
-    """Return the questions in a list, lines or an object, and the number of other entries."""
+    """Parse questions from a list, lines or an object; count the entries without a question."""
     if isinstance(listed, str):
         listed = listed.splitlines()
     elif isinstance(listed, Mapping):
@@ -308,8 +313,9 @@ def _parse_questions(listed: Any) -> tuple[tuple[str, ...], int]:
 def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     """Answer a broad question with the best sentences of several rounds.
 
-    The first sentences are those of the reports most similar to the question. In each round the
-    entities named in the best sentences are looked up by local search, together with the question.
+    The first round starts with the sentences of the reports most similar to the question. In
+    each round, local search looks up the entities that the best sentences name, together with
+    the question.
     """
     index, local = question.index, question.local
     reports = by_fit(question).sort("score", "community", descending=[True, False])
@@ -355,7 +361,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
 
 
 def _sentences_of(report: Mapping[str, Any]) -> list[Candidate]:
-    """Split a report into sentences without their citations."""
+    """Split a report into sentences and remove the citations."""
     parts = [report["summary"], *(finding["explanation"] for finding in report["findings"])]
     texts = [check_citations(part, {})[0] for part in parts]
     return [
@@ -368,7 +374,7 @@ def _sentences_of(report: Mapping[str, Any]) -> list[Candidate]:
 def _named_in_best(
     question: Question, sentences: list[Candidate], covered: set[int], most: int
 ) -> list[int]:
-    """Return the entities that the best sentences name, without those covered before."""
+    """Return the entities that the best sentences name and that are not yet `covered`."""
     found: dict[int, None] = {}
     for sentence in rank_sentences(question, sentences):
         if len(found) >= most:

@@ -1,4 +1,4 @@
-"""Global search: choose reports, map them to points, reduce these to an answer."""
+"""Global search: choose reports, extract points from the reports, answer from the points."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,9 +34,9 @@ IN_WORDS = (
     'Reply with one JSON object and nothing else: {"points": [{"description": "text [Data: '
     'Reports (ids)]", "score": number from 0 to 100}, ...]}'
 )
-# In characters: a point is one or two sentences.
+# Maximum length of a point in characters; a point should be one or two sentences.
 MAX_POINT_CHARS = 1_000
-# Field names that models use instead.
+# Alternative field names that some models use.
 _DESCRIPTIONS = ("description", "point", "text", "answer", "summary", "content")
 _SCORES = ("score", "importance", "rating", "importance_score", "relevance")
 NO_POINTS = "The community reports that were read say nothing on this question."
@@ -44,7 +44,7 @@ NO_POINTS = "The community reports that were read say nothing on this question."
 
 @dataclass(frozen=True)
 class Point:
-    """A statement of some reports on the question; `description` cites them."""
+    """A statement from reports that helps to answer the question; `description` cites them."""
 
     description: str
     score: float  # 0 to 100
@@ -53,12 +53,12 @@ class Point:
 def global_search(question: Question, settings: GlobalSearch) -> Answer:
     """Answer a question about the whole corpus from community reports.
 
-    Choose: the reports of a level that are most similar to the question, the whole level, or
-    those that a model finds relevant on its way down the hierarchy. Map: a model extracts scored
-    points from each batch of them. Reduce: it writes the answer from the best points. Reports
-    that fit into one context need no map. Without a model, see `global_sentences`. The outcome
-    is `no_evidence` if there is no report or point, or if the question names something that the
-    documents do not mention.
+    Choose: take the reports of a level that are most similar to the question, all reports of
+    the level, or the reports that a model rates as relevant while it goes down the hierarchy.
+    Map: a model extracts scored points from each batch of reports. Reduce: the model writes the
+    answer from the best points. If all reports fit into one context, there is no map step.
+    Without a model, `global_sentences` answers. The outcome is `no_evidence` if there is no
+    report or point, or if the question names something that the documents do not mention.
     """
     llm = question.llm
     if llm is None:
@@ -87,7 +87,7 @@ def _map_reduce(
     settings: GlobalSearch,
     notes: tuple[str, ...],
 ) -> Answer:
-    """Answer from reports: in one call if they fit a context, else by their points."""
+    """Answer from reports in one call if they fit into one context, else from their points."""
     batches = in_batches(question, reports, settings.max_context_tokens)
     if len(batches) == 1:
         return write_answer(question, "global_search", batches[0], notes)
@@ -117,10 +117,10 @@ def _map_reduce(
 def _map_reports(
     question: Question, llm: LLM, batches: Sequence[Context]
 ) -> tuple[list[Point], list[str]]:
-    """Extract from each batch of reports the points on the question, one call a batch.
+    """Extract the points relevant to the question from each batch, with one call per batch.
 
-    The best points come first. A failed call loses its batch, which a note tells; if all failed,
-    `ModelError` is raised.
+    The best points come first. If a call fails, its batch is skipped, and a note lists the
+    skipped reports. If all calls fail, `ModelError` is raised.
     """
     outcomes = llm.replies(_request(question, llm, batch) for batch in batches)
     points: list[Point] = []
@@ -149,12 +149,12 @@ def _request(question: Question, llm: LLM, batch: Context) -> Request:
 
 
 def points_format(reports: pl.DataFrame) -> ReplyFormat:
-    """Return the reply format for points; citations are limited to these reports."""
+    """Return the reply format for points that may cite these reports."""
     return ReplyFormat("points", SCHEMA, partial(_parse_points, reports), IN_WORDS)
 
 
 def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:
-    """Parse the points of a reply; those without a text or a report are dropped."""
+    """Parse the points of a reply. Points without a text or a report are dropped."""
     shown = {"Reports": set(reports["id"].to_list())}
     records = _records(data)
     points = [point for record in records if (point := _point(record, reports, shown))]
@@ -204,7 +204,10 @@ def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
 
 
 def _most_similar(description: str, reports: pl.DataFrame) -> int | None:
-    """Return the report that shares most words with a point; None if none shares any."""
+    """Return the number of the report that shares the most words with a point.
+
+    None means that no report shares a word with the point.
+    """
     words = set(content_words(description))
     best = max(
         ((len(words & set(content_words(text))), -number) for number, text in reports.iter_rows()),

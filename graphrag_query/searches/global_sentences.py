@@ -26,17 +26,19 @@ from graphrag_query.question.question_words import is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import by_fit, fitting_level, of_level, subject_of
 
-# Reports whose sentences are compared with the question.
+# Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 24
-# A sentence less similar to the question is no point (cosine).
+# Minimum cosine similarity between a sentence and the question.
 MIN_SENTENCE_SIMILARITY = 0.3
-# Share of the question's words, weighted by rarity, that a sentence must hold: this, and a third of
-# the largest share. A sentence of high similarity (cosine) need not.
+# Minimum share (0 to 1) of the question's words that a sentence contains, weighted by rarity. The
+# minimum is at least a third of the largest share of all sentences.
 MIN_COVERAGE = 0.15
+# Cosine similarity from which a sentence may contain fewer of the question's words.
 HIGH_SIMILARITY = 0.48
+# Maximum number of sentences in the theme of one report.
 MAX_SENTENCES_OF_THEME = 2
 _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
-# Types of entities, by the stems of words that ask for all of them.
+# Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
 _TYPE_OF_WORD = {
     stem(word): kind
     for kind, words in {
@@ -50,12 +52,12 @@ _TYPE_OF_WORD = {
 TOO_FAR = "No community report comes close enough to this question."
 _PLURALS = {"person": "people", "geo": "places", "event": "events", "organization": "organizations"}
 
-Place = tuple[str, int]  # document id and start of a sentence
+Place = tuple[str, int]  # (document id, first character of a sentence)
 
 
 @dataclass(frozen=True)
 class SourcedPoint:
-    """A sentence of a report, with the text unit that supports it."""
+    """A sentence of a report and the text unit that supports the sentence."""
 
     report: Mapping[str, Any]
     text: str
@@ -67,10 +69,11 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     """Answer a question about the whole corpus from the reports of one level.
 
     Map: the reports are ranked by similarity to the question and by rank, and the best
-    sentences of the best reports are the points. Reduce: points are grouped into one theme a
-    report, the best first, without repetition. Asked for the main people, places, events or
-    organizations, it lists the entities instead. The outcome is `no_evidence` if no report is
-    similar enough, or if the question names something that the documents do not mention.
+    sentences of the best reports are the points. Reduce: points are grouped into one theme per
+    report, the best theme first, without repetition. If the question asks for the main people,
+    places, events or organizations, the answer lists entities instead. The outcome is
+    `no_evidence` if no report is similar enough, or if the question names something that the
+    documents do not mention.
     """
     index = question.index
     subject = subject_of(question)
@@ -101,7 +104,7 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
 def _points_of_best(
     index: IndexStore, reports: pl.DataFrame, settings: GlobalSearch
 ) -> list[SourcedPoint]:
-    """Return the sentences of the summaries of the reports of highest rank."""
+    """Return the sentences in the summaries of the reports with the highest rank."""
     best = reports.sort("rank", "score", "community", descending=[True, True, False])
     read = index.with_texts(best.head(2 * settings.max_points), "summary")
     return [
@@ -128,7 +131,7 @@ def _matching_points(
         number = report["community"]
         sentences = (s for part in parts for s in sourced_sentences(index, number, part))
         for text, source in sentences:
-            # The best report comes first: a sentence of several is the point of the best.
+            # The best report comes first. A sentence of several reports belongs to the best one.
             if text not in report_of and _is_kept(index, source):
                 report_of[text] = report
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
@@ -137,7 +140,7 @@ def _matching_points(
     rarity = _rarity(index, reports, subject)
     ranked = rank_sentences(question, candidates, rarity=rarity)
     min_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
-    # Sentences far below the best are padding.
+    # Sentences with a much lower score than the best sentence add nothing to the answer.
     min_score = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
     return [
         SourcedPoint(report_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
@@ -152,14 +155,17 @@ def _matching_points(
 
 
 def _is_kept(index: IndexStore, source: int) -> bool:
-    """Tell whether the filters keep a text unit: a report that they keep has others as well."""
+    """Return whether the filters keep a text unit.
+
+    A report that passes the filters can also cite text units that do not pass them.
+    """
     return bool(index.text_units_behind("Sources", source))
 
 
 def _rarity(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
-    """Weight the words of a question by the number of reports that hold them."""
+    """Map each word of a question to its rarity: the fewer reports contain it, the higher."""
     text = pl.col("full_content").str.to_lowercase()
-    # The stem of story and stories is stori.
+    # The stem of "story" and "stories" is "stori", which "story" does not contain.
     patterns = {word: rf"\b{re.escape(word.removesuffix('i'))}" for word in words}
     held = (
         index.scan("community_reports")
@@ -172,16 +178,18 @@ def _rarity(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
     """Split the text of a report into sentences, each with the text unit that it cites."""
-    # Before each match stands its sentence, behind the last one a rest without a citation.
+    # Each citation follows its sentence. The text after the last citation has no citation.
     parts = _CITED.split(text)
     pairs = zip(map(str.strip, parts[::2]), parts[1::2], strict=False)
     return [(sentence, int(source)) for sentence, source in pairs if sentence]
 
 
 def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tuple[str, int]]:
-    """Split a text of a report into statements, each with a text unit that supports it.
+    """Split the text of a report into statements, each with a text unit that supports it.
 
-    If a model wrote it, that is one behind the rows that it cites, or about a member.
+    A report that a model wrote may cite other rows than text units. The statement is then
+    supported by a text unit that supports the cited row. If the report cites nothing, its
+    statement is supported by a text unit about the members of the community.
     """
     found = cited_sentences(text)
     if found:
@@ -201,7 +209,7 @@ def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tupl
 
 
 def _group_into_themes(points: list[SourcedPoint], max_points: int) -> list[list[SourcedPoint]]:
-    """Group points into themes, one a report, the best first, without repetition."""
+    """Group points into one theme per report, the best theme first, without repetition."""
     used: list[frozenset[str]] = []
     themes: dict[int, list[SourcedPoint]] = {}
     for point in sorted(points, key=lambda p: -p.score):
@@ -218,7 +226,7 @@ def _group_into_themes(points: list[SourcedPoint], max_points: int) -> list[list
 def _write_themes(
     index: IndexStore, themes: list[list[SourcedPoint]], about_all: bool
 ) -> tuple[str, tuple[Citation, ...]]:
-    """Write the themes as a numbered list, each sentence with its citation."""
+    """Write the themes as a numbered list with a citation after each sentence."""
     units = index.text_units(point.source for theme in themes for point in theme)
     citations: list[Citation] = []
     lines = ["The largest themes of the documents:\n"] if about_all else []
@@ -229,7 +237,7 @@ def _write_themes(
             candidate = locate(point.text, unit)
             said = point.text if candidate is None else candidate.text
             if candidate is None:
-                # A model wrote it: take the most similar sentence of the passage.
+                # A model wrote this sentence: cite the most similar sentence of the passage.
                 best = best_sentence(said, [unit])
                 assert best is not None
                 candidate = best[0]
@@ -242,14 +250,17 @@ def _write_themes(
 
 
 def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
-    """Find a sentence in its text unit, with any white space; None if it is not there."""
+    """Find a sentence in its text unit, ignoring differences in white space.
+
+    Returns None if the text unit does not contain the sentence.
+    """
     pattern = r"\s+".join(re.escape(word) for word in sentence.split())
     match = re.search(pattern, unit["text"])
     return Candidate.within(unit, *match.span()) if match else None
 
 
 def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
-    """List the entities of a type with the highest degree, each with the first of its evidence."""
+    """List the entities of a type with the highest degree, each with a sentence about it."""
     index = question.index
     entities = (
         index.scan("entities")
@@ -282,7 +293,7 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
 
 
 def _units_at(index: IndexStore, sentences: pl.DataFrame) -> dict[Place, Mapping[str, Any]]:
-    """Fetch the text units that hold whole sentences, by document id and start of the sentence."""
+    """Map (document id, start) of each sentence to the text unit that contains the sentence."""
     spans = index.scan("text_units").select(
         "document_id", number="human_readable_id", first="start_char", last="end_char"
     )

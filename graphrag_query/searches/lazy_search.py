@@ -1,4 +1,4 @@
-"""Lazy search: test passages for relevance at query time, without reports."""
+"""Lazy search: find relevant passages by relevance tests at query time, without reports."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,16 +37,17 @@ from graphrag_query.retrieval.community_descent import (
 
 NOTHING_RELEVANT = "No passage that was tested is relevant to this question."
 NOTHING_CLAIMED = "The relevant passages say nothing that answers this question."
-# Borders between the parts of a question: at a mark, and where a second question word follows.
+# Where a question is split into parts: at a punctuation mark, and at an "and" or "or" that a
+# question word follows.
 _CONJUNCTIONS = "and or und oder sowie et ou y e oraz i lub a и или"
 _PARTS = re.compile(
     rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_CONJUNCTIONS.split())})\s+(?=(?:{'|'.join(sorted(QUESTION_WORDS))})\b)",
     re.IGNORECASE,
 )
-# A longer sub-query is no question, in characters.
+# Maximum length of a sub-query in characters; longer replies are not questions.
 MAX_QUERY_CHARS = 400
 _TEXT = {"type": "string"}
-# Field names that models use instead.
+# Alternative field names that some models use.
 _QUESTIONS = ("question", "query", "sub_query", "sub_question", "text")
 _CLAIMS = ("claim", "description", "statement", "text", "point", "fact")
 _SCORES = ("score", "importance", "rating", "relevance")
@@ -56,21 +57,22 @@ _NUMBERED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of some text units on the question, scored from 0 to 100."""
+    """A statement from text units that helps to answer the question, scored from 0 to 100."""
 
     text: str
     score: float
-    sources: tuple[int, ...]  # numbers of text units
+    sources: tuple[int, ...]  # numbers of the text units that support the claim
 
 
 def lazy_search(question: Question, settings: LazySearch) -> Answer:
-    """Answer a question without reports, by tests of relevance within a budget.
+    """Answer a question without reports, with a limited number of relevance tests.
 
     Text units are ranked by the question and its sub-queries, and tested community by
-    community. A model rates them, extracts claims from the relevant ones, and writes the answer
-    from the best claims. Without one, cosines and words decide, and the answer consists of
-    the sentences that answer best. The outcome is `no_evidence` if nothing tested is relevant,
-    or if the question names something that the documents do not mention.
+    community. A model rates the text units, extracts claims from the relevant text units, and
+    writes the answer from the best claims. Without a model, cosine similarity and shared words
+    decide about relevance, and the answer consists of the sentences that answer best. The
+    outcome is `no_evidence` if no tested text unit is relevant, or if the question names
+    something that the documents do not mention.
     """
     refusal = question.refuse()
     if refusal is not None:
@@ -90,7 +92,8 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     try:
         descent.run()
     finally:
-        # Also of the tests before a model failed. The order of the counts is that of the answer.
+        # Set the counts also if the model fails after some tests. The answer shows the counts in
+        # this order.
         question.counts.clear()
         question.counts.update(
             sub_queries=len(queries) - 1,
@@ -118,7 +121,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
 
 
 def _queries(question: Question, settings: LazySearch) -> tuple[list[str], tuple[str, ...]]:
-    """Return the question and its sub-queries, and a note if the model wrote none."""
+    """Return the question and its sub-queries, and a note if the model wrote no sub-queries."""
     parts = _parts(question.text)[: settings.sub_queries]
     if question.llm is None or not settings.sub_queries:
         return [question.text, *parts], ()
@@ -139,7 +142,7 @@ def _parts(question: str) -> list[str]:
 def _rate(
     question: Question, llm: LLM, failures: list[str], numbers: list[int]
 ) -> list[float | None]:
-    """Let the model rate text units, one call each; `failures` takes the errors."""
+    """Let the model rate each text unit in a call; append error messages to `failures`."""
     units = question.index.text_units(numbers)
     requests = [relevance_request(llm, question.text, units[number]) for number in numbers]
     outcomes = llm.replies(requests, rating=True)
@@ -154,7 +157,7 @@ def _answer_from_claims(
     settings: LazySearch,
     notes: tuple[str, ...],
 ) -> Answer:
-    """Let the model extract claims, community by community, and write from the best."""
+    """Let the model extract claims per community and write the answer from the best claims."""
     limit = question.max_context_tokens(settings.max_context_tokens)
     batches = _batches(question, tested, limit)
     outcomes = llm.replies([claims_request(llm, question.text, batch) for batch in batches])
@@ -177,7 +180,10 @@ def _answer_from_claims(
 
 
 def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Context]:
-    """Pack the relevant text units into contexts by community; small ones share a context."""
+    """Pack the relevant text units into contexts by community.
+
+    Small communities share a context.
+    """
     units = _relevant_units(question, tested)
     group = pl.Series("group", [tested.community_of[number] for number in units])
     rows = source_rows(units).insert_column(1, group)
@@ -192,7 +198,10 @@ def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Cont
 
 
 def _relevant_units(question: Question, tested: Findings) -> dict[int, Mapping[str, Any]]:
-    """Fetch the relevant text units by community, the best communities and text units first."""
+    """Fetch the relevant text units, grouped by community.
+
+    The best community comes first, and the best text unit comes first in each community.
+    """
     groups: dict[int, list[int]] = {}
     for number in best_first(tested.relevant, tested.relevant):
         groups.setdefault(tested.community_of[number], []).append(number)
@@ -203,7 +212,10 @@ def _relevant_units(question: Question, tested: Findings) -> dict[int, Mapping[s
 def _context_of(
     question: Question, claims: Sequence[Claim], tested: Findings, max_tokens: int
 ) -> Context:
-    """Pack the best claims, by community of the first source; their sources may be cited."""
+    """Pack the best claims into a context, grouped by the community of their first source.
+
+    The answer may cite the sources of the claims.
+    """
     communities = [tested.community_of[claim.sources[0]] for claim in claims]
     best: dict[int, float] = {}
     for community, claim in zip(communities, claims, strict=True):
@@ -230,7 +242,7 @@ def _context_of(
 
 
 def sub_query_request(llm: LLM, question: str, most: int) -> Request:
-    """Build the request for the questions that together answer one."""
+    """Build the request for the sub-queries of a question, at most `most`."""
     messages = llm.messages("lazy_sub_queries", f"Question: {question}", most=str(most))
     schema = object_schema({"questions": {"type": "array", "items": _TEXT}})
     instructions = 'Reply with one JSON object and nothing else: {"questions": ["...", ...]}'
@@ -239,7 +251,7 @@ def sub_query_request(llm: LLM, question: str, most: int) -> Request:
 
 
 def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> Request:
-    """Build the request for the relevance of a text unit, from 0 to 5."""
+    """Build the request to rate how relevant a text unit is, from 0 to 5."""
     place = " > ".join(filter(None, (text_unit["title"], text_unit["headings"])))
     asked = f"Passage of {place}:\n{text_unit['text']}\n\nQuestion: {question}"
     unit = f"relevance of text unit {text_unit['human_readable_id']}"
@@ -247,7 +259,7 @@ def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> 
 
 
 def claims_request(llm: LLM, question: str, context: Context) -> Request:
-    """Build the request for the claims of a context's Sources on the question."""
+    """Build the request for claims from the text units in a context that concern the question."""
     numbers = context.shown["Sources"]
     messages = llm.messages("lazy_claims", f"{context.text}\nQuestion: {question}")
     claim = {"claim": _TEXT, "sources": {"type": "array", "items": {"type": "integer"}}}
@@ -263,7 +275,7 @@ def claims_request(llm: LLM, question: str, context: Context) -> Request:
 
 
 def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
-    """Parse the sub-queries, each once and without the question itself."""
+    """Parse the sub-queries. Duplicates and the question itself are dropped."""
     queries: dict[str, str] = {}
     records = _records(data, "questions", _QUESTIONS)
     for record in records:
@@ -276,7 +288,7 @@ def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
 
 
 def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
-    """Parse claims; those without a text or a source of the context are dropped."""
+    """Parse claims. A claim without a text, or without a source in the context, is dropped."""
     records = _records(data, "claims", _CLAIMS)
     claims = []
     for record in records:
@@ -296,7 +308,10 @@ def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
 
 
 def _records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
-    """Return the records of a reply: the list of this name, or its substitute."""
+    """Return the records of a reply: the list in the field `name`, or in another form.
+
+    Some models reply with a single record, with a list alone, or with lines of text.
+    """
     if isinstance(data, Mapping):
         if name in data:
             data = data[name]
@@ -318,7 +333,7 @@ def _records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
 
 
 def _numbers(value: Any) -> list[int]:
-    """Parse numbers of text units, however they are written."""
+    """Parse numbers of text units from an integer, a text or a nested list."""
     if isinstance(value, list | tuple):
         return [number for part in value for number in _numbers(part)]
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0

@@ -22,13 +22,15 @@ from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit, start_search
 
+# Score bonus of a sentence that describes a named entity, or a relationship between near entities.
 ENTITY_BONUS = 0.15
 RELATIONSHIP_BONUS = 0.05
-# Relationships of one entity that are read, the heaviest first.
+# Maximum number of relationships that are read per entity, the heaviest first.
 MAX_RELATIONSHIPS = 10_000
-# With the scope `graph`: text units that tell about an entity, and that only name it.
+# With the scope `graph`: maximum number of text units that describe an entity, and maximum number
+# of text units that only name the entity.
 MAX_TOUCHED = 1_000
-# Rows of these tables that are read for one question.
+# Maximum number of rows of each table that are read for one question.
 TOP_K_RELATIONSHIPS = 40
 TOP_K_CLAIMS = 40
 TOP_K_REPORTS = 5
@@ -38,9 +40,11 @@ TOP_K_REPORTS = 5
 class Evidence:
     """The rows that local search reads for one question.
 
-    `entities` are those near the question, the named ones first, `relationships` their
-    strongest. `text_units` are by number, the best first; `ranked` tells why they were chosen.
-    `bonuses` are for the sentences that describe these entities and relationships.
+    `entities` are the entities near the question, with the named entities first.
+    `relationships` are the strongest relationships of the entities. `text_units` maps the
+    number of a text unit to its row, the best first. `ranked` has the reason why each text unit
+    was chosen. `bonuses` maps (document id, start character) of a sentence that describes one
+    of the entities or relationships to its bonus.
     """
 
     entities: pl.DataFrame
@@ -53,18 +57,18 @@ class Evidence:
     bonuses: dict[tuple[str, int], float]
 
     def priors(self) -> dict[int, float]:
-        """Return the own scores of the text units, by number."""
+        """Map the number of each text unit to its score without links."""
         return {unit.number: unit.own_score for unit in self.ranked}
 
 
 def local_search(question: Question, settings: LocalSearch) -> Answer:
     """Answer a question about an entity from its neighbourhood.
 
-    Entities near the question are found by name and by vector; their text units and
-    relationships join those that match the question themselves. A model writes the answer
-    from what fits its context; without one, the answer consists of the sentences that answer
-    best. The outcome is `no_evidence` if nothing is similar enough to the question, or if it
-    names something that the documents do not mention.
+    Entities near the question are found by name and by vector. The evidence consists of their
+    text units and relationships and of the text units that match the question. A model writes
+    the answer from the evidence that fits its context. Without a model, the answer consists of
+    the sentences that answer best. The outcome is `no_evidence` if nothing is similar enough to
+    the question, or if the question names something that the documents do not mention.
     """
     found = find_evidence(question, settings)
     question.counts.update(
@@ -90,7 +94,8 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
 def local_context(question: Question, found: Evidence, settings: LocalSearch) -> Context:
     """Pack the evidence into a context, text units first.
 
-    Their table tells in the column `why`, which is not shown to a model, why each was chosen.
+    The column `why` of the table of text units gives the reason why each was chosen. The model
+    does not see this column.
     """
     rest = max(0.0, 1 - settings.text_unit_share - settings.report_share)
     number = pl.col("human_readable_id").alias("id")
@@ -115,7 +120,7 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
 
 
 def _reasons(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
-    """Say why each text unit was chosen, by its number."""
+    """Map the number of each text unit to the reason why it was chosen."""
     entities = [unit.entity for unit in ranked if unit.entity is not None]
     titles = dict(zip(entities, index.entities(entities)["title"], strict=True))
     reasons = {}
@@ -135,7 +140,7 @@ def _reasons(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, s
 def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     """Gather the rows near a question."""
     index = question.index
-    # Text units are searched for in other threads meanwhile.
+    # The search for text units runs in other threads while the entities are read.
     rank = start_search(question) if settings.scope != "graph" else None
     entities, n_named = _near_entities(question, settings.top_k_entities)
     named = entities.head(n_named)
@@ -157,9 +162,10 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
 
 
 def _touched(index: IndexStore, entities: pl.DataFrame, relationships: pl.DataFrame) -> set[int]:
-    """Return the text units that name some entities, or support some relationships.
+    """Return the numbers of the text units that name the entities or support the relationships.
 
-    Of each entity, those that tell about it and those that only name it are limited apart.
+    For each entity there are two limits: for text units that describe it, and for text units
+    that only name it.
     """
     touched = {number for row in relationships["text_units"] for number in row}
     for entity in entities["human_readable_id"]:
@@ -170,7 +176,10 @@ def _touched(index: IndexStore, entities: pl.DataFrame, relationships: pl.DataFr
 
 
 def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, int]:
-    """Find entities by name and by vector: the named ones first, and their number."""
+    """Find entities by name and by vector.
+
+    Returns the entities, with the named entities first, and the number of named entities.
+    """
     index = question.index
     nearest = index.vectors("entity_description").nearest
     near = index.threads.submit(nearest, question.vector, top_k, ["human_readable_id"])
@@ -185,7 +194,10 @@ def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, int]:
 def _bonuses(
     index: IndexStore, named: pl.DataFrame, relationships: pl.DataFrame
 ) -> dict[tuple[str, int], float]:
-    """Favour the sentences that describe the named entities and their relationships."""
+    """Return a score bonus for sentences that describe the named entities or relationships.
+
+    The keys are (document id, start character of the sentence).
+    """
     places: dict[tuple[int, int], float] = {}
     inside = relationships.filter("inside")
     for rows, bonus in ((inside, RELATIONSHIP_BONUS), (named, ENTITY_BONUS)):
@@ -198,7 +210,10 @@ def _bonuses(
 
 
 def _relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
-    """Return the strongest relationships of the entities, those among themselves first."""
+    """Return the strongest relationships of the entities.
+
+    Relationships between two of the entities come first; their column `inside` is true.
+    """
     numbers = entities["human_readable_id"].to_numpy()
     found: dict[int, tuple[bool, float]] = {}
     for number in numbers:
@@ -214,7 +229,7 @@ def _relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
-    """Return claims about the entities, those about the nearest first; none without claims."""
+    """Return claims about the entities; claims about the nearest entity come first."""
     numbers: dict[int, None] = {}
     for entity in entities["human_readable_id"]:
         numbers |= dict.fromkeys(index.links.claims_of(entity).tolist())
@@ -225,7 +240,7 @@ def _claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reports(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
-    """Return the reports on the smallest communities that hold most of the entities."""
+    """Return the reports on the smallest communities that contain most of the entities."""
     shared: Counter[tuple[int, int]] = Counter()
     for entity in entities["human_readable_id"]:
         levels, communities = index.links.communities_of(entity)

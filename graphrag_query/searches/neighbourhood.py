@@ -12,15 +12,15 @@ from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships, passages_of
 
-Relationship = tuple[int, int, int]  # its number, and those of two entities
+Relationship = tuple[int, int, int]  # (number of the relationship, entity, other entity)
 
 
 def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> Answer:
     """Return the sub-graph around the named entities.
 
-    The text lists its relationships, each with the passage that supports it, and `graph` holds
-    them. No model is asked. The outcome is `no_evidence` if no entity is named, if a given
-    name is unknown, or if there are no relationships.
+    The text lists the relationships, each with the passage that supports it. `graph` of the
+    answer is the sub-graph. No model is called. The outcome is `no_evidence` if no entity is
+    named, if one of `names` is unknown, or if there are no relationships.
     """
     index = question.index
     centres, misses, spellings = question.named_entities()
@@ -54,11 +54,19 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
 def gather(
     links: Links, centres: Iterable[int], hops: int, max_relationships: int
 ) -> tuple[dict[int, int], list[Relationship], int]:
-    """Gather the relationships around entities, hop by hop, each hop's strongest first.
+    """Collect the relationships around entities, hop by hop, the strongest of a hop first.
 
-    After the last hop come those among the entities reached by it. Each has the entity from
-    which it was reached, then the one at the other end. Returns also the number of hops to each
-    entity (nearest first), and the number of relationships before the limit.
+    The relationships between entities of the last hop come last. Each relationship has first
+    the entity where it was found, then the entity at its other end.
+
+    Returns
+    -------
+    rings
+        The number of hops to each entity, the nearest entity first.
+    relationships
+        At most `max_relationships` relationships.
+    n_seen
+        The number of relationships before this limit.
     """
     rings = dict.fromkeys(centres, 0)
     found: dict[int, Relationship] = {}

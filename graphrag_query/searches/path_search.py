@@ -1,4 +1,4 @@
-"""Path search: the best paths between entities; only the visited part of the graph is read."""
+"""Path search: find the best paths between entities, reading only a part of the graph."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,28 +18,35 @@ from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore, Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships, Passage, passages_of
 
-# Of at most so many entities all pairs are searched; of more, each and the next.
+# Up to this many entities, search a path between every pair; with more, only between neighbours
+# in the list.
 MAX_PAIRWISE = 6
-# Share of the context for passages.
+# Share of the context's tokens that is reserved for passages, 0 to 1.
 SOURCE_SHARE = 0.5
-# Cost of a hop; up to one more for a weak relationship.
+# Base cost of a hop. A weak relationship adds up to 1.
 HOP_COST = 0.5
-# Cost of passing through an entity, times the logarithm of its degree: hubs connect everything.
+# Cost of passing through an entity is this factor times the logarithm of the entity's degree.
+# Without this cost, most paths would lead through a few very frequent entities (hubs).
 HUB_COST = 0.1
-# Extra cost of each entity and pair that an earlier path used; four times as much whenever the same
-# path is found again.
+# Extra cost of each entity and each pair that an earlier path used. The extra cost is multiplied
+# by four whenever the search finds the same path again.
 PENALTY = 1.0
+# Maximum number of times in a row that the search finds a path that it already has.
 MAX_REPEATS = 4
-# Later paths have at most so many hops more than the best one, and twice its cost plus this.
+# Maximum number of hops that a further path has more than the best path.
 MAX_DETOUR = 2
+# A further path costs at most twice the cost of the best path plus this value.
 MAX_SHARED = 4 * PENALTY
-# Relationships of one entity that are followed, the heaviest first. Others may be found from their
-# other end: only those weak for both ends are missed.
+# Maximum number of relationships that are followed from one entity, the heaviest first. A
+# relationship is missed only if it is beyond this limit for both of its entities.
 MAX_OF_ENTITY = 1_000
 
 
 class Path(NamedTuple):
-    """A path from one entity to another, by numbers; a lower `cost` is better."""
+    """A path between two entities, as numbers of entities and relationships.
+
+    A path with a lower `cost` is better.
+    """
 
     entities: tuple[int, ...]
     relationships: tuple[int, ...]
@@ -47,21 +54,24 @@ class Path(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """A path from one end to an entity; labels are ordered by cost, then by numbers."""
+    """A partial path from the source or the target to an entity.
+
+    Labels are ordered by cost, then by hops and numbers.
+    """
 
     cost: float
     hops: int
     entity: int
-    relationship: int  # of the last hop; -1 at the end itself
+    relationship: int  # number of the last hop's relationship; -1 if the path has no hop
     before: "_Label | None"
 
 
-Hop = tuple[int, int, float]  # neighbour, relationship, cost
+Hop = tuple[int, int, float]  # (number of the neighbour, number of the relationship, cost)
 
 
 @dataclass(frozen=True)
 class Connection:
-    """The paths between two of the named entities, the best first."""
+    """The paths between two of the named entities, the best path first."""
 
     source: int
     target: int
@@ -69,15 +79,17 @@ class Connection:
 
 
 def path_search(question: Question, settings: PathSearch) -> Answer:
-    """Tell how the named entities are connected: two by the best paths, more by a tree.
+    """Explain how the named entities are connected.
 
-    Each hop has the passage that supports it. A model explains them; without one, they are
-    listed. The outcome is `no_evidence` if there is no path, or if a name is unknown.
+    For two entities, the answer has the best paths, and for more entities a tree of the best
+    paths. Each hop has the passage that supports it. A model explains the paths; without a
+    model, the answer lists the paths. The outcome is `no_evidence` if there is no path, or if
+    a name is unknown.
     """
     index = question.index
     entities, unknown, notes = question.named_entities()
     if unknown and not question.names and len(entities) > 1:
-        # These can be connected, whatever else the question names.
+        # The known entities can be connected although another name in the question is unknown.
         notes, unknown = (*notes, *map(str, unknown)), []
     graph = VisitedGraph(index.links, settings.max_visited)
     connections = [] if unknown else connect(graph, entities, settings)
@@ -116,7 +128,8 @@ def connect(
 ) -> list[Connection]:
     """Find paths that connect entities: several for two, the cheapest tree of paths for more.
 
-    Of many entities, each is connected to the next. A pair without a path has no connection.
+    With more than `MAX_PAIRWISE` entities, each entity is connected only to the next entity.
+    The result has no connection for a pair without a path.
     """
     pairs = list(pairwise(entities))
     most = settings.max_paths if len(entities) == 2 else 1
@@ -124,7 +137,7 @@ def connect(
         pairs = list(combinations(entities, 2))
     found = [Connection(*pair, find_paths(graph, *pair, most, settings.max_hops)) for pair in pairs]
     found = [connection for connection in found if connection.paths]
-    # The entities that each is connected with so far.
+    # For each entity, the set of entities that it is connected with so far.
     trees = {entity: {entity} for entity in entities}
     taken = []
     for connection in sorted(found, key=lambda c: (c.paths[0].cost, c.source, c.target)):
@@ -159,7 +172,10 @@ def _path_notes(
 
 
 def _subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[Path]) -> Subgraph:
-    """Fetch the sub-graph of the paths; an entity's ring is its distance from the nearest end."""
+    """Fetch the sub-graph of the paths.
+
+    The ring of an entity is its number of hops to the nearer end of a path.
+    """
     rings = dict.fromkeys(entities, 0)
     for path in paths:
         for at, entity in enumerate(path.entities):
@@ -172,7 +188,7 @@ def _subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[Path])
 def _sections(
     paths: Sequence[Path], passages: Mapping[int, Passage], part: Subgraph
 ) -> list[Section]:
-    """Return the sections of a context: hops in the order of the paths, passages, entities."""
+    """Return the sections of a context: relationships in path order, passages and entities."""
     places: dict[int, list[str]] = {}
     for n, path in enumerate(paths, 1):
         for hop, number in enumerate(path.relationships, 1):
@@ -190,7 +206,7 @@ def _sections(
 def _list_paths(
     titles: Mapping[int, str], paths: Sequence[Path], lines: CitedRelationships, part: Subgraph
 ) -> str:
-    """Write the paths as a list, one line a hop."""
+    """Write the paths as a list with one line per hop."""
     title_of = dict(part.entities.select("human_readable_id", "title").iter_rows())
     *names, last = titles.values()
     how = "one path"
@@ -209,7 +225,10 @@ def _list_paths(
 
 
 class VisitedGraph:
-    """At most `max_visited` entities read for a question; `is_cut` if the limit was reached."""
+    """The part of the graph that was read for a question, at most `max_visited` entities.
+
+    `is_cut` is true if this limit was reached.
+    """
 
     def __init__(self, links: Links, max_visited: int) -> None:
         self._links, self._max_visited = links, max_visited
@@ -220,7 +239,7 @@ class VisitedGraph:
         self.is_cut = False
 
     def hops_from(self, entity: int) -> list[Hop]:
-        """Return the hops from an entity, with the cost of each."""
+        """Return the hops from an entity with their costs."""
         if entity not in self._hops:
             self._hops[entity] = self._read(entity)
         return self._hops[entity]
@@ -236,7 +255,7 @@ class VisitedGraph:
         if room <= 0:
             self.is_cut = True
             return []
-        # One more tells whether any are left.
+        # Read one row more than allowed, to know whether there are more rows.
         found = self._links.relationships_of(entity, min(room, MAX_OF_ENTITY) + 1)
         self.is_cut = self.is_cut or len(found.entities) > room
         room = min(room, MAX_OF_ENTITY)
@@ -259,15 +278,16 @@ def find_paths(
 ) -> list[Path]:
     """Return the best paths between two entities, the best first.
 
-    A hop costs less the stronger its relationship, and passing through an entity costs more
-    the more relationships it has. The first path is the cheapest of at most `max_hops` hops.
-    For each further one, the entities and pairs used so far cost more.
+    A hop with a strong relationship costs less than a hop with a weak relationship. Passing
+    through an entity with many relationships costs more. The first path is the cheapest path
+    of at most `max_hops` hops. For each further path, the entities and pairs of the earlier
+    paths have an extra cost.
     """
     graph.visited.update((source, target))
     paths: list[Path] = []
     extra: dict[tuple[int, ...], float] = {}
     repeats, limit = 0, inf
-    # After the limit a further search would take as long and find little.
+    # When the limit of visited entities is reached, a further search would find little.
     while len(paths) < max_paths and repeats < MAX_REPEATS and not (paths and graph.is_cut):
         found = _cheapest(graph, source, target, max_hops, extra, limit)
         if found is None:
@@ -297,10 +317,10 @@ def _cheapest(
     extra: Mapping[tuple[int, ...], float],
     limit: float,
 ) -> Path | None:
-    """Return the cheapest path by bidirectional Dijkstra search; None if there is none.
+    """Return the cheapest path by bidirectional Dijkstra search; None if there is no path.
 
-    A path to an entity is kept beside a cheaper one if it has fewer hops. A toll is split
-    between the two hops of the entity.
+    For each entity, a partial path that costs more is also kept if it has fewer hops. The cost
+    of passing through an entity is split between the two hops at that entity.
     """
     ends = (source, target)
 
@@ -317,7 +337,7 @@ def _cheapest(
         costs = [heap[0].cost if heap else 0.0 for heap in heaps]
         if sum(costs) >= limit:
             break
-        # The side with less work done continues, so that neither expands a hub alone.
+        # Continue on the side that has followed fewer hops, so that one hub does not take all time.
         side = min((0, 1), key=lambda side: (not heaps[side], n_followed[side]))
         label = heappop(heaps[side])
         is_kept = any(label is other for other in kept[side][label.entity])
@@ -341,7 +361,8 @@ def _cheapest(
                 if cost + other.cost < limit and hops + other.hops <= max_hops:
                     limit = cost + other.cost
                     best = (new, other) if side == 0 else (other, new)
-            # An entity not reached from the other end costs at least as much as its next label.
+            # If the other side has not reached this entity, the rest of the path costs at least as
+            # much as the next label of the other side.
             if cost + costs[1 - side] < limit:
                 left = [other for other in others if other.cost < cost or other.hops < hops]
                 kept[side][neighbour] = [*left, new]
@@ -350,7 +371,7 @@ def _cheapest(
 
 
 def _join_halves(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
-    """Join the two halves of a path; its cost is without the extra costs."""
+    """Join the two halves of a path. The path's cost does not include the extra costs."""
     there, back = _labels_of(forward), _labels_of(backward)
     entities = [label.entity for label in (*there[::-1], *back[1:])]
     hops = [*there[:-1][::-1], *back[:-1]]
@@ -363,7 +384,7 @@ def _join_halves(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path
 
 
 def _labels_of(label: _Label) -> list[_Label]:
-    """Return the labels of a path, from its last entity back to its end."""
+    """Return the labels of a partial path, from its last entity back to its first entity."""
     labels = [label]
     while labels[-1].before is not None:
         labels.append(labels[-1].before)

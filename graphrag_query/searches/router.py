@@ -1,4 +1,4 @@
-"""The table of all searches, and the choice among them by a model or by typical words."""
+"""The table of all searches, and the choice of a search by a model or by typical words."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from graphrag_query.searches.neighbourhood import neighbourhood_search
 from graphrag_query.searches.path_search import path_search
 from graphrag_query.structured.structured_search import structured_search
 
-# The searches to choose from and their purposes, as a model is told them.
+# The searches to choose from and their purposes; the prompt of the choice contains this text.
 PURPOSES: Mapping[str, str] = {
     "global": "the whole collection: its themes, a summary, what is true across many documents",
     "local": "a certain person, place, thing, event or fact",
@@ -31,22 +31,22 @@ PURPOSES: Mapping[str, str] = {
     "basic": "the wording or the place of a passage",
     "neighbourhood": "all that is linked with one named thing, as a list or a graph",
 }
-# Two things side by side, where neither spaces nor capitals mark names.
+# Two names joined by an "and" in scripts without spaces and capitals, where names are not found.
 _PAIR = re.compile(r".{2,}[和与與跟及同と、].{2,}")
 
 
 @dataclass(frozen=True)
 class Search:
-    """A search: its function, its section of the settings, and tables that not every index has.
+    """A search: its function, its settings section, and the optional tables that it needs.
 
-    `phrase` writes several names as a question, for a search that can be given names.
+    `phrase` writes a list of names as a question. It is None if the search takes no names.
     """
 
     run: Callable[[Question, Any], Answer]
     section: str
     tables: tuple[str, ...] = ()
     phrase: Callable[[Sequence[str]], str] | None = None
-    names_entities: bool = False  # it says itself which names are misspelt
+    names_entities: bool = False  # True if the search itself adds notes on misspelt names
 
 
 SEARCHES: Mapping[str, Search] = {
@@ -77,7 +77,10 @@ def check_method(method: str) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """A method and the reason for it; `is_without_model` if a model did not answer."""
+    """A search method and the reason for it.
+
+    `is_without_model` is true if the model could not be reached.
+    """
 
     method: str
     why: str
@@ -86,9 +89,9 @@ class Choice:
 
 
 def choose(question: Question) -> Choice:
-    """Choose the search for a question: by a model, or by rules without one or if it fails.
+    """Choose the search for a question by a model; without a model or if it fails, by rules.
 
-    A search that cannot answer from this index is replaced by the next best.
+    A search that cannot answer from this index is replaced by another search.
     """
     text, unknown = question.text, question.mentions.unknown
     n_known = len(question.mentions.likeliest)
@@ -98,7 +101,7 @@ def choose(question: Question) -> Choice:
         by_rules = choose_by_rules(text, n_names)
         choice = replace(choice or by_rules, method=by_rules.method, why=by_rules.why)
     needed = {"path": 2, "neighbourhood": 1}.get(choice.method, 0)
-    # Of an unknown name the search itself tells.
+    # If the question has unknown names, the chosen search itself reports them.
     if n_known < needed and (not unknown or n_names < needed):
         why = f"{choice.why}, but the index knows too few of its names for {choice.method} search"
         return replace(choice, method="local", why=why)
@@ -110,7 +113,7 @@ def choose(question: Question) -> Choice:
 def choose_by_rules(question: str, n_names: int) -> Choice:
     """Choose by the words of a question and the number of names in it."""
     cues = cues_in(question)
-    # In a script that has neither capitals nor spaces, no names are found.
+    # In a script without capitals and spaces, names are not found: look for a pair instead.
     is_pair = is_unspaced(question) and bool(_PAIR.search(question))
     named = ("it names nothing", "it names one thing", "it names several things")[min(n_names, 2)]
 
@@ -136,7 +139,7 @@ def choose_by_rules(question: str, n_names: int) -> Choice:
 
 
 def choose_by_model(llm: LLM, question: str) -> Choice:
-    """Let a model choose; a choice without a method has a note on its failure."""
+    """Let a model choose the search. If it fails, the method is empty and a note says why."""
     searches = "\n".join(f"- {name}: {purpose}" for name, purpose in PURPOSES.items())
     messages = llm.messages("choose_search", question, searches=searches)
     try:
@@ -152,7 +155,7 @@ def choose_by_model(llm: LLM, question: str) -> Choice:
 
 
 def read_choice(reply: Any) -> ParsedReply:
-    """Parse the search from a reply; a name in a longer text is enough."""
+    """Parse the name of the search from a reply. The name may be inside a longer text."""
     reply = first_item(reply)
     fields = reply if isinstance(reply, Mapping) else {"search": reply}
     said = str(fields.get("search") or fields.get("method") or "").lower()
@@ -174,13 +177,13 @@ FORMAT = ReplyFormat(
 
 
 def _plain(text: str) -> str:
-    """Fold each word of a text; other characters stay."""
+    """Fold each word of a text and keep the other characters."""
     return re.sub(r"(?:[^\W_]|[\u0300-\u036f])+", lambda word: fold(word.group()), text)
 
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Compile the characteristic words of questions, by the kind of answer that they want."""
+    """Compile the typical words of questions into patterns, one per kind of answer."""
     cues = read_lists("data/cues", Path(__file__).parent)
     return {kind: _compiled(phrases) for kind, phrases in cues.items()}
 
@@ -190,7 +193,7 @@ def _compiled(phrases: str) -> re.Pattern[str]:
     for phrase in (part.strip() for part in phrases.split("|")):
         start = "^" if phrase.startswith("^") else ""
         plain = _plain(phrase.removeprefix("^"))
-        # "_" always stands between two words.
+        # In the word lists, "_" means up to six words between two words.
         pattern = re.escape(plain).replace(r"\ _\ ", r"\s(?:\w+\s){0,6}?")
         pattern = pattern.replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
         bound = "" if is_unspaced(phrase) else r"\b"
@@ -200,7 +203,7 @@ def _compiled(phrases: str) -> re.Pattern[str]:
 
 
 def cues_in(question: str) -> dict[str, str]:
-    """Return the first words of a question that show each kind of answer, by kind."""
+    """Map each kind of answer that a question asks for to the words that show it."""
     plain = " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _plain(question)).split())
     found = {kind: pattern.search(plain) for kind, pattern in _patterns().items()}
     return {kind: match.group().strip() for kind, match in found.items() if match}
