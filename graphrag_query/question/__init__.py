@@ -1,1 +1,1 @@
-"""A question: its words, the entities it names, the conversation it belongs to."""
+"""A question: its words, the entities that it names, and its conversation."""

@@ -1,4 +1,4 @@
-"""Conversations: questions rewritten to stand by themselves, and questions to ask next."""
+"""Conversations: rewrite a question with the earlier turns, and suggest further questions."""
 
 import json
 import re
@@ -16,10 +16,11 @@ from graphrag_query.answering.llm import LLM
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.index_store import IndexStore
 
-# Older turns mislead.
+# Maximum number of turns that a model sees; older turns mislead it.
 MAX_TURNS = 4
-# Characters of an answer that a model is shown to rewrite a question, and to suggest further ones.
+# Maximum characters of each answer in the prompt that rewrites a question.
 _ANSWER_CHARS = 1_500
+# Maximum characters of the answer in the prompt that suggests questions.
 _SUGGESTING_CHARS = 4_000
 # Personal and possessive pronouns, by language.
 _PRONOUNS = {
@@ -31,11 +32,11 @@ _PRONOUNS = {
 }
 _PERSONAL = {word for words, _ in _PRONOUNS.values() for word in words.split()}
 _POSSESSIVE = {word for _, words in _PRONOUNS.values() for word in words.split()}
-# Beginnings of a question that continues the last one.
+# Words at the start of a question that continues the previous question.
 _CONTINUES = re.compile(
     r"^\s*(?:and|but|what about|how about|und|aber|et|mais|y|pero|a|i|co z)\b", re.IGNORECASE
 )
-# Questions about a person and about a thing, by language.
+# By language: a question about a person, and a question about anything else.
 _ABOUT = {
     "en": ("Who is {}?", "What do the documents say about {}?"),
     "de": ("Wer ist {}?", "Was sagen die Dokumente über {}?"),
@@ -50,7 +51,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True)
 class Turn:
-    """A question as the user wrote it, as it was asked, and the answer."""
+    """A question as the user wrote it, the rewritten question, and the answer."""
 
     question: str
     asked: str
@@ -58,7 +59,7 @@ class Turn:
 
 
 class Conversation:
-    """The turns so far, stored in a file if one is named: JSON, a list of turns.
+    """The turns of a conversation. If `path` is set, the file there stores them as a JSON list.
 
     Raises `SettingsError` if the file has other content.
     """
@@ -68,7 +69,10 @@ class Conversation:
         self.turns: list[Turn] = [] if path is None else _read_turns(path)
 
     def add(self, question: str, answer: Answer) -> None:
-        """Append a turn, also to the file, behind those of concurrent conversations."""
+        """Append a turn to the conversation and its file.
+
+        Turns that another process wrote to the file in the meantime are kept.
+        """
         turn = Turn(question, answer.question, answer.text)
         if self.path is None:
             self.turns.append(turn)
@@ -81,9 +85,9 @@ class Conversation:
             write_json(self.path, [asdict(turn) for turn in self.turns])
 
     def rewrite(self, question: str, index: IndexStore, llm: LLM | None) -> str:
-        """Return a question that can be understood without the conversation.
+        """Rewrite a question so that it can be understood without the conversation.
 
-        A model rewrites it; without one, the last name mentioned replaces the first pronoun.
+        A model rewrites it. Without a model, the last name mentioned replaces the first pronoun.
         """
         if not self.turns:
             return question
@@ -112,7 +116,7 @@ def _read_turns(path: Path) -> list[Turn]:
 
 
 def _rewritten_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
-    """Let a model rewrite a question; unchanged if the reply is invalid."""
+    """Let a model rewrite a question. If the reply is invalid, return the question unchanged."""
     said = "\n\n".join(
         f"Question: {turn.asked}\nAnswer: {turn.answer[:_ANSWER_CHARS]}" for turn in turns
     )
@@ -138,7 +142,7 @@ _REWRITTEN = ReplyFormat(
 
 
 def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) -> str:
-    """Replace the first pronoun by the last name mentioned."""
+    """Replace the first pronoun with the last name mentioned."""
     if _named(index, question):
         return question
     subject = next((names[0] for t in reversed(turns) if (names := _named(index, t.asked))), None)
@@ -147,7 +151,7 @@ def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) 
     for word in _WORD.finditer(question):
         pronoun, behind = word.group().lower(), question[word.end() :]
         if pronoun in _POSSESSIVE or pronoun in _PERSONAL:
-            # "her ship" is possessive, "met her" is not.
+            # In "her ship" the word "her" is possessive, in "met her" it is not.
             owns = pronoun in _POSSESSIVE or (pronoun == "her" and re.match(r"\s+\w", behind))
             ending = "" if not owns else "'" if subject.endswith("s") else "'s"
             return f"{question[: word.start()]}{subject}{ending}{behind}"
@@ -157,7 +161,7 @@ def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) 
 
 
 def _named(index: IndexStore, question: str) -> list[str]:
-    """Return the titles of the entities that a question names, the heaviest first."""
+    """Return the titles of the entities that a question names, the highest weight first."""
     numbers = [mention.entity for mention in Mentions(index, question).entities]
     return list(index.entities(numbers)["title"])
 
@@ -165,7 +169,7 @@ def _named(index: IndexStore, question: str) -> list[str]:
 def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[str, ...]:
     """Suggest questions that follow from an answer; none if the model's reply is invalid.
 
-    Without a model they ask about entities that were found near the question.
+    Without a model, the questions ask about entities that the search found near the question.
     """
     llm = question.llm
     names = _names_near(answer, question.index)
@@ -183,7 +187,10 @@ def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[st
 
 
 def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
-    """Return titles and types of entities near the question, but not in it; cited ones first."""
+    """Return titles and types of entities near the question that the question does not name.
+
+    Entities in the cited passages come first.
+    """
     asked = answer.question.casefold()
     numbers: dict[int, None] = {}
     for text_unit in dict.fromkeys(citation.text_unit for citation in answer.citations):
@@ -192,7 +199,8 @@ def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
     if answer.context is not None and "Entities" in answer.context.tables:
         numbers |= dict.fromkeys(answer.context.tables["Entities"].to_series(0).to_list())
     rows = index.entities(numbers).select("title", "type").iter_rows()
-    # The last word of a title may be a family name; it is in the question if the title is.
+    # The last word of a title may be a family name. If the question contains the title, it also
+    # contains this word.
     return [row for row in rows if not any(w in asked for w in row[0].casefold().split()[-1:])]
 
 

@@ -1,6 +1,6 @@
-"""Link the names in a question to entities: exact, by a part, or in another spelling.
+"""Link the names in a question to entities: exact names, parts of names, other spellings.
 
-Names are looked up in sorted tables: the cost grows with the question, not with the index.
+Names are looked up in sorted tables: the time depends on the question, not on the index size.
 """
 
 import re
@@ -25,18 +25,21 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.integer[Any]]
 
-# Longest name that is looked up, in words, or in characters where there are no spaces.
+# Maximum length of a name in words, or in characters for scripts without spaces.
 MAX_UNITS = 12
-# Entities that one name may stand for, those of the highest degree.
+# Maximum number of entities that are linked to one name, those with the highest degree.
 MAX_CANDIDATES = 5
-# Entities of one word that are read, and words compared as inflected forms or other spellings.
+# Maximum number of entities that are read for one word.
 MAX_ENTITIES_OF_WORD = 20_000
+# Maximum number of words that are compared as inflected forms or other spellings of a word.
 MAX_WORDS = 1_000
-# In a question without capitals any word may be a name: only one that few entities have is linked.
+# In a question without capitals, any word may be a name. A word is linked only if at most this
+# many entities have it in their names.
 MAX_ENTITIES_UNMARKED = 8
-# Shorter words have no other spelling: too many names differ by one letter.
+# Minimum number of letters of a word that is compared with other spellings. Too many short names
+# differ by one letter only.
 MIN_FUZZY_LENGTH = 5
-# Likeness of a name with another ending.
+# Similarity (0 to 1) of a name that has another ending in the question.
 INFLECTED = 0.95
 
 Kind = Literal["exact", "part", "fuzzy"]
@@ -46,9 +49,10 @@ _LONG_WORD = r"[^\W\d_]{4,}"
 
 @dataclass(frozen=True)
 class Mention:
-    """An entity that a question names, weighted from 0 to 1: 1 if the whole name is there.
+    """An entity that a question names.
 
-    `name` is the question's words for it, folded.
+    `name` has the folded words of the question that name the entity. `weight` is between 0 and
+    1; it is 1 if the question contains the whole name.
     """
 
     entity: int
@@ -69,7 +73,7 @@ class WholeName(NamedTuple):
 
 
 class _KnownWord(NamedTuple):
-    """A row of `name_words` that a word of the question may stand for."""
+    """A row of the table `name_words` that matches a word of the question."""
 
     row: int
     kind: Kind
@@ -92,27 +96,28 @@ class EntityLinker:
         return self.index.map("name_words")
 
     def link(self, whole: Sequence[WholeName]) -> list[Mention]:
-        """Return the entities that the question names, the heaviest first, each once.
+        """Return the entities that the question names, the highest weight first.
 
-        `whole` are the names that stand there as a whole (`exact`). Of any other name, one name
-        of an entity must hold all words: with another ending (`part`) or, for a word that no
-        name has, in another spelling (`fuzzy`). A name of many entities weighs less for each.
+        `whole` has the names that the question contains as a whole (kind `exact`). For any other
+        name in the question, one name of the entity must contain all its words. Endings may
+        differ (kind `part`). A word that no name contains may be spelt differently (kind
+        `fuzzy`). If a name matches many entities, each of them has a lower weight.
         """
         found = [mention for name in whole for mention in self.exact(name)]
         covered = {word for mention in found for word in mention.name.split()}
         for words in self._partial_names(covered):
             found += self._in_part(words)
         best: dict[int, Mention] = {}
-        # The sort is stable: of equal weights the first one counts.
+        # The sort is stable: among mentions with equal weights, the first mention counts.
         for mention in sorted(found, key=lambda mention: (-mention.weight, mention.entity)):
             if self.index.holds(mention.entity):
                 best.setdefault(mention.entity, mention)
         return list(best.values())
 
     def whole_names(self, table: str) -> list[WholeName]:
-        """Find the names of a table in the question; of overlapping names the longest.
+        """Find the names of a table in the question; keep the longest of overlapping names.
 
-        A name must say more than function words and question words.
+        A name must contain more than function words and question words.
         """
         names = self.index.map(table)
         units, telling, capital = self._units
@@ -140,34 +145,37 @@ class EntityLinker:
 
     @cached_property
     def _units(self) -> tuple[list[str], list[bool], list[bool]]:
-        """The folded words with a space before each; single characters where there are no spaces.
+        """The units of the question, and two flags for each unit.
 
-        For each, whether it says more than words of any question, and whether it is capitalized.
+        A unit is a folded word with a space before it, or one character in scripts without
+        spaces. The first flag is true for a unit that is no function word and no question word.
+        The second flag is true for a capitalized unit.
         """
         units, telling, capital = [], [], []
         for word in pl.Series([self.text]).str.extract_all(WORD).to_list()[0]:
             for i, unit in enumerate(_UNITS.findall(fold_name(word))):
                 units.append(unit if i else " " + unit)
-                # One character of a script without spaces may say as much as a word.
+                # In scripts without spaces, one character can be a word.
                 tells = len(unit) > 1 or not unit.isascii()
                 telling.append(tells and word.lower() not in self.plain and unit not in self.plain)
                 capital.append(word != word.lower() or is_unspaced(unit))
         return units, telling, capital
 
     def exact(self, whole: WholeName) -> list[Mention]:
-        """Return the entities of highest degree that have a name."""
+        """Return mentions of the entities with this name that have the highest degree."""
         rows = whole.rows
         entities = self.index.map("entity_names").slice("entity", rows.start, rows.stop)
         best = self._of_highest_degree(entities[:MAX_ENTITIES_OF_WORD])
         return [Mention(entity, whole.name, "exact", 1.0) for entity in best]
 
     def _partial_names(self, covered: set[str]) -> list[list[str]]:
-        """Return the folded words of each name in the question that is not found as a whole."""
+        """Return the folded words of each name that the question does not contain as a whole."""
         marked = [list(span.words) for span in self.spans]
         if self.language.capitalizes_nouns:
-            # A name may stand beside any noun.
+            # All nouns have capitals: a name may be joined with a noun before or after it.
             marked += [[word] for words in marked for word in words if len(words) > 1]
-        # Without capitals any word may be a name; with them the first may, if no name follows.
+        # Without capitals, any word may be a name. With capitals, the first word may be a name if
+        # no capitalized word follows.
         if self.has_capitals:
             first = re.match(rf"({_LONG_WORD})['’]?\s+(\w)", self.text)
             words = [first[1].lower()] if first and not first[2].isupper() else []
@@ -183,14 +191,14 @@ class EntityLinker:
         return kept
 
     def _is_rare(self, words: Sequence[str]) -> bool:
-        """Tell whether so few entities have each of these words that one of them may be meant."""
+        """Return whether each word is in the names of at most `MAX_ENTITIES_UNMARKED` entities."""
         known = [word for text in words for word in self._resolve(text)]
         limit = MAX_ENTITIES_UNMARKED + 1
         counts = [len(self.words.numbers("entities", word.row, limit)) for word in known]
         return bool(counts) and max(counts) < limit
 
     def _in_part(self, words: Sequence[str]) -> list[Mention]:
-        """Find the entities with a name that holds all these words."""
+        """Find the entities with a name that contains all these words."""
         found = self._with_words([self._resolve(word) for word in words])
         if not found and len(words) > 1 and self.language.endings:
             # "Ивана Петрова" is Иван Петров, though another entity is called Петрова.
@@ -199,10 +207,10 @@ class EntityLinker:
         return [Mention(entity, " ".join(words), kind, weight) for entity, kind, weight in found]
 
     def _with_words(self, resolved: Sequence[list[_KnownWord]]) -> list[tuple[int, Kind, float]]:
-        """Find the entities with a name that holds one alternative of each word."""
+        """Find the entities with a name that contains one alternative of each word."""
         if not all(resolved):
             return []
-        # The rarest word first: the others only have to be among its entities.
+        # Start with the entities of the rarest word, then keep those that the other words share.
         lists = sorted((self._entities_of(found) for found in resolved), key=len)
         entities = lists[0]
         for other in lists[1:]:
@@ -236,7 +244,7 @@ class EntityLinker:
         return sorted(numbers, key=lambda n: (-degree_of[n], n))[:MAX_CANDIDATES]
 
     def _resolve(self, word: str) -> list[_KnownWord]:
-        """Find the words of names that a word stands for: itself, inflected, or misspelt."""
+        """Find the words of names that match a word: equal, inflected, or with another spelling."""
         row = row_of(self.words, "word", word)
         if row is not None:
             return [_KnownWord(row, "part", 1.0)]
@@ -249,12 +257,12 @@ class EntityLinker:
         return [_KnownWord(row, "part", INFLECTED) for row in rows]
 
     def _with_prefix(self, prefix: str) -> list[tuple[int, str]]:
-        """Return the words of names that begin so, at most `MAX_WORDS`."""
+        """Return rows and texts of the words that begin with a prefix, at most `MAX_WORDS`."""
         rows = rows_with_prefix(self.words, "word", prefix, MAX_WORDS)
         return list(zip(rows, self.words.texts("word", rows.start, rows.stop), strict=True))
 
     def _other_spellings(self, word: str) -> list[_KnownWord]:
-        """Return the words of names that are nearest to a misspelt one."""
+        """Return the words of names that are most similar to a misspelt word."""
         if len(word) < MIN_FUZZY_LENGTH or not word.isalpha():
             return []
         sounding = set(words_sounding_like(self.index, word, MAX_WORDS))
@@ -276,11 +284,12 @@ class EntityLinker:
 
 
 def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -> bool:
-    """Tell whether two folded words are spellings of one name and not two names.
+    """Return whether two folded words are spellings of the same name.
 
-    `distance` is the optimal string alignment distance (Boytsov, JEA 16, 2011). Words that sound
-    alike may differ more the longer they are; others in one letter inside of a long word. One
-    with a vowel at the end and one without are two names: Martin, Martina.
+    `distance` is the optimal string alignment distance (Boytsov, JEA 16, 2011). Words with the
+    same sound may differ in one to three letters, depending on their length. Other words must
+    be long and may differ in one letter that is neither the first nor the last letter. If only
+    one word ends in a vowel, the words are two names, such as Martin and Martina.
     """
     longest = max(len(asked), len(known))
     if same_sound:
@@ -291,7 +300,7 @@ def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -
 
 
 def words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
-    """Return the rows of `name_words` whose words sound like a folded one."""
+    """Return the rows of `name_words` with words that sound like a folded word."""
     heard = sound(word)
     table = index.map("name_sounds")
     row = row_of(table, "sound", heard) if heard else None
@@ -299,21 +308,21 @@ def words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
 
 
 def row_of(table: "MappedTable", column: str, text: str) -> int | None:
-    """Return the row of a text in a sorted column; None if it is not there."""
+    """Return the row of a text in a sorted column; None if the column does not contain it."""
     row = table.place(column, text)
     return row if row < len(table) and table.text(column, row) == text else None
 
 
 def rows_with_prefix(table: "MappedTable", column: str, prefix: str, most: int) -> range:
-    """Return the first `most` rows of a sorted column with a prefix."""
+    """Return the first `most` rows of a sorted column whose texts begin with a prefix."""
     first = table.place(column, prefix)
     return range(first, min(table.place(column, prefix + "\U0010ffff", first), first + most))
 
 
 def _share(words: Sequence[set[str]], names: Iterable[str]) -> float:
-    """Return the largest share of a name that words make up; 0 if no name holds them all.
+    """Return the largest share (0 to 1) of a name's words that match `words`.
 
-    Each word is a set of alternatives.
+    Each word is a set of alternatives. The share is 0 if no name contains all words.
     """
     held = [set(name.split()) for name in names]
     sizes = [len(name) for name in held if all(name & alternatives for alternatives in words)]

@@ -31,25 +31,27 @@ from graphrag_query.question.question_words import (
 )
 from graphrag_query.retrieval.index_store import IndexStore
 
-# Reserved for the instructions around a context.
+# Tokens reserved for the instructions around a context.
 PROMPT_TOKENS = 1_000
-# A text of at most so many words may be a name alone.
+# Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
-# Words of names that are compared with an unknown one, and how similar they must be.
+# Maximum number of words of names that are compared with a word of an unknown name.
 MAX_COMPARED = 2_000
+# Minimum similarity (0 to 1) of a word that is suggested for a word of an unknown name.
 MIN_SIMILARITY = 0.6
-# Titles that are suggested for an unknown name.
+# Maximum number of titles that are suggested for an unknown name.
 MAX_SIMILAR = 3
-# Endings of names are no longer than this; words of names that may be another form of one.
+# Maximum length of an ending of a name, in characters.
 MAX_ENDING = 4
+# Maximum number of words of names that are compared as other forms of a word.
 MAX_FORMS = 1_000
-# Text units searched for a word that the texts read so far do not hold.
+# Number of text units that are searched for a word that the texts read so far do not contain.
 TOP_K = 5
 
 
 @dataclass(frozen=True)
 class UnknownName:
-    """A name of no entity, and titles of entities with similar names."""
+    """A name that no entity has, and titles of entities with similar names."""
 
     name: str
     similar: Sequence[str]
@@ -60,7 +62,7 @@ class UnknownName:
 
 
 class Mentions:
-    """The names in one text, each kind looked up when it is first read."""
+    """The names in one text. Each property is computed when it is first read."""
 
     def __init__(self, index: IndexStore, text: str, language: Language | None = None) -> None:
         self.index, self.text = index, text
@@ -77,22 +79,22 @@ class Mentions:
 
     @cached_property
     def whole_names(self) -> list[WholeName]:
-        """The names of entities that stand in the text as a whole."""
+        """The names of entities that the text contains as a whole."""
         return self._linker.whole_names("entity_names")
 
     @cached_property
     def titles(self) -> list[WholeName]:
-        """The titles of documents that stand in the text."""
+        """The titles of documents that the text contains."""
         return [name for name in self._linker.whole_names("title_names") if name.is_marked]
 
     @cached_property
     def entities(self) -> list[Mention]:
-        """The entities that the text names, the heaviest first, each once."""
+        """The entities that the text names, the highest weight first, without duplicates."""
         return self._linker.link(self.whole_names)
 
     @cached_property
     def exact(self) -> list[int]:
-        """The entities with a whole name in the text, ascending."""
+        """The numbers of the entities whose whole name is in the text, ascending."""
         found = {m.entity for name in self.whole_names for m in self._linker.exact(name)}
         return sorted(filter(self.index.holds, found))
 
@@ -100,10 +102,11 @@ class Mentions:
     def likeliest(self) -> list[Mention]:
         """The likeliest entity of each name, in the order of the text.
 
-        A word of a longer name that is unknown names nothing: Scott is not Scott Fitzgerald.
+        If a longer name is unknown as a whole, its single words are not linked: in "Scott
+        Fitzgerald", the word "Scott" does not name an entity Scott.
         """
         by_name: dict[str, Mention] = {}
-        # The heaviest of a name comes first.
+        # The mention with the highest weight of a name comes first.
         for mention in self.entities:
             by_name.setdefault(mention.name, mention)
         for words in self._marked_words:
@@ -116,7 +119,7 @@ class Mentions:
 
     @cached_property
     def unknown(self) -> list[UnknownName]:
-        """The capitalized names of no entity."""
+        """The capitalized names in the text that no entity has."""
         known = {word for mention in self.likeliest for word in mention.name.split()}
         return [
             UnknownName(text, similar_names(self.index, text))
@@ -126,8 +129,8 @@ class Mentions:
 
     @cached_property
     def _marked_words(self) -> dict[frozenset[str], str]:
-        """The capitalized names by their folded words, without forms of address."""
-        # Where every noun has a capital, it marks none, and two words may be two names.
+        """Map the folded words of each capitalized name, without titles like "Dr", to the name."""
+        # Where every noun has a capital, a capital does not mark a name.
         if self.language.capitalizes_nouns:
             return {}
         return {
@@ -137,7 +140,7 @@ class Mentions:
         }
 
     def spelling_notes(self) -> tuple[str, ...]:
-        """Describe the names of the text that are linked in another spelling."""
+        """Describe the names in the text that are linked in another spelling."""
         known = self.index.map("name_words")
         words = {word for words in self._marked_words for word in words}
         if all(row_of(known, "word", word) is not None for word in words):
@@ -147,7 +150,8 @@ class Mentions:
     def unmentioned(self, texts: Iterable[str] = ()) -> list[str]:
         """Return the capitalized names that the documents do not mention in any form or spelling.
 
-        They are searched for in these texts, in the full-text index, then among entities' names.
+        The names are searched first in `texts`, then in the full-text index, and then in the
+        names of the entities.
         """
         held = HeldWords(texts, self.language)
         words = dict.fromkeys(word for span in self.spans for word in span.words)
@@ -171,9 +175,10 @@ class Mentions:
 class Question:
     """A question to one index.
 
-    Without an `llm` the answer consists of sentences of the documents. A `sink` receives the text
-    while it is being written. `counts` are the rows that a search has read so far, also if the
-    model fails. `names` are those of entities, if they were given instead of a question.
+    Without an `llm`, the answer consists of sentences of the documents. A `sink` receives the
+    text while it is being written. `counts` has the numbers of rows that a search has read so
+    far; they are kept if the model fails. `names` are names of entities, if the user passed
+    names instead of a question.
     """
 
     text: str
@@ -187,7 +192,7 @@ class Question:
 
     @cached_property
     def vector(self) -> "np.ndarray[Any, Any]":
-        """The question's vector, of length 1."""
+        """The question's embedding, a vector of length 1."""
         vector: np.ndarray[Any, Any] = self.index.embed([self.text])[0]
         return vector
 
@@ -207,20 +212,19 @@ class Question:
         return content_words(self.text, self.language)
 
     def max_context_tokens(self, limit: int) -> int:
-        """Return the longest context allowed: `limit`, or less in a smaller context window."""
+        """Return `limit` in tokens, or less if the context window of the model is smaller."""
         if self.llm is None:
             return limit
         return max(0, min(limit, self.llm.max_prompt_tokens - PROMPT_TOKENS))
 
     def named_entities(self) -> tuple[list[int], list[UnknownName], tuple[str, ...]]:
-        """Return the entities that a search of the graph starts from, and names of no entity.
+        """Return named entities, unknown names, and notes on names in another spelling.
 
-        The names are `names`, or else those in the question. Notes describe the names that were
-        linked in another spelling.
+        The names are `names` or, if `names` is empty, the names in the question.
         """
         names, mentions = self.names, self.mentions
         if not names and not mentions.likeliest and not mentions.unknown:
-            # A name alone is no question: whether it has a capital says nothing.
+            # A short text without a known name may be a name alone, also without a capital.
             is_name = len(self.text.split()) <= MAX_WORDS_OF_NAME
             names = (self.text.strip(" ?!.？！。؟"),) if is_name else ()
         found: list[Mention] = [] if names else mentions.likeliest
@@ -228,7 +232,7 @@ class Question:
         for name in names:
             linked = Mentions(self.index, name).likeliest
             if linked:
-                # Of a name that holds several, the longest is meant.
+                # If the text contains several names, take the longest name.
                 found.append(max(linked, key=lambda mention: len(mention.name)))
             else:
                 unknown.append(UnknownName(name, similar_names(self.index, name)))
@@ -236,16 +240,17 @@ class Question:
         return entities, unknown, spelling_notes(self.index, found)
 
     def answer(self, text: str, outcome: Outcome = Outcome.ANSWERED, **more: Any) -> Answer:
-        """Build the answer to this question, with its counts and the usage of the model so far."""
+        """Build the answer to this question, with its counts and the model usage so far."""
         if self.llm is not None:
             more["usage"] = self.llm.usage
         counts, version = dict(self.counts), self.index.version.number
         return Answer(self.text, text, outcome, looked_at=counts, version=version, **more)
 
     def refuse(self, texts: Iterable[str] = ()) -> Answer | None:
-        """Build the answer that the documents do not mention a name; None if they mention all.
+        """Build the answer that the documents do not mention a name of the question.
 
-        Words of `texts`, which were read, are not searched for again.
+        Returns None if they mention all names. `texts` are texts that the search has already
+        read; their words need no further search.
         """
         names = self.mentions.unmentioned(texts)
         return self.answer(not_mentioned(names), Outcome.NO_EVIDENCE) if names else None
@@ -262,7 +267,7 @@ def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str,
 
 
 def similar_names(index: IndexStore, name: str) -> list[str]:
-    """Return titles of entities whose names are spelt or sound like this one, the nearest first."""
+    """Return titles of entities with a similar spelling or sound, the most similar first."""
     table = index.map("name_words")
     similarity_of: dict[int, float] = {}
     for word in fold_name(name).split():
@@ -294,6 +299,6 @@ def similar_names(index: IndexStore, name: str) -> list[str]:
 
 
 def not_mentioned(names: Sequence[str]) -> str:
-    """Say which names the documents do not mention."""
+    """Write the sentence that the documents do not mention these names."""
     listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     return f"The documents do not mention {listed}."

@@ -1,7 +1,7 @@
-"""The words of a question: content words, and the names that its capitals mark.
+"""The words of a question: content words, and names found by their capitals.
 
-The built-in embedding model cannot tell texts in some scripts apart. There, shared words or pairs
-of characters replace the cosine.
+The built-in embedding model cannot distinguish texts in some scripts. For these scripts, shared
+words or pairs of characters replace the cosine similarity.
 """
 
 import re
@@ -25,7 +25,7 @@ from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, stem
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
 
-# Words of questions that say nothing about the subject, beside the function words.
+# Words of questions that are no function words but say nothing about the subject either.
 QUESTION_WORDS = frozenset(
     (
         "who whom whose what which where when why how did does was were tell explain describe "
@@ -33,22 +33,23 @@ QUESTION_WORDS = frozenset(
         "wie welche kto kim kogo czym co gdzie kiedy dlaczego jak jaki która"
     ).split()
 )
-# Share of a question's pairs of characters that a sentence must hold.
+# Minimum share (0 to 1) of a question's pairs of characters that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
-# Characters at the start of a word that endings do not change.
+# Minimum number of equal characters at the start of two words that differ only in their endings.
 MIN_SHARED_PREFIX = 4
 WORD = re.compile(r"[^\W_]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
-# Scripts compared by pairs of characters: they have no spaces, or endings as long as their words.
+# Scripts that are compared by pairs of characters, because they are written without spaces, or
+# (Korean) have endings as long as the words.
 _PAIRED = re.compile(rf"{UNSPACED_OR_HANGUL}+")
-# The Arabic article, alone or behind a prefixed "and", "by", "for" or "like".
+# The Arabic article at the start of a word, alone or after a prefix for "and", "by" or "like".
 _ARABIC_PREFIX = re.compile(r"^[\u0648\u0641\u0628\u0643]?\u0627\u0644(?=\w{3})")
 # Text between two words of one name: Cherry-Garrard, O'Brien, J. R. Smith, Erich von Drygalski.
 _PARTICLES = "|".join(sorted(PARTICLES | {"dos", "of", "the"}))
 _WITHIN_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_PARTICLES}))*(?:\s+|[’'-]|\.\s*)")
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
-# Forms of address: a text may name the person without them.
+# Titles such as "Dr" or "Captain". A text may name the person without the title.
 _TITLES = HONORIFICS | RANKS
 
 
@@ -63,14 +64,14 @@ def plain_words(language: Language) -> frozenset[str]:
 
 
 def content_words(text: str, language: Language | None = None) -> list[str]:
-    """Return the stems of the words that carry the meaning of a text, each once."""
+    """Return the stems of the words that carry the meaning of a text, without duplicates."""
     plain = plain_words(language or language_in(text))
     words = (word for word in WORD.findall(text.lower()) if word not in plain and len(word) > 1)
     return list(dict.fromkeys(map(stem, words)))
 
 
 def is_unreadable(index: "IndexStore", text: str) -> bool:
-    """Tell whether the embedding model cannot read most letters of a text, or is missing."""
+    """Return whether the embedding model cannot read most letters of a text, or is missing."""
     if index.backend.lacks_vectors:
         return True
     settings = index.settings
@@ -80,7 +81,7 @@ def is_unreadable(index: "IndexStore", text: str) -> bool:
 
 
 def share_words(question: str, sentence: str) -> bool:
-    """Tell whether a sentence shares a word, or enough pairs of characters, with a question."""
+    """Return whether a sentence and a question share a word, or enough pairs of characters."""
     pairs = _pairs(question)
     if pairs and len(pairs & _pairs(sentence)) >= MIN_PAIR_SHARE * len(pairs):
         return True
@@ -102,7 +103,7 @@ def _pairs(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class NameSpan:
-    """A name as a text writes it, and its words in lower case without forms of address."""
+    """A name as written in a text, and its words in lower case without titles such as "Dr"."""
 
     text: str
     words: tuple[str, ...]
@@ -111,8 +112,8 @@ class NameSpan:
 def name_spans(text: str, language: Language) -> list[NameSpan]:
     """Find the names in a text: runs of capitalized words.
 
-    The first word of a sentence is capitalized anyway, and in a headline or a text in capitals
-    every word is: there, capitals mark no names.
+    The first word of a sentence does not count, because it is always capitalized. A headline or
+    a text in capitals has no names, because every word there is capitalized.
     """
     plain = plain_words(language)
     tokens = list(WORD.finditer(text))
@@ -146,15 +147,15 @@ def _begins_sentence(text: str, before: re.Match[str], token: re.Match[str]) -> 
 
 
 def forms_of(word: str, language: Language) -> frozenset[str]:
-    """Return the possible stems of a folded word, an English stem among them."""
-    # In most of our languages an s marks the possessive or the plural.
+    """Return the possible stems of a folded word, including its English stem."""
+    # In most supported languages, a final s marks the possessive or the plural.
     without_s = word.removesuffix("s")
     forms = stems_of(word, language) | {stem(word)}
     return forms | {without_s} if len(without_s) >= MIN_STEM else forms
 
 
 class HeldWords:
-    """The words of some texts, found again in any inflected form."""
+    """The words of some texts. A word is found in any inflected form."""
 
     def __init__(self, texts: Iterable[str], language: Language) -> None:
         self.language = language
@@ -168,19 +169,20 @@ class HeldWords:
             self._by_prefix.setdefault(folded[:MIN_STEM], set()).add(folded)
 
     def hold(self, word: str) -> bool:
-        """Tell whether a text holds a word, ignoring accents and endings."""
+        """Return whether a text contains a word, ignoring accents and endings."""
         folded = fold(word)
         near = self._by_prefix.get(folded[:MIN_STEM], set())
         forms = forms_of(folded, self.language)
         return folded in near or any(forms & forms_of(other, self.language) for other in near)
 
     def missing(self, names: Iterable[NameSpan]) -> list[str]:
-        """Return the names that no text holds, each once."""
+        """Return the names that no text contains, without duplicates."""
         return list(dict.fromkeys(name.text for name in names if self._lacks(name)))
 
     def _lacks(self, name: NameSpan) -> bool:
         absent = [not self.hold(word) for word in name.words]
         if self.language.capitalizes_nouns:
-            # A capital may mark any noun: only two absent words together are a missing name.
+            # Any noun may have a capital: a name is missing only if it has at least two words and
+            # the texts contain none of them.
             return len(absent) > 1 and all(absent)
         return any(absent)
