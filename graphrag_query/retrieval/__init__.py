@@ -1,1 +1,1 @@
-"""Retrieval: the opened index and the rows that fit a question."""
+"""Retrieval: the opened index, and the selection of rows for a question."""

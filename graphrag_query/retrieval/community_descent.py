@@ -1,8 +1,8 @@
-"""Relevance tests of lazy search: their order, and ratings of text units without a model.
+"""Relevance tests of lazy search: the order of the tests, and ratings without a model.
 
-A passage that answers a question in other words is not similar to it, but lies in one community
-with passages that are. So tests are spread over many communities first, and then go down into
-those where relevant text units were found.
+A passage may answer a question in other words and have a low similarity to the question. But its
+community often has similar passages. So the first tests cover many communities, and further tests
+go down the hierarchy in the communities where relevant text units were found.
 """
 
 from collections import Counter
@@ -23,30 +23,34 @@ from graphrag_query.retrieval.text_unit_ranking import words_held
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Number for text units that belong to no community.
+# Number of the community of text units that belong to no community.
 NO_COMMUNITY = -1
-# Weight of the share of relevant text units in a community's last turn, for its next.
+# Weight of the share of relevant text units in the last batch of a community.
 FOUND_WEIGHT = 0.3
-# Of a community with more text units, only the children are read.
+# Maximum number of text units of a community that are read. Of a larger community, only the text
+# units of its children are read.
 MAX_READ = 2_000
-# A text unit belongs to communities that hold this share of the entities that the first one holds.
+# A text unit belongs to the community with most of its entities, and to each community with at
+# least this share (0 to 1) of that number of entities.
 SHARE_OF_FIRST = 0.5
-# After so many failed tests in a row the model is down.
+# Number of failed tests in a row after which the search ends, because the model is down.
 MAX_FAILED_IN_A_ROW = 8
-# Weights beside the cosine: of the best full-text score, and of all words of a question in a test.
+# Weight of the full-text score, divided by the best full-text score, added to the cosine.
 FULL_TEXT_WEIGHT = 0.25
+# Weight of the share of the question's words that a text unit contains, added to the cosine.
 COVERAGE_WEIGHT = 0.35
 
-# Rates text units in their order; None for a failed test.
+# Function that rates text units and returns the ratings in their order; None for a failed test.
 Rate = Callable[[list[int]], Sequence[float | None]]
+# Function that maps text units to similarity scores.
 Score = Callable[[list[int]], Mapping[int, float]]
 
 
 @dataclass
 class Findings:
-    """The ratings of relevant text units, and the community in which each was found.
+    """The ratings of relevant text units, and the community where each text unit was found.
 
-    A failed test counts in the budget.
+    `n_tests` includes failed tests.
     """
 
     relevant: dict[int, float] = field(default_factory=dict)
@@ -58,17 +62,17 @@ class Findings:
 
 @dataclass
 class _Community:
-    """A community in the queue; its waiting text units are ordered, the best first."""
+    """A community in the queue. The text units in `waiting` are not tested yet, best first."""
 
     number: int
     waiting: list[int]
-    found: float = 0.0  # relevant share of its last turn, or of its parent's
-    n_barren: int = 0  # turns in a row without a relevant text unit
-    is_read: bool = False
+    found: float = 0.0  # share of relevant text units in the last batch, or in its parent's
+    n_barren: int = 0  # number of batches in a row without a relevant text unit
+    is_read: bool = False  # whether `waiting` includes all text units of the community
 
 
 class Descent:
-    """Spends the budget of tests for one question; `run` is called once."""
+    """The relevance tests for one question, within a budget. `run` is called once."""
 
     def __init__(
         self,
@@ -88,9 +92,10 @@ class Descent:
     def run(self) -> Findings:
         """Test text units until the budget is spent or no community is left.
 
-        In each round the communities with the best untested text units have a turn, with all
-        tests in one batch. A community with relevant text units is replaced by its children; one
-        without any in `patience` turns is dropped. It ends early if every test fails.
+        In each round, text units of the best communities are tested, all tests in one batch. A
+        community with relevant text units is replaced by its children. A community without a
+        relevant text unit in `patience` rounds is dropped. The loop ends early after
+        `MAX_FAILED_IN_A_ROW` failed tests in a row.
         """
         queue, budget = self._coarsest(), self.settings.budget
         n_failed_in_a_row = 0
@@ -115,8 +120,9 @@ class Descent:
     def _ordered(self, queue: list[_Community]) -> list[_Community]:
         """Order communities by the expected result of their next test.
 
-        Half of a round is for those with relevant text units in their last turn or their
-        parent's. Ties go by number last: updates change numbers.
+        Half of the communities of a round have had relevant text units in their last batch, or
+        in the last batch of their parent. The number decides last, because an index update may
+        change the numbers.
         """
 
         def worth(community: _Community) -> float:
@@ -128,7 +134,7 @@ class Descent:
         return [*fruitful, *(c for c in queue if id(c) not in numbers)]
 
     def _turns(self, queue: list[_Community]) -> list[tuple[_Community, list[int]]]:
-        """Choose the text units of a round, each for one community only."""
+        """Choose the text units of a round. Each text unit is tested for one community only."""
         left = self.settings.budget - self.tested.n_tests
         turns = []
         for community in queue[: self.settings.communities_at_once]:
@@ -142,9 +148,12 @@ class Descent:
     def _record_turn(
         self, community: _Community, ratings: list[float | None], numbers: list[int]
     ) -> list[_Community]:
-        """Record the ratings of a turn; return the communities that replace it in the queue."""
+        """Record the ratings of a community's text units in this round.
+
+        Returns the communities that replace it in the queue.
+        """
         if not numbers:
-            # Other communities tested its text units in this round.
+            # Other communities have taken all its text units in this round.
             return [community]
         self.tested.communities.add(community.number)
         least, rated = self.min_rating, zip(numbers, ratings, strict=True)
@@ -159,7 +168,7 @@ class Descent:
         return self._descend(community)
 
     def _coarsest(self) -> list[_Community]:
-        """Return the coarsest communities that are enough for a round."""
+        """Return the communities of the coarsest level with enough communities for a round."""
         queue = self._divide(_Community(NO_COMMUNITY, best_first(self.scores, self.scores)))
         while len(queue) < self.settings.communities_at_once:
             below = [part for community in queue for part in self._divide(community)]
@@ -169,7 +178,10 @@ class Descent:
         return queue
 
     def _divide(self, community: _Community) -> list[_Community]:
-        """Distribute the text units of a community to its children, or to itself without any."""
+        """Distribute the text units of a community to its children.
+
+        A text unit that belongs to no child stays in the community itself.
+        """
         children = self.hierarchy.children(community.number)
         parts: dict[int, list[int]] = {}
         for number in community.waiting:
@@ -179,7 +191,7 @@ class Descent:
         return [_Community(part, numbers, found, 0, is_read) for part, numbers in parts.items()]
 
     def _descend(self, community: _Community) -> list[_Community]:
-        """Return the children of a fruitful community, with all of its text units."""
+        """Return the children of a community with relevant text units, with all text units."""
         if community.number == NO_COMMUNITY:
             return [community]
         units = () if community.is_read else self.hierarchy.text_units(community.number)
@@ -190,7 +202,7 @@ class Descent:
         return self._divide(community)
 
     def _communities_of_unit(self, text_unit: int, communities: Sequence[int]) -> list[int]:
-        """Return the communities, of these, that a text unit belongs to."""
+        """Return those of `communities` that a text unit belongs to."""
         counts = self.hierarchy.counts(text_unit)
         held = {number: counts[number] for number in communities if number in counts}
         least = SHARE_OF_FIRST * max(held.values(), default=0)
@@ -198,12 +210,12 @@ class Descent:
 
 
 class IndexHierarchy:
-    """The communities of an index, as the descent reads them, cached for one question."""
+    """The communities of an index and their text units, cached for one question."""
 
     def __init__(self, index: IndexStore) -> None:
         self.index = index
         self._communities_of = cache(lambda entity: index.links.communities_of(entity)[1].tolist())
-        # Looked up once for each text unit and community, however often the descent asks.
+        # `Descent` asks for the same text unit or community many times: cache the results.
         self.counts = cache(self._count)
         self.children = cache(self._children)
 
@@ -214,14 +226,14 @@ class IndexHierarchy:
         return Counter(number for numbers in found for number in numbers)
 
     def _children(self, community: int) -> list[int]:
-        """Return the communities one level down, or those of level 0 for `NO_COMMUNITY`."""
+        """Return the children of a community; for `NO_COMMUNITY`, the communities of level 0."""
         if community == NO_COMMUNITY:
             top = self.index.scan("communities").filter(level=0).select("community")
             return top.collect()["community"].sort().to_list()
         return sorted(self.index.communities([community])["children"].to_list()[0])
 
     def text_units(self, community: int) -> list[int]:
-        """Return the text units of a community's entities; none if there are too many."""
+        """Return the text units of a community's entities; empty if more than `MAX_READ`."""
         entities: list[int] = self.index.communities([community])["entities"].to_list()[0]
         links = self.index.links
         if links.n_text_units_of(entities).sum() > MAX_READ:
@@ -236,15 +248,15 @@ def best_first(scores: Mapping[int, float], numbers: Iterable[int]) -> list[int]
 
 @dataclass
 class Ranking:
-    """The similarity of text units to the best of some queries."""
+    """The similarity of each text unit to the most similar of several queries."""
 
     question: Question
-    vectors: "npt.NDArray[np.float32]"  # one row a query
+    vectors: "npt.NDArray[np.float32]"  # one row per query
     scores: dict[int, float]
 
     @classmethod
     def of(cls, question: Question, queries: Sequence[str], settings: LazySearch) -> "Ranking":
-        """Rank text units by cosine and by full text for each query; the best one counts."""
+        """Score text units by cosine and full text; the best score of all queries counts."""
         vectors = question.vector[np.newaxis]
         if len(queries) > 1:
             vectors = np.vstack([vectors, question.index.embed(list(queries[1:]))])

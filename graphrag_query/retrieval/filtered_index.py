@@ -1,7 +1,7 @@
-"""An index restricted by filters: every look-up returns only the rows that they keep.
+"""An index restricted by filters: every look-up returns only the rows that the filters keep.
 
-So no search needs to know of filters. Texts written over the whole corpus (descriptions, reports)
-are not changed.
+The searches themselves need no code for filters. Descriptions and reports are written from the
+whole corpus, and filters do not change them.
 """
 
 import json
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from graphrag_index.storage.vector_store import VectorTable
     from graphrag_query.retrieval.index_store import Flags, Numbers
 
-# Factor by which more rows are fetched at each try, where the vector store cannot filter.
+# Factor for the number of rows of the next attempt if too few rows pass the filters.
 WIDENING = 4
-# ISO 8601 sorts as text; a time may follow the day.
+# Dates in ISO 8601 can be compared as text. A time may follow the day.
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
-# Columns of documents that patterns may name, beside the keys of their metadata.
+# Columns of documents that filters can use, besides the keys of the documents' metadata.
 COLUMNS = ("path", "title", "language")
-# Share of a community's entities that must be kept for the community to be.
+# Minimum share (0 to 1) of its entities that the filters keep if they keep a community.
 MIN_COMMUNITY_SHARE = 0.5
-# The vector store is given the ids of at most so many documents; of more, its results are filtered.
+# Maximum number of document ids in a condition for the vector store. With more documents, the
+# results of the vector store are filtered instead.
 MAX_LISTED_IDS = 2_000
 
 
@@ -42,10 +43,10 @@ MAX_LISTED_IDS = 2_000
 class Filters:
     """Conditions on documents and entities.
 
-    `documents` has patterns, as for file names, by column or by key of the metadata; a document
-    must match one pattern of each. `since` and `until` are dates as documents state them, and
-    both belong to the span: until 1914 includes all of that year. A document without a date is
-    in no span. Raises `SettingsError` if one of them is no date.
+    `documents` maps a column or a metadata key to patterns like those for file names. A document
+    must match one pattern of each column and key. `since` and `until` are the first and the last
+    date, in the format of the documents' dates: `until` 1914 includes all of 1914. If a date is
+    set, documents without a date do not match. Raises `SettingsError` if a value is not a date.
     """
 
     documents: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -69,7 +70,10 @@ class Filters:
         return documents | {name: value for name, value in others.items() if value}
 
     def overlaps(self, first: str | None, last: str | None) -> bool:
-        """Tell whether a span of time, which may have one end, overlaps that of the filters."""
+        """Return whether the dates `first` to `last` overlap `since` to `until`.
+
+        If only one of `first` and `last` is set, it is used for both.
+        """
         first, last = first or last or "", last or first or ""
         return (
             bool(first)
@@ -79,9 +83,10 @@ class Filters:
 
 
 class FilterMasks:
-    """Boolean masks of the rows that filters keep, computed when they are first read.
+    """Boolean masks of the rows that the filters keep, computed when they are first read.
 
-    Raises `SettingsError` if no document has such a column or key, or if no row is kept.
+    Raises `SettingsError` if no document has a column or key of the filters, or if the filters
+    keep no row.
     """
 
     def __init__(self, index: IndexStore, filters: Filters) -> None:
@@ -91,7 +96,7 @@ class FilterMasks:
 
     @cached_property
     def documents(self) -> "Flags":
-        """The documents that match."""
+        """The documents that match the filters."""
         rows = self.index.documents(range(len(self.index.map("document_rows"))))
         kept = np.ones(rows.height, bool)
         metadata = [json.loads(text) if text else {} for text in rows["metadata"].to_list()]
@@ -112,14 +117,14 @@ class FilterMasks:
 
     @cached_property
     def text_units(self) -> "Flags":
-        """The text units of these documents."""
+        """The text units of the matching documents."""
         table = self.index.map("text_unit_rows")
         flags: Flags = self.documents[table.slice("document", 0, len(table))]
         return flags
 
     @cached_property
     def entities(self) -> "Flags":
-        """The entities of the wanted types that these text units name."""
+        """The entities of the wanted types that the kept text units name."""
         kept = np.zeros(self.index.rows("entity_rows"), bool)
         table = self.index.map("entities_of_text_units")
         text_units = table.slice("text_unit", 0, len(table))
@@ -153,7 +158,10 @@ class FilterMasks:
 
     @cached_property
     def where(self) -> str | None:
-        """The condition on documents for the vector store; None if they are too many to list."""
+        """The SQL condition on documents for the vector store.
+
+        None means that all documents match, or too many to list.
+        """
         if self.documents.all() or self.documents.sum() > MAX_LISTED_IDS:
             return None
         ids = self.index.documents(np.flatnonzero(self.documents).tolist())["id"]
@@ -161,14 +169,14 @@ class FilterMasks:
         return f"document_id IN ('{quoted}')"
 
     def keeps_claim(self, text_unit: int, start: str | None, end: str | None) -> bool:
-        """Tell whether a claim is kept, by its text unit and its span of time."""
+        """Return whether the filters keep a claim with this text unit and these dates."""
         if not 0 <= text_unit < len(self.text_units) or not self.text_units[text_unit]:
             return False
         return not (start or end) or self.filters.overlaps(start, end)
 
 
 class FilteredIndex(IndexStore):
-    """An index store that holds only the rows that filters keep."""
+    """An index store that contains only the rows that the filters keep."""
 
     def __init__(self, whole: IndexStore, filters: Filters) -> None:
         super().__init__(whole.backend, whole.version, whole.models)
@@ -182,11 +190,11 @@ class FilteredIndex(IndexStore):
         return self.masks.filters.to_dict()
 
     def holds(self, entity: int) -> bool:
-        """Tell whether the filters keep an entity."""
+        """Return whether the filters keep an entity."""
         return bool(self.masks.entities[entity])
 
     def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
-        """Tell which of these text units the filters keep."""
+        """Return a flag for each text unit: whether the filters keep it."""
         kept: Flags = self.masks.text_units[numbers]
         return kept
 
@@ -197,12 +205,12 @@ class FilteredIndex(IndexStore):
 
     @property
     def embedder(self) -> QuestionEmbedder:
-        """The model for questions, loaded once for the whole index."""
+        """The embedding model for questions, shared with the whole index."""
         return self.whole.embedder
 
     @property
     def threads(self) -> Any:
-        """The threads of the whole index."""
+        """The thread pool, shared with the whole index."""
         return self.whole.threads
 
     def vectors(self, table: str) -> Any:
@@ -221,7 +229,7 @@ class FilteredIndex(IndexStore):
         return self._filtered[table]
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Open a table lazily; communities and reports are filtered."""
+        """Open a table lazily. Only communities and reports are filtered."""
         rows = self.whole.scan(table)
         if table in ("communities", "community_reports"):
             return rows.filter(pl.col("community").is_in(list(self.masks.communities)))
@@ -241,10 +249,10 @@ class FilteredIndex(IndexStore):
 
 
 class FilteredVectors:
-    """A vector table whose searches return only the rows that filters keep.
+    """A vector table whose searches return only the rows that the filters keep.
 
-    `is_kept` decides by the numbers in the column `key`. `where` is the same condition for the
-    vector store, if it can express it; otherwise more is fetched until enough rows are kept.
+    `is_kept` returns a flag for each number in the column `key`. `where` is the same condition in
+    SQL for the vector store. If `where` is None, more rows are fetched until enough rows pass.
     """
 
     def __init__(
@@ -268,7 +276,7 @@ class FilteredVectors:
     def matching(
         self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
-        """Return the kept rows that match words best, see `VectorTable.matching`."""
+        """Return the kept rows that match the words best, see `VectorTable.matching`."""
         return self._filter(partial(self._table.matching, words), top_k, columns, where)
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
@@ -295,7 +303,7 @@ class FilteredVectors:
 
 
 class FilteredLinks(Links):
-    """The links between rows that filters keep."""
+    """The links between rows that the filters keep."""
 
     def __init__(self, index: FilteredIndex, masks: FilterMasks) -> None:
         super().__init__(index.map, index.whole.links.n_text_units)
@@ -314,11 +322,14 @@ class FilteredLinks(Links):
         return LinkedRows(numbers[kept], is_subject[kept])
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
-        """Return the relationships of an entity with both ends and a text unit kept."""
+        """Return the relationships of an entity for which the filters keep both entities.
+
+        The filters must also keep one of the text units of the relationship.
+        """
         found = super().relationships_of(entity)
         rows = self._index.map("relationship_rows")
         kept = self._masks.entities[found.entities]
-        # A hub has many thousands: all are looked up in one call.
+        # An entity may have many thousands of relationships: look all of them up in one call.
         text_units, lengths = rows.lists("text_units", found.relationships)
         belongs_to = np.repeat(np.arange(len(lengths)), lengths)
         n_held = np.bincount(belongs_to[self._masks.text_units[text_units]], minlength=len(lengths))
@@ -345,7 +356,10 @@ class FilteredLinks(Links):
 
 
 def _matches(value: Any, patterns: Sequence[str]) -> bool:
-    """Tell whether a value matches one of some patterns; other values than texts as JSON."""
+    """Return whether a value matches one of the patterns.
+
+    A value that is no text is written as JSON before it is compared.
+    """
     if value is None:
         return False
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -31,14 +31,17 @@ MAX_CONCURRENT_SEARCHES = 8
 
 
 class LinkedRows(NamedTuple):
-    """Entities of a text unit, or text units of an entity, by ascending number."""
+    """Entities of a text unit, or text units of an entity, ordered by number."""
 
     numbers: "Numbers"
-    is_subject: "Flags"  # whether the text unit tells about the entity, beyond naming it
+    is_subject: "Flags"  # true if the text unit describes the entity, false if it only names it
 
 
 class Neighbours(NamedTuple):
-    """The relationships of one entity, the heaviest first, and the entities at the other ends."""
+    """The relationships of one entity, and the other entity of each relationship.
+
+    The relationship with the highest weight comes first.
+    """
 
     entities: "Numbers"
     relationships: "Numbers"
@@ -48,8 +51,9 @@ class Neighbours(NamedTuple):
 class Links:
     """Links between text units, entities, relationships and communities, by number.
 
-    A look-up costs what it returns; an unknown or unlinked number returns empty arrays. They may
-    lie in a mapped file: do not write to them. Threads may share an instance.
+    The time of a look-up depends on the size of its result, not on the size of the index. An
+    unknown number, or a number without links, returns empty arrays. Arrays may be part of a
+    memory-mapped file: do not write to them. Several threads may share an instance.
     """
 
     def __init__(self, open_table: "Callable[[str], MappedTable]", n_text_units: int) -> None:
@@ -69,7 +73,7 @@ class Links:
         return self._counts("text_units_of_entities", entities)
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
-        """Return the relationships of an entity, or its `most` heaviest."""
+        """Return the relationships of an entity, at most `most` with the highest weights."""
         table, first, stop = self._rows("relationships_of_entities", "entity", entity)
         if most is not None:
             stop = min(stop, first + most)
@@ -81,7 +85,7 @@ class Links:
         return self._counts("relationships_of_entities", entities)
 
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
-        """Return the levels and numbers of an entity's communities, the coarsest first."""
+        """Return the levels and numbers of an entity's communities, the coarsest level first."""
         table, first, stop = self._rows("communities_of_entities", "entity", entity)
         return table.slice("level", first, stop), table.slice("community", first, stop)
 
@@ -105,10 +109,10 @@ class Links:
 
 
 class IndexStore:
-    """Tables and vectors of one version, opened when needed.
+    """Tables and vectors of one index version, opened when needed.
 
-    A run that finishes meanwhile does not change what is read. `models` are those of today's
-    settings, with the keys that the index does not keep.
+    A run that finishes later does not change the rows of this version. `models` are the models
+    of the current settings. They have the API keys, which the index does not store.
     """
 
     def __init__(
@@ -130,9 +134,9 @@ class IndexStore:
         models: "Mapping[str, ModelSettings] | None" = None,
         as_of: int | None = None,
     ) -> "IndexStore":
-        """Open the index in an output folder, at its current version or an earlier one.
+        """Open the index in an output folder, at its current version or at version `as_of`.
 
-        Raises `TableError` if there is none, or if it cannot be read.
+        Raises `TableError` if the folder has no index, or if the index cannot be read.
         """
         backend = TableStore(output)
         version = backend.read_pointer() if as_of is None else backend.read_version(as_of)
@@ -151,11 +155,11 @@ class IndexStore:
         return {}
 
     def holds(self, entity: int) -> bool:
-        """Tell whether the filters keep an entity."""
+        """Return whether the filters keep an entity."""
         return True
 
     def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
-        """Tell which of these text units the filters keep."""
+        """Return a flag for each text unit: whether the filters keep it."""
         return np.ones(len(numbers), bool)
 
     @cached_property
@@ -165,20 +169,23 @@ class IndexStore:
 
     @cached_property
     def embedder(self) -> QuestionEmbedder:
-        """The model for questions."""
+        """The embedding model for questions."""
         return QuestionEmbedder(self)
 
     @cached_property
     def threads(self) -> "ThreadPoolExecutor":
-        """Threads for searches of vector tables; a task that waits for one must not take any."""
+        """Threads for searches of vector tables.
+
+        A task in this pool must not wait for another task in it, which may never get a thread.
+        """
         return ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES, "graphrag-search")
 
     def close(self) -> None:
-        """Close the connection to the model for questions; the next question opens it again."""
+        """Close the connection to the embedding model; the next question opens it again."""
         self.embedder.close()
 
     def check_version(self) -> None:
-        """Raise `TableError` if this version was deleted since it was opened."""
+        """Raise `TableError` if this version has been deleted since it was opened."""
         if self.backend.is_gone(self.version.number):
             raise TableError(
                 f"Version {self.version.number} of {self.backend.output} was deleted while it was "
@@ -187,7 +194,7 @@ class IndexStore:
 
     @contextmanager
     def pinned_version(self) -> Iterator[None]:
-        """Replace any failure inside by the deletion of this version, if that caused it."""
+        """Raise `TableError` instead of any other error if this version has been deleted."""
         self.check_version()
         try:
             yield
@@ -209,7 +216,7 @@ class IndexStore:
             )
 
     def has(self, table: str) -> bool:
-        """Tell whether the workflow of this index writes a table."""
+        """Return whether the workflow of this index writes a table."""
         return table in self.version.tables
 
     def rows(self, table: str) -> int:
@@ -222,7 +229,7 @@ class IndexStore:
         return self.backend.scan(table, self._stored(table))
 
     def map(self, table: str) -> "MappedTable":
-        """Open a mapped table, for rows by number; nothing is loaded."""
+        """Open a memory-mapped table to read rows by number. No rows are loaded yet."""
         if table not in self._mapped:
             self.check_version()
             self._mapped[table] = self.backend.map(table, self._stored(table))
@@ -252,11 +259,14 @@ class IndexStore:
         return tables[table]
 
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
-        """Return one vector a text, see `QuestionEmbedder.embed`."""
+        """Return one vector per text, see `QuestionEmbedder.embed`."""
         return self.embedder.embed(texts)
 
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
-        """Fetch known text units, with title and path of the document, by ascending number."""
+        """Fetch text units with the title and path of the document, ordered by number.
+
+        Unknown numbers are left out.
+        """
         known = range(self.rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
         found = self._numbered("text_unit_rows", wanted)
@@ -266,7 +276,7 @@ class IndexStore:
         return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
 
     def text_unit_texts(self, numbers: Iterable[int]) -> list[str]:
-        """Fetch the texts of text units alone."""
+        """Fetch only the texts of text units."""
         table = self.map("text_unit_rows")
         return [table.text("text", number) for number in numbers]
 
@@ -275,7 +285,7 @@ class IndexStore:
         return self._numbered("document_rows", numbers)
 
     def entities(self, numbers: Iterable[int]) -> pl.DataFrame:
-        """Fetch entities; `evidence` has numbers of documents."""
+        """Fetch entities. The column `evidence` has numbers of documents instead of ids."""
         return self._numbered("entity_rows", numbers)
 
     def claims(self, numbers: Iterable[int]) -> pl.DataFrame:
@@ -283,13 +293,14 @@ class IndexStore:
         return self._numbered("claim_rows", numbers)
 
     def relationships(self, numbers: Iterable[int]) -> pl.DataFrame:
-        """Fetch relationships; `evidence` has numbers of documents.
+        """Fetch relationships. The column `evidence` has numbers of documents instead of ids.
 
-        `source` and `target` are titles, `source_entity` and `target_entity` their numbers.
+        `source` and `target` are titles of entities, and `source_entity` and `target_entity` are
+        their numbers.
         """
         found = self._numbered("relationship_rows", numbers)
         ends = pl.concat([found["source"], found["target"]])
-        # An end that is no entity, possible in an index of Microsoft's, has no title.
+        # In an index of Microsoft GraphRAG, a source or target may be no entity (-1): no title.
         rows = self.map("entity_rows").rows(ends.clip(lower_bound=0), "title")
         titles = rows.select(pl.when(ends >= 0).then("title").otherwise(pl.lit("")))["title"]
         return found.rename({"source": "source_entity", "target": "target_entity"}).with_columns(
@@ -302,37 +313,40 @@ class IndexStore:
         return found.insert_column(0, wanted)
 
     def communities(self, numbers: Iterable[int]) -> pl.DataFrame:
-        """Fetch communities by number; unknown numbers are left out."""
+        """Fetch communities by number. Unknown numbers are left out."""
         return self.map("community_rows").rows(self._rows_of_communities(numbers, "row"))
 
     def reports(self, communities: Iterable[int]) -> pl.DataFrame:
-        """Fetch existing reports on communities; `row` is the one in `community_reports`."""
+        """Fetch the reports on communities. Communities without a report are left out.
+
+        The column `row` is the row number in `community_reports`.
+        """
         rows = self._rows_of_communities(communities, "report")
         rows = rows.filter(rows >= 0)
         return self.map("report_rows").rows(rows).with_columns(rows.alias("row"))
 
     def _rows_of_communities(self, numbers: Iterable[int], column: str) -> pl.Series:
         table = self.map("community_places")
-        # A model that cites may name any number; those of communities have 32 bits.
+        # A citation by a model may have any number; numbers of communities have 32 bits.
         wanted = np.array([number for number in numbers if 0 <= number < 2**31], np.int32)
         first, stop = table.bounds("community", wanted)
         return table.rows(first[stop > first], column)[column]
 
     def report(self, community: int) -> Mapping[str, Any] | None:
-        """Fetch the report on a community with its text; None if there is none."""
+        """Fetch the report on a community with its text; None if it has no report."""
         found = self.with_texts(self.reports([community]), "full_content")
         return found.row(0, named=True) if found.height else None
 
     @cached_property
     def report_list(self) -> pl.DataFrame:
-        """All reports without their texts: place in the hierarchy, title, rank, length."""
+        """All reports without their texts: position in the hierarchy, title, rank, bytes."""
         columns = ("community", "level", "parent", "children", "title", "rank", "size")
         n_bytes = pl.col("full_content").str.len_bytes().cast(pl.Int64).alias("n_bytes")
         rows = self.scan("community_reports").select(*columns, n_bytes)
         return rows.sort("level", "community").collect()
 
     def with_texts(self, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        """Add columns of texts to rows of `report_list`: summary, findings, full_content."""
+        """Add text columns to rows of `report_list`: summary, findings or full_content."""
         found = self.reports(reports["community"])
         texts = [found[name] for name in columns if name != "full_content"]
         if "full_content" in columns:
@@ -344,9 +358,10 @@ class IndexStore:
         return reports.with_columns(texts)
 
     def text_units_behind(self, name: str, number: int) -> list[int]:
-        """Return the text units that support a row, ascending; none for an unknown number.
+        """Return the numbers of the text units that support a row, ascending.
 
-        `name` is how its table is cited: Sources, Entities, Relationships or Claims.
+        `name` is the name of the table in citations: Sources, Entities, Relationships or Claims.
+        For an unknown number, the list is empty.
         """
         if name == "Entities":
             return list(self.links.text_units_of(number).numbers.tolist())

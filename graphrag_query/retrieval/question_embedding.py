@@ -1,4 +1,4 @@
-"""Vectors of questions, made by the model that made the vectors of the index and no other."""
+"""Vectors of questions, from the same embedding model as the vectors of the index."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
 
-    # The name of a model as its server knows it, and the number of dimensions asked for.
+    # (name of the model on its server, requested number of dimensions)
     Identity = tuple[str, int | None]
 
 VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
-# Texts whose vectors are cached: the rounds of a search embed the same sentences again.
+# Maximum number of texts in the cache; the rounds of a search embed the same sentences again.
 MAX_CACHED = 2_048
 
 
 class QuestionEmbedder:
-    """Embeds texts by the model that made the vectors of an index, loaded on first use."""
+    """An embedder with the model that made the vectors of an index, loaded on first use."""
 
     def __init__(self, index: "IndexStore") -> None:
         self._index = index
@@ -42,8 +42,8 @@ class QuestionEmbedder:
     def model(self) -> "EmbeddingModel | RemoteEmbeddingModel":
         """The model that made the vectors.
 
-        Raises `ModelError` if it is not on this machine or does not answer, and `SettingsError`
-        if the settings no longer name it.
+        Raises `ModelError` if the model is not on this machine or does not answer, and
+        `SettingsError` if the settings no longer name it.
         """
         settings, models = self._index.settings, self._index.models
         name = settings.generate_text_embeddings.model
@@ -55,7 +55,7 @@ class QuestionEmbedder:
         from graphrag_index.llm.registry import Models
 
         if name in models:
-            # Its name in the settings may have changed.
+            # The model may now have another name in the settings.
             candidates = (models[name], *models.values())
             fitting = [model for model in candidates if model.vector_identity() == self.identity]
             if not fitting:
@@ -66,26 +66,26 @@ class QuestionEmbedder:
 
     @cached_property
     def identity(self) -> "Identity":
-        """The model that made the vectors, and the number of dimensions that it was asked for."""
+        """The model that made the vectors, and the requested number of dimensions."""
         index = self._index
         for table in VECTOR_TABLES:
             vectors = index.version.tables[table].vectors if index.has(table) else None
             if vectors is not None and vectors.identity is not None:
                 return vectors.identity
-        # An index of Microsoft's does not say it.
+        # An index of Microsoft GraphRAG does not store the identity: take it from the settings.
         settings = index.settings
         return vector_identity(settings.models, settings.generate_text_embeddings.model)
 
     @cached_property
     def dimension(self) -> int:
-        """The dimension of the vectors of the index; `TableError` if there are none."""
+        """The dimension of the index's vectors. Raises `TableError` if it has no vectors."""
         index = self._index
         table = next(filter(index.has, VECTOR_TABLES), VECTOR_TABLES[0])
         stored = index.version.tables[table].vectors if index.has(table) else None
         return stored.dimension if stored else index.vectors(table).dimension
 
     def check_settings(self, settings: "Settings") -> None:
-        """Raise `SettingsError` if today's settings name another model for the vectors."""
+        """Raise `SettingsError` if the current settings name another model for the vectors."""
         if not self._index.has("text_unit_text"):
             return
         current = vector_identity(settings.models, settings.generate_text_embeddings.model)
@@ -93,13 +93,13 @@ class QuestionEmbedder:
             raise self._other_model(current)
 
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
-        """Return one vector of length 1 a text, from the cache where it is known.
+        """Return one vector of length 1 per text. Known texts are read from the cache.
 
-        Raises `ModelError` if the model does not answer, has no vector for one of them, or is
-        another one.
+        Raises `ModelError` if the model does not answer, returns no vector for a text, or has
+        another number of dimensions than the index.
         """
         if self._index.backend.lacks_vectors:
-            # Zero vector: neutral similarity.
+            # Zero vectors have the same similarity to all texts.
             return np.zeros((len(texts), 1), np.float32)
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
@@ -117,12 +117,12 @@ class QuestionEmbedder:
                 )
             made = dict(zip(new, vectors, strict=True))
             known |= made
-            # Replaced as a whole, so that other threads keep what they have read.
+            # Assign a new dict, because other threads may still read the old one.
             self._cache = dict([*cache.items(), *made.items()][-MAX_CACHED:])
         return np.array([known[text] for text in texts])
 
     def _other_model(self, current: "Identity") -> SettingsError:
-        """Say that the settings name another model than the one that made the vectors."""
+        """Build the error that the settings name another model than the index's vectors have."""
         index = self._index
         newest = index.backend.read_pointer()
         is_newest = newest is not None and newest.number == index.version.number
@@ -134,7 +134,7 @@ class QuestionEmbedder:
         )
 
     def _other_dimension(self, n_numbers: int) -> ModelError:
-        """Say that the model and the index have vectors of different dimensions."""
+        """Build the error that the model and the index have different numbers of dimensions."""
         index = self._index
         name = index.settings.generate_text_embeddings.model
         if not index.backend.is_ours:

@@ -11,20 +11,21 @@ from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import Candidate, TextUnit, as_prose, cite
 from graphrag_query.retrieval.index_store import IndexStore
 
-# Text units searched for one relationship without exact evidence.
+# Maximum number of text units that are searched for a relationship without exact evidence.
 MAX_TEXT_UNITS = 10
-# Two names further apart, in sentences, do not support a relationship together.
+# Maximum distance in sentences between two names that support a relationship.
 MAX_DISTANCE = 4
 
 Passage = tuple[Candidate, TextUnit]
-Place = tuple[int, int, int]  # number of the document, start and end in it
+Place = tuple[int, int, int]  # (number of the document, first character, end character)
 
 
 def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Passage]:
-    """Find the passage that supports each relationship; none for one without text units.
+    """Find the passage that supports each relationship, with its text unit.
 
-    That is its evidence, else the sentences of its text units that name both entities, else
-    the sentence most similar to its description.
+    The passage is the evidence of the relationship. Without evidence, it is the run of
+    sentences in its text units that names both entities. Without such sentences, it is the
+    sentence most similar to the description. A relationship without text units has no passage.
     """
     rows = list(relationships.iter_rows(named=True))
     places: dict[int, list[Place]] = {}
@@ -46,7 +47,7 @@ def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Pas
 
 
 class CitedRelationships:
-    """Writes relationships as lines, and numbers the cited passages, each once."""
+    """A writer of relationships as lines. It gives each cited passage one number."""
 
     def __init__(self, relationships: pl.DataFrame, passages: Mapping[int, Passage]) -> None:
         self._rows = {row["human_readable_id"]: row for row in relationships.iter_rows(named=True)}
@@ -55,9 +56,10 @@ class CitedRelationships:
         self.citations: list[Citation] = []
 
     def line(self, relationship: int, start: str) -> str:
-        """Write a relationship as seen from one of its two entities.
+        """Write a relationship as a line that begins with the entity `start`.
 
-        The description follows, unless the passage, quoted where it is cited first, repeats it.
+        The description follows, unless the passage contains it. A passage is quoted when it is
+        cited for the first time.
         """
         row = self._rows[relationship]
         is_source = row["source"] == start
@@ -91,7 +93,7 @@ class CitedRelationships:
 
 
 def _holding(index: IndexStore, text_units: list[int], places: list[Place]) -> int | None:
-    """Return the text unit that holds a piece of evidence; None if none does."""
+    """Return the first text unit that contains one of the places; None if none contains one."""
     if not places or not text_units:
         return None
     table = index.map("text_unit_rows").rows(text_units, "document", "start_char", "end_char")
@@ -116,7 +118,10 @@ def _passage(row: Mapping[str, Any], units: list[TextUnit], places: list[Place])
 
 
 def _naming_both(row: Mapping[str, Any], unit: TextUnit) -> tuple[int, Passage] | None:
-    """Return the shortest run of sentences with both titles, or the last words of these."""
+    """Return the shortest run of sentences that names both entities, and its length.
+
+    The last word of a title counts as a name if no sentence contains the whole title.
+    """
     text = unit["text"]
     sentences = split_sentences(text)
     said = [text[s.start : s.end].casefold() for s in sentences]

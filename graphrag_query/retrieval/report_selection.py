@@ -18,19 +18,19 @@ from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.question import PROMPT_TOKENS, Question
 from graphrag_query.retrieval.index_store import IndexStore
 
-# Weight of a report's rank beside its cosine with the question.
+# Weight of a report's rank (divided by 10), added to its cosine similarity to the question.
 RANK_WEIGHT = 0.25
-# A level of fewer reports is too coarse to name themes.
+# Minimum number of reports of a level; a smaller level is too coarse to show the themes.
 MIN_REPORTS = 4
-# Reports of so many tokens are read however small the level is.
+# Number of tokens of reports that are read also if they exceed `max_map_share` of the level.
 MIN_TOKENS = 500
-# Length of the instructions of a call, which count in the share of a level.
+# Length in bytes of the instructions of a call, which count in the share of a level.
 PROMPT_BYTES = 1_600
-# Reports whose texts are read in one call.
+# Number of reports whose texts are read in one call.
 BATCH_SIZE = 32
-# Reports that a note names; the answer has the numbers of all.
+# Maximum number of reports that a note lists; the answer has the numbers of all reports.
 MAX_IN_NOTE = 8
-# Words of questions about the whole corpus, which no report resembles for them.
+# Words of questions about the whole corpus; they do not say which report is relevant.
 _WHOLE = frozenset(
     map(
         stem,
@@ -42,22 +42,22 @@ _WHOLE = frozenset(
         ).split(),
     )
 )
-# Characters of a report that are shown for its rating.
+# Maximum characters of a report in the prompt that rates the report.
 MAX_GIST_CHARS = 3_000
 
 
 @dataclass(frozen=True)
 class ReportChoice:
-    """The chosen reports, the best first: one row a report, its number `id` and its `text`."""
+    """The chosen reports, the best first. One row is a report: its number `id` and its `text`."""
 
     reports: pl.DataFrame
-    left_out: tuple[int, ...]  # numbers of the others
-    level: int | None  # None if reports of several levels were rated
+    left_out: tuple[int, ...]  # numbers of the other reports
+    level: int | None  # None if a model rated reports of several levels
     notes: tuple[str, ...]  # failed calls, and the reports that were left out
 
 
 def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -> tuple[str, ...]:
-    """Say which reports were left out, if any were, and why."""
+    """Return a note on the reports that were left out, and why; empty without such reports."""
     if not left_out.height:
         return ()
     rows = left_out.select("community", "title").iter_rows()
@@ -68,12 +68,18 @@ def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -
 
 
 def subject_of(question: Question) -> list[str]:
-    """Return the words of a question that name its subject; none if it asks about the whole."""
+    """Return the words of a question that name its subject.
+
+    The list is empty if the question asks about the whole corpus.
+    """
     return [word for word in question.content_words if word not in _WHOLE]
 
 
 def by_fit(question: Question) -> pl.DataFrame:
-    """Return all reports, without their texts, with their cosine with the question and score."""
+    """Return all reports without their texts, with `similarity` to the question and `score`.
+
+    `similarity` is the cosine. `score` also takes the rank of the report into account.
+    """
     reports = question.index.report_list
     table = question.index.vectors("community_full_content")
     rows = table.nearest(question.vector, max(1, reports.height), ["community"])
@@ -86,7 +92,8 @@ def by_fit(question: Question) -> pl.DataFrame:
 def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
     """Return the level whose best reports are most similar to a question.
 
-    If it asks about the whole, that is the coarsest level with several reports.
+    For a question about the whole corpus, return the coarsest level with at least `MIN_REPORTS`
+    reports.
     """
     levels = reports.group_by("level").agg(
         pl.len().alias("n"), fit=pl.col("similarity").top_k(MIN_REPORTS).mean()
@@ -99,16 +106,16 @@ def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
 
 
 def of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
-    """Return the reports of a level, and of unsplit communities above it."""
+    """Return the reports of a level, and of communities above that level without children."""
     leaf = pl.col("children").list.len() == 0
     return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf))
 
 
 def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
-    """Choose the reports of a level: all of them, or the most similar within a budget.
+    """Choose all reports of a level, or the most similar reports within a token budget.
 
-    The budget is `max_map_tokens` and `max_map_share`. For a question about the whole, reports
-    of the highest rank are taken, and their summaries alone, so that more of them fit.
+    The budget is `max_map_tokens` and `max_map_share`. For a question about the whole corpus,
+    take the reports with the highest rank, and only their summaries, so that more reports fit.
     """
     reports = by_fit(question)
     about_all = not subject_of(question)
@@ -138,11 +145,11 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
 def _within_budget(
     index: IndexStore, reports: pl.DataFrame, settings: GlobalSearch, about_all: bool
 ) -> pl.DataFrame:
-    """Take the first reports that fit the budget; one at least."""
+    """Return the first reports that fit into the token budget, at least one."""
     n_bytes_of_level = int(reports["n_bytes"].sum())
     if not about_all:
         reports = reports.filter(pl.col("similarity") >= settings.min_similarity)
-    # In bytes: counting the tokens of a large level takes long.
+    # The limit is in bytes, because counting the tokens of a large level takes long.
     max_bytes = settings.max_map_share * (n_bytes_of_level + PROMPT_BYTES) - PROMPT_BYTES
     column = "summary" if about_all else "full_content"
     n_fitting = cost = n_bytes = 0
@@ -163,7 +170,10 @@ def _within_budget(
 
 
 def as_shown(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return reports as rows of a context: number, and text with its title, without citations."""
+    """Return reports as rows of a context: number and text, without citations.
+
+    `column` is `full_content` or `summary`. A summary has the title of the report before it.
+    """
     if column not in reports.columns:
         reports = index.with_texts(reports, column)
     text = reports[column]
@@ -176,11 +186,14 @@ def as_shown(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFr
 
 
 def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> list[Context]:
-    """Split reports into contexts of limited length; one takes at most half, or is shortened."""
+    """Split reports, in their order, into contexts of at most `max_tokens`.
+
+    A report takes at most half of a context; longer reports are shortened.
+    """
     assert question.llm is not None
     limit = max(8, question.max_context_tokens(max_tokens) - HEADING_TOKENS)
     room = max(8, question.llm.max_prompt_tokens - PROMPT_TOKENS)
-    # Doubled: a row takes at most a quarter of a budget.
+    # Twice the limit, because `RenderedRows` shortens a row to a quarter of its budget.
     rows = RenderedRows.from_rows(reports, TokenBudget(2 * limit, 2 * room))
     batches = []
     ends = np.cumsum(rows.cost)
@@ -197,16 +210,17 @@ def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> li
 
 
 def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> ReportChoice:
-    """Choose reports from the top of the hierarchy down, at most `max_levels` deep.
+    """Choose reports by a model's ratings, from the top of the hierarchy down.
 
-    A model rates each report of level 0, then the children of those rated `min_rating` or
-    higher. Relevant children replace their parent. A failed call loses its report and the
-    levels below it. Raises `ModelError` if all calls of the first level failed.
+    The model rates each report of level 0, then the children of the reports that it rated
+    `min_rating` or higher, for at most `max_levels` levels. Relevant children replace their
+    parent. If a call fails, its report and the reports below it are skipped. Raises `ModelError`
+    if all calls of the first level fail.
     """
     reports = by_fit(question)
     question.counts["community_reports"] = reports.height
     known = reports["community"].implode()
-    # Where the report on a parent is missing, its children are at the top.
+    # If the report on a parent is missing, the search starts with its children.
     level = reports.filter(~pl.col("parent").is_in(known))
     ratings: dict[int, float] = {}
     failed: list[int] = []

@@ -1,9 +1,9 @@
 """Search for text units by vector, full text and name, and rank them, also by their links.
 
-A text unit scores by its match with the question, and by a link from a good text unit: that one
-names an entity that this one tells about. One step over a shared entity reaches passages two hops
-away, a second step passages three hops away. Only the best are followed, so the cost is that of a
-few dozen entities, however large the index.
+The score of a text unit has two parts: its match with the question, and its best link from
+another text unit with a high score. A link is an entity that both text units name. Links are
+followed in two steps, and only from the best text units. So a search reads a few dozen entities,
+and its time does not depend on the size of the index.
 """
 
 import math
@@ -24,37 +24,38 @@ if TYPE_CHECKING:
 
     Flags = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.floating]
-    # Reads text units by number: their cosines with the question, and one row for each that tells
-    # which of the question's words it holds.
+    # Reads text units by number. Returns their cosine similarities to the question, and for each
+    # a row of flags: which of the question's words the text unit contains.
     Read = Callable[[list[int]], tuple[Floats, Flags]]
 
-# Text units that the search by vector and the one by full text return each.
+# Number of text units that the vector search returns, and that the full-text search returns.
 REACH = 100
-# Recall changes by about a point for a third more or less in any weight.
-# Weights beside the cosine with the question: of the best full-text score, and of telling about
-# an entity of the question, if that is as rare as can be.
+# If a weight changes by a third, recall changes by about one percentage point.
+# Weight of the full-text score, divided by the best full-text score, added to the cosine.
 FULL_TEXT_WEIGHT = 0.25
+# Weight of the rarity of an entity of the question that the text unit describes.
 NAMED_WEIGHT = 0.25
-# Text units from which links are followed in each of the two steps.
+# Number of text units (seeds) from which links are followed in each of the two steps.
 N_SEEDS = 5
-# Weights of a link: of its seed's own score, if over the rarest of entities, and of the question's
-# words that the seed lacks.
+# Weight in a link's score of the seed's match with the question, times the entity's rarity.
 LINK_WEIGHT = 0.6
+# Weight in a link's score of the question's words that only the linked text unit contains.
 NEW_WORDS_WEIGHT = 0.6
-# Factor if the linked text unit only names the entity: where no text unit tells about it, and where
-# one does.
+# Factor for a linked text unit that only names the entity, if no text unit describes the entity.
 MENTION_SHARE = 0.5
+# Factor for a linked text unit that only names the entity, if another text unit describes it.
 MENTION_BESIDE_SUBJECT_SHARE = 0.25
-# Factor if the seed itself tells about the entity: others that name it add less.
+# Factor for a link over an entity that the seed itself describes: other text units add less.
 BACKWARD_SHARE = 0.5
+# Factor for links of the second step.
 SECOND_STEP_SHARE = 0.7
-# Share of a link's score that its seed gets for leading to it.
+# Share of a link's score that is added to the score of its seed.
 LEADING_SHARE = 0.6
-# An entity of more text units links nothing.
+# Maximum number of text units of an entity that serves as a link.
 MAX_TEXT_UNITS = 100
-# Text units linked with one seed whose texts are read.
+# Maximum number of linked text units whose texts are read per seed.
 MAX_REACHED = 40
-# Entities or documents of one name: of more, none is meant.
+# Maximum number of entities or documents that are read for one name.
 MAX_NAMESAKES = MAX_TEXT_UNITS + 1
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
@@ -65,8 +66,9 @@ Reason = Literal["match", "name", "link"]
 class RankedTextUnit:
     """A text unit with its score, its score without links, and the reason for its choice.
 
-    `match`: its text matches the question. `name`: the question names `entity`, or without one
-    the title of the document. `link`: the text unit `origin` links to it over `entity`.
+    The reason `match` means that the text matches the question. `name` means that the text unit
+    describes `entity`, which the question names; if `entity` is None, the question names the
+    title of the document. `link` means that the text unit `origin` also names `entity`.
     """
 
     number: int
@@ -80,9 +82,10 @@ class RankedTextUnit:
 def start_search(
     question: Question, within: Set[int] | None = None
 ) -> Callable[[], list[RankedTextUnit]]:
-    """Start searching for text units; call the result to wait and to rank what was found.
+    """Start a search for text units in other threads, and return a function.
 
-    Only text units `within` are searched for and returned, if some are given.
+    The function waits for the search and returns the ranked text units. If `within` is not None,
+    only these text units are searched and returned.
     """
     index, vector = question.index, question.vector
     table = index.vectors("text_unit_text")
@@ -91,7 +94,7 @@ def start_search(
         where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
     near = index.threads.submit(table.nearest, vector, REACH, ["human_readable_id"], where)
     plain = plain_words(question.language)
-    # As they are written: the full-text index stems for itself.
+    # The words are not stemmed here, because the full-text index stems them.
     words = [word for word in _WORD.findall(question.text.lower()) if word not in plain]
     asked = " ".join(words) or question.text
     matching = index.threads.submit(
@@ -128,7 +131,7 @@ def named_entities(question: Question) -> list[int]:
 
 
 def titled_text_units(question: Question) -> dict[int, float]:
-    """Return the text units of documents whose titles the question names, with their rarity."""
+    """Map the text units of documents whose titles the question names to the title's rarity."""
     index = question.index
     titles, units = index.map("title_names"), index.map("text_unit_rows")
     found: dict[int, float] = {}
@@ -146,11 +149,11 @@ def titled_text_units(question: Question) -> dict[int, float]:
 
 
 def words_held(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
-    """Tell which texts hold which words, whatever their endings: one row per text."""
+    """Return a boolean matrix: whether each text (row) contains a word with each stem (column)."""
     if not stems:
         return np.zeros((len(texts), 0), bool)
     lower = pl.select(text=texts.str.to_lowercase())
-    # All expressions in one call: each call by itself scans all texts.
+    # One call with all expressions scans the texts once; separate calls would scan them each time.
     held: np.ndarray = lower.select(
         pl.col("text").str.contains(rf"\b{re.escape(_prefix_of(stem))}").alias(str(column))
         for column, stem in enumerate(stems)
@@ -159,10 +162,10 @@ def words_held(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
 
 
 def _prefix_of(stem: str) -> str:
-    """Return the letters that words of one stem begin with: country and countries as "coun"."""
+    """Return the prefix that all words with a stem share: "coun" for country and countries."""
     if len(stem) > 5:
         return stem[: max(len(stem) - 2, 4)]
-    # The stem of story and stories is stori.
+    # The stem of "story" and "stories" is "stori", which "story" does not contain.
     return stem.removesuffix("i") if len(stem) > 3 else stem
 
 
@@ -172,7 +175,7 @@ def rarity(count: int, n_text_units: int) -> float:
 
 
 class _Link(NamedTuple):
-    """The best link that leads to a text unit."""
+    """The best link to a text unit: its score, the seed, and the entity that both name."""
 
     score: float
     origin: int
@@ -180,11 +183,11 @@ class _Link(NamedTuple):
 
 
 class TextUnitRanking:
-    """The text units scored for one question, by their match with it and by links from others.
+    """The scores of text units for one question: match with the question, and links.
 
-    `full_text` has scores by text unit, `titled` the rarity of the title by text unit of the
-    documents that the question names; `named` are the entities that it names. `read` is called
-    about three times.
+    `full_text` maps text units to their full-text scores. `named` are the entities that the
+    question names. `titled` maps the text units of the documents whose titles the question names
+    to the rarity of the title. `read` is called about three times.
     """
 
     def __init__(
@@ -205,7 +208,10 @@ class TextUnitRanking:
         self.ways: dict[int, _Link] = {}
 
     def rank(self, found: Collection[int]) -> list[RankedTextUnit]:
-        """Rank the text units that were found and those linked with them; ties go by number."""
+        """Rank the text units in `found` and the text units linked with them.
+
+        Text units with equal scores are ordered by number.
+        """
         self._match({*found, *self.named})
         seeds = self._best(self.matches)
         self._follow(seeds, 1.0)
@@ -228,9 +234,9 @@ class TextUnitRanking:
     def _named(
         self, entities: Sequence[int], titled: Mapping[int, float]
     ) -> dict[int, tuple[float, int | None]]:
-        """Return the text units about named entities: the rarity of the rarest, and that entity.
+        """Map text units to (rarity, entity) for the rarest named entity that they describe.
 
-        The entity is None for a named title.
+        The entity is None if the question names the title of the document.
         """
         found: dict[int, tuple[float, int | None]] = {}
 
@@ -256,7 +262,7 @@ class TextUnitRanking:
             return
         similarity, words = self.read(new)
         if not self.matches:
-            # Words are weighted by their rarity among the text units found.
+            # Words are weighted by their rarity among the text units of the first call.
             held = words.sum(axis=0)
             self.word_weights = np.log1p((len(new) + 0.5) / (held + 0.5))
             self.word_weights /= self.word_weights.sum() or 1.0
@@ -276,7 +282,7 @@ class TextUnitRanking:
         return sorted(numbers, key=place)[:N_SEEDS]
 
     def _follow(self, seeds: list[int], share: float) -> None:
-        """Score the text units linked with seeds; of several links to one the best counts."""
+        """Score the text units linked with seeds. For each text unit, the best link counts."""
         reached = {seed: self._reach(seed) for seed in seeds}
         self._match({number for way in reached.values() for number in way})
         found = dict(self.ways)
@@ -294,7 +300,10 @@ class TextUnitRanking:
         self.ways = found
 
     def _reach(self, seed: int) -> dict[int, tuple[float, int]]:
-        """Return text units linked with a seed: strength of the best link (0 to 1), its entity."""
+        """Map the text units linked with a seed to (strength, entity) of their best link.
+
+        The strength is between 0 and 1.
+        """
         entities, is_subject_of_seed = self.links.entities_of(seed)
         counts = self.links.n_text_units_of(entities)
         links = (counts > 1) & (counts <= MAX_TEXT_UNITS)
