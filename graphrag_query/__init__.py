@@ -1,19 +1,20 @@
-"""Ask an index.
+"""Answer questions from an index.
 
     import graphrag_query
     index = graphrag_query.open("output")
     answer = index.local("Who was Tom Crean?")
     print(answer.text, answer.citations[0].quote)
 
-index.py       the opened index, one method a search; answer.py, the result of a search
-searches/      one file a search; their table and the choice among them in router.py
-question/      the question: its words, the names in it linked to entities, conversations
-retrieval/     tables, vectors and links of an index, filters, rankings, paths
+index.py       the opened index with one method per search
+answer.py      the result of a search
+searches/      one file per search; router.py has the table of searches and chooses one
+question/      the question: its words, its names linked to entities, conversations
+retrieval/     tables, vectors and links of an index, filters, rankings
 answering/     contexts, models, written and extractive answers, citations
 structured/    questions in SQL and Cypher
 display/       answers in a terminal and in notebooks, graphs as pictures
 
-Importing this package is cheap: libraries are loaded when an index is opened.
+Importing this package is fast: libraries are loaded when an index is opened.
 """
 
 from pathlib import Path
@@ -34,22 +35,22 @@ def open(
     root: str | Path | None = None,
     as_of: int | None = None,
 ) -> "Index":
-    """Open the index in an output folder, at its current version or an earlier one, `as_of`.
+    """Open the index in an output folder, at its current version or at the version `as_of`.
 
-    The folder may be one that Microsoft GraphRAG wrote, or contain its `output`; nothing is
-    copied. The model of its vectors is the one in the `settings`.
+    The folder may also be an output folder of Microsoft GraphRAG, or contain one; nothing is
+    copied. The embedding model for such an index is the model in the `settings`.
 
-    `settings` are those of the searches and the models; without them, those that the index
-    was made with, which have no keys. `root` is the folder of `settings.yaml`, where `prompts/`
-    may replace the prompts; without it, the parent of the output folder.
+    `settings` are the settings of the searches and models. The default is the settings of the
+    index, which have no API keys. `root` is the folder of `settings.yaml`; files in its folder
+    `prompts/` replace the built-in prompts. The default is the parent of the output folder.
 
     Raises
     ------
     TableError
-        There is no index in that folder, or it cannot be read.
+        The folder has no index, or the index cannot be read.
     SettingsError
-        The settings name another embedding model than the one that made its vectors, or an
-        earlier version is asked of an index that keeps none.
+        The settings name another embedding model than the model of the index's vectors, or
+        `as_of` is set for an index that keeps no earlier versions.
     """
     from graphrag_index.microsoft.read_files import is_microsoft
     from graphrag_query.index import Index

@@ -1,4 +1,4 @@
-"""The command line `graphrag-query`: ask an index from the shell."""
+"""The command `graphrag-query`: answer questions from an index in the shell."""
 
 import csv
 import gc
@@ -90,7 +90,7 @@ JsonRows = Annotated[bool, typer.Option("--json", help="Print the rows as JSON."
 Csv = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print what can be asked, and end.")]
 
-# The help of each search.
+# The help text of each search command.
 SEARCHES = {
     "ask": "Ask anything: it chooses a search, and says which.",
     "local": "Ask about a person, place or thing.",
@@ -104,7 +104,7 @@ SEARCHES_OF_NAMES = {
     "path": "Ask how two or more entities are connected.",
     "neighbourhood": "Show what surrounds an entity.",
 }
-# The help of each query language.
+# The help text of each query command.
 LANGUAGES = {
     "sql": "Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type.",
     "cypher": "Ask the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title "
@@ -115,9 +115,9 @@ LANGUAGES = {
 def _open(
     root: Path, folder: Path | None, overrides: list[str] | None, as_of: int | None
 ) -> "Index":
-    """Open the index in a folder, or else in the `output` of the settings in `root`.
+    """Open the index in `folder`; without it, in the folder `output` of the settings in `root`.
 
-    With a folder, settings.yaml may be missing: the defaults apply.
+    If `folder` is set, settings.yaml is optional: without it, the default settings apply.
     """
     import graphrag_query
     from graphrag_index.schema.settings.settings import load_settings
@@ -138,7 +138,7 @@ def _open_filtered(
     since: Since = "",
     until: Until = "",
 ) -> "Index":
-    """Open the index, restricted by the filters."""
+    """Open the index and restrict it by the filters."""
     documents: dict[str, list[str]] = {}
     for condition in where or ():
         column, equals, pattern = condition.partition("=")
@@ -152,7 +152,7 @@ def _open_filtered(
 
 
 def _with_index(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of `_open_filtered` to a command, which is called with the opened index."""
+    """Add the options of `_open_filtered` to a command, and pass it the opened index."""
     options = signature(_open_filtered).parameters
 
     def run(**values: Any) -> None:
@@ -167,7 +167,7 @@ def _with_index(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _search_command(method: str) -> Callable[..., None]:
-    """Make the command of a search."""
+    """Return the command function of a search."""
 
     def command(
         index: "Index",
@@ -188,7 +188,7 @@ def _search_command(method: str) -> Callable[..., None]:
 
 
 def _names_command(method: str) -> Callable[..., None]:
-    """Make the command of a search that takes a question or names."""
+    """Return the command function of a search that takes a question or names."""
 
     def command(
         index: "Index",
@@ -204,7 +204,7 @@ def _names_command(method: str) -> Callable[..., None]:
 
 
 def _query_command(language: str) -> Callable[..., None]:
-    """Make the command of a query language, `sql` or `cypher`."""
+    """Return the command function of a query language, `sql` or `cypher`."""
 
     def command(
         query: Query = None,
@@ -282,7 +282,10 @@ def _print_answer(
     stream: bool,
     question: str | None = None,
 ) -> None:
-    """Search, print the answer, and exit with its code; `question` is that of a conversation."""
+    """Run a search, print the answer, and exit with the code of its outcome.
+
+    In a conversation, `question` is the question as the user wrote it.
+    """
     from graphrag_query.answering.written_answer import AnswerStream
     from graphrag_query.display import terminal
 
@@ -305,7 +308,7 @@ def _print_answer(
 
 
 def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
-    """Print rows as JSON or CSV; else as a table in a terminal, with tabs in a pipe."""
+    """Print rows as JSON or CSV, or as a table. In a pipe, tabs separate the columns."""
     rows = ([_cell(value) for value in row] for row in result.rows)
     if as_json:
         print(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
@@ -333,7 +336,7 @@ def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
 
 
 def _cell(value: Any) -> str:
-    """Write a value: lists and objects as JSON, null as an empty text."""
+    """Return a value as text: lists and objects as JSON, null as an empty text."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -341,7 +344,7 @@ def _cell(value: Any) -> str:
 
 def main() -> None:
     """Run the command line."""
-    # Collecting garbage while the libraries load costs a tenth of a short command.
+    # Garbage collection while libraries load takes a tenth of the time of a short command.
     gc.disable()
     stub_unused_imports()
     run_program(app)

@@ -13,30 +13,31 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """The outcome of a search. Missing evidence and a failure are never the same."""
+    """The outcome of a search. Missing evidence and a failure are different outcomes."""
 
     ANSWERED = "answered"
-    NO_EVIDENCE = "no_evidence"  # the corpus was searched and has no record
+    NO_EVIDENCE = "no_evidence"  # the search worked, but the documents contain no answer
     PROVIDER_ERROR = "provider_error"  # a model did not answer
-    INDEX_INCOMPLETE = "index_incomplete"  # the index lacks a table of this search
+    INDEX_INCOMPLETE = "index_incomplete"  # the index lacks a table that the search needs
 
 
 @dataclass(frozen=True)
 class Citation:
-    """A passage that supports a sentence of the answer, cited there as [`number`].
+    """A passage that supports a sentence of the answer. The answer cites it as [`number`].
 
     `quote` is ``documents.text[start_char:end_char]`` of the document. `cited_as` is the row
-    that was cited: the passage itself, or a row that it supports, such as ``Reports (3)``.
+    that the model cited: the text unit of the passage, or a row that the passage supports, such
+    as ``Reports (3)``.
     """
 
     number: int
-    document: str  # its title
+    document: str  # title of the document
     document_id: str
-    path: str  # of its file, relative to the input folder
+    path: str  # path of the document's file, relative to the input folder
     start_char: int
     end_char: int
     quote: str
-    text_unit: int  # human_readable_id
+    text_unit: int  # human_readable_id of the text unit
     cited_as: str = ""
 
 
@@ -68,10 +69,11 @@ class Usage:
 class Answer:
     """An answer with its evidence.
 
-    `looked_at` counts the rows that were read ("reports": 12), so that "no evidence" differs
-    from "nothing was read". `parameters` are the settings of the search. `context` holds the rows
-    that a model was given, or would be. `notes` are for the reader: citations that were removed,
-    quotations that are not in the passage, failed calls, missing parts of the index.
+    `looked_at` has the numbers of rows that were read, such as ``{"community_reports": 12}``. They
+    show whether an answer without evidence has read anything. `parameters` are the settings of the
+    search. `context` has the rows of the prompt, also if no model was called. `notes` are
+    messages for the user: removed citations, quotations that are not in the passage, failed
+    calls, missing parts of the index.
     """
 
     question: str
@@ -87,10 +89,10 @@ class Answer:
     follow_ups: tuple[str, ...] = ()  # questions that could be asked next
     left_out: tuple[int, ...] = ()  # reports that a global search did not use
     context: "Context | None" = None
-    graph: "Subgraph | None" = None  # the result of a search of the graph
+    graph: "Subgraph | None" = None  # sub-graph that a path or neighbourhood search found
 
     def to_dict(self, with_context: bool = False) -> dict[str, Any]:
-        """Return the answer for JSON, its text under `answer`."""
+        """Return the answer as values for JSON. The key `answer` has its text."""
         content: dict[str, Any] = {"answer": self.text}
         for name in (f.name for f in fields(self) if f.name not in ("text", "context", "graph")):
             content[name] = getattr(self, name)

@@ -23,10 +23,10 @@ from graphrag_query.structured.sandbox import QueryResult, limits_of
 
 
 class Index:
-    """An opened index. Its version is pinned, and several threads may ask it.
+    """An opened index. Its version is pinned, and several threads may use it.
 
-    Each search takes the question and, by name, settings of its section that are to differ.
-    If a model does not answer, the outcome of the `Answer` is `provider_error`.
+    Each search method takes a question. Keyword arguments override settings in the section of the
+    search. If a model does not answer, the outcome of the `Answer` is `provider_error`.
     """
 
     def __init__(
@@ -41,55 +41,59 @@ class Index:
         self._llms = llms or LLMPool(self.settings, root, store.backend.output)
 
     def local(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
-        """Answer a question about an entity; `values` are those of `LocalSearch`."""
+        """Answer a question about an entity; `values` override settings of `LocalSearch`."""
         return self.search("local", question, sink=sink, **values)
 
     def global_(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
-        """Answer a question about the whole corpus; `values` are those of `GlobalSearch`."""
+        """Answer a question about the whole corpus; `values` override `GlobalSearch`."""
         return self.search("global", question, sink=sink, **values)
 
     def basic(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
-        """Answer a question from similar passages; `values` are those of `BasicSearch`."""
+        """Answer a question from similar passages; `values` override `BasicSearch`."""
         return self.search("basic", question, sink=sink, **values)
 
     def drift(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
-        """Answer a broad question in steps; `values` are those of `DriftSearch`."""
+        """Answer a broad question in steps; `values` override settings of `DriftSearch`."""
         return self.search("drift", question, sink=sink, **values)
 
     def lazy(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
-        """Answer a question without reports, by testing passages; `values` are of `LazySearch`."""
+        """Answer a question by relevance tests, without reports; `values` override `LazySearch`."""
         return self.search("lazy", question, sink=sink, **values)
 
     def ask(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
-        """Choose the search for a question and answer by it; the first note says which and why.
+        """Choose a search for a question, and answer the question with that search.
 
-        `values` are those of the chosen search.
+        The first note of the answer says which search was chosen and why. `values` override
+        settings of the chosen search.
         """
         return self.search("ask", question, sink=sink, **values)
 
     def path(
         self, question: str, *names: str, sink: TextSink | None = None, **values: Any
     ) -> Answer:
-        """Tell how the entities that a question names are connected; `values` are of `PathSearch`.
+        """Explain how the entities that a question names are connected.
 
-        Given several texts, each is the name of an entity: `index.path("Crean", "Nansen")`.
+        With several texts, each text is the name of an entity: `index.path("Crean", "Nansen")`.
+        `values` override settings of `PathSearch`.
         """
         return self.search("path", question, *names, sink=sink, **values)
 
     def neighbourhood(
         self, question: str, *names: str, sink: TextSink | None = None, **values: Any
     ) -> Answer:
-        """Return the relationships around an entity, by its name or a question about it.
+        """Return the relationships around an entity. `question` may be the entity's name.
 
-        Given several texts, each is a name. `values` are those of `NeighbourhoodSearch`.
+        With several texts, each text is a name. `values` override settings of
+        `NeighbourhoodSearch`.
         """
         return self.search("neighbourhood", question, *names, sink=sink, **values)
 
     def structured(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
-        """Answer a question by a query that a model writes; `values` are of `StructuredSearch`.
+        """Answer a question with a SQL or Cypher query that a model writes.
 
-        The notes of the answer show the query. Raises `SettingsError` if there is no chat model,
-        or if the index is restricted by filters.
+        The notes of the answer show the query. `values` override settings of `StructuredSearch`.
+        Raises `SettingsError` if there is no chat model, or if the index is restricted by
+        filters.
         """
         return self.search("structured", question, sink=sink, **values)
 
@@ -101,10 +105,11 @@ class Index:
         sink: TextSink | None = None,
         **values: Any,
     ) -> Answer:
-        """Answer by the search of this name; `values` are those of its section.
+        """Answer a question with the search `method`; `values` override settings of the search.
 
-        With further `names`, which path and neighbourhood take, `question` is a name as well.
-        Raises `SettingsError` if there is no such search, or if it has no such setting.
+        The searches path and neighbourhood also take names of entities: then `question` is the
+        first name, and `names` are the others. Raises `SettingsError` if there is no search of
+        this name, or if the search does not have one of the settings.
         """
         check_method(method)
         started = time.perf_counter()
@@ -131,15 +136,15 @@ class Index:
                     notes += asked.mentions.spelling_notes()
         except ModelError as error:
             drops_llm = True
-            # An outage is not "no record": the answer counts the rows read before it.
+            # The answer has the counts of the rows that were read before the model failed.
             answer = asked.answer(str(error), Outcome.PROVIDER_ERROR)
         if drops_llm:
             self._llms.drop()
         if counting and counting.is_empty:
-            # Without a model, and when there is nothing to say, the text comes in one piece.
+            # Nothing was streamed, for example without a model: write the whole text.
             counting.write(answer.text)
         elif counting and answer.outcome is Outcome.PROVIDER_ERROR:
-            # The reader of half an answer is told why it ends.
+            # The user has read a part of the answer: add why the answer ends.
             counting.write(f"\n\n{answer.text}")
         filters = {"filters": self.store.filters} if self.store.filters else {}
         seconds = round(time.perf_counter() - started, 3)
@@ -174,7 +179,7 @@ class Index:
         return question.answer(text, Outcome.INDEX_INCOMPLETE)
 
     def _with_follow_ups(self, answer: Answer, question: Question) -> Answer:
-        """Suggest further questions, if the settings ask for them and the search found none."""
+        """Add suggested questions if the settings ask for them and the answer has none."""
         most = self.settings.search.follow_ups
         if not most or answer.outcome is not Outcome.ANSWERED or answer.follow_ups:
             return answer
@@ -188,7 +193,7 @@ class Index:
         return replace(answer, follow_ups=found, usage=usage)
 
     def _gaps(self) -> tuple[str, ...]:
-        """Describe missing parts of the index."""
+        """Return notes on missing parts of the index."""
         gaps = self.store.backend.gaps
         steps = [step for step in self.store.version.steps if step.quarantined]
         listed = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
@@ -196,20 +201,20 @@ class Index:
         return (*gaps, note) if steps else gaps
 
     def stream(self, method: str, question: str, **values: Any) -> AnswerStream:
-        """Answer by the search of this name; the text can be read while it is being written."""
+        """Answer with the search `method`. The text can be read while it is being written."""
         return AnswerStream(lambda sink: self.search(method, question, sink=sink, **values))
 
     def ask_many(
         self, questions: Iterable[str], method: str = "ask", concurrency: int = 8, **values: Any
     ) -> list[Answer]:
-        """Answer many questions concurrently, in the order of the questions."""
+        """Answer many questions concurrently. The answers are in the order of the questions."""
         with ThreadPoolExecutor(max(1, concurrency), "ask") as threads:
             return list(threads.map(lambda text: self.search(method, text, **values), questions))
 
     def context(self, question: str, method: str = "local", **values: Any) -> Context:
-        """Return the context that a model would be given for a question, without asking one.
+        """Return the context of a question, as it would be in the prompt, without calling a model.
 
-        Raises `SettingsError` if the search asks a model to find its context.
+        Raises `SettingsError` if the search needs a model to find its context.
         """
         search = self.settings.search.with_values({"model": "none"})
         without_llm = Index(self.store, self.settings.model_copy(update={"search": search}))
@@ -228,13 +233,13 @@ class Index:
         since: str = "",
         until: str = "",
     ) -> "Index":
-        """Return this index restricted to some documents, entities and times.
+        """Return this index restricted to some documents, entities and dates.
 
-        `documents` has patterns, as for file names, by path, title, language, or a key of the
-        metadata: `index.where({"path": "letters/*"}).local("...")`. Of several for one column a
-        document must match one. `entity_types` do not restrict text units. `since` and `until`
-        are dates as documents state them, such as 1914 or 1914-08; both ends are included.
-        Raises `SettingsError` if nothing matches.
+        `documents` maps a column (path, title, language, or a metadata key) to one or more
+        patterns like those for file names: `index.where({"path": "letters/*"}).local("...")`. A
+        document must match one pattern of each column. `entity_types` does not restrict text
+        units. `since` and `until` are the first and the last date, such as 1914 or 1914-08; both
+        are included. Raises `SettingsError` if nothing matches.
         """
         patterns = {
             name: (values,) if isinstance(values, str) else tuple(values)
@@ -244,7 +249,7 @@ class Index:
         return Index(FilteredIndex(self.store, filters), self.settings, llms=self._llms)
 
     def conversation(self, path: str | Path | None = None) -> Conversation:
-        """Begin a conversation, or continue the one in a file."""
+        """Start a conversation, or continue the conversation stored in a file."""
         return Conversation(Path(path) if path is not None else None)
 
     def converse(
@@ -256,9 +261,10 @@ class Index:
         sink: TextSink | None = None,
         **values: Any,
     ) -> Answer:
-        """Answer the next question of a conversation, and add both to it.
+        """Answer the next question of a conversation, and add the question and the answer to it.
 
-        The question is first rewritten so that it stands by itself; `Answer.question` is that.
+        The question is first rewritten, so that it can be understood without the conversation.
+        `Answer.question` is the rewritten question.
         """
         llm = self._llms.llm(self.store)
         notes: tuple[str, ...] = ()
@@ -266,7 +272,7 @@ class Index:
             with self.store.pinned_version():
                 rewritten = conversation.rewrite(_checked(question), self.store, llm)
         except ModelError as error:
-            # If the model that answers fails too, the search says so.
+            # Continue without a rewritten question. The search reports any further failure.
             rewritten = _checked(question)
             notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
@@ -278,10 +284,11 @@ class Index:
         return answer
 
     def sql(self, query: str, **values: Any) -> QueryResult:
-        """Run a query in SQL over the public tables; `values` are those of `StructuredSearch`.
+        """Run a SQL query over the public tables: `index.sql("SELECT title FROM entities").rows`.
 
-        It only reads, and reads nothing else: `index.sql("SELECT count(*) FROM entities").rows`.
-        Raises `QueryError` if it is refused, wrong, or exceeds its limits.
+        A query can only read the public tables. `values` override settings of
+        `StructuredSearch`. Raises `QueryError` if the query is not allowed, is invalid, or exceeds
+        its limits.
         """
         with self.store.pinned_version():
             settings = self.settings.structured_search.with_values(values)
@@ -290,19 +297,20 @@ class Index:
     def cypher(
         self, query: str, *, say: Callable[[str], None] = lambda text: None, **values: Any
     ) -> QueryResult:
-        """Run a query in Cypher over the graph; `values` are those of `StructuredSearch`.
+        """Run a Cypher query over the graph.
 
-        It only reads: `index.cypher("MATCH (e:Entity) RETURN e.title LIMIT 3").rows`. The first
-        one of a version builds a database from its tables, which takes a while; `say` is told.
-        Raises `QueryError` if it is refused, wrong, or exceeds its limits, or if no engine is
-        installed.
+        For example: `index.cypher("MATCH (e:Entity) RETURN e.title LIMIT 3").rows`. A query can
+        only read. The first query of a version builds a graph database from the tables, which
+        takes some time; `say` is called with a message about it. `values` override settings of
+        `StructuredSearch`. Raises `QueryError` if the query is not allowed, is invalid, or exceeds
+        its limits, or if no engine is installed.
         """
         with self.store.pinned_version():
             settings = self.settings.structured_search.with_values(values)
             return run_cypher(self.store, query, limits_of(settings), say)
 
     def close(self) -> None:
-        """Close connections to models, if any were opened; the next question opens them again."""
+        """Close the connections to models. The next question opens them again."""
         self._llms.close()
         self.store.close()
 
@@ -314,7 +322,7 @@ class Index:
 
 
 def _checked(question: str) -> str:
-    """Return a question that is not empty, without bytes that are no text."""
+    """Return a question without invalid characters. Raise `SettingsError` if it is empty."""
     if not question.strip():
         raise SettingsError("The question is empty.")
     return question.encode("utf-8", "replace").decode("utf-8")

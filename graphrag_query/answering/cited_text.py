@@ -1,8 +1,8 @@
 """Resolve the citations in a text that a model writes.
 
 A model cites rows of its context: `[Data: Sources (12); Reports (3)]`, or `[12]` for a source.
-Citations of rows that are not in the context are removed and counted. The others are resolved to
-a passage of a document, and in it to the sentence most similar to the model's statement.
+Citations of rows that are not in the context are removed and counted. Any other citation is
+resolved to a passage of a document: the sentence most similar to the model's statement.
 """
 
 import re
@@ -22,14 +22,15 @@ from graphrag_query.answering.extractive import Candidate, TextUnit, cite
 from graphrag_query.question.question_words import WORD, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
-# The prompts tell models to begin so if the context holds no answer.
+# Word at the start of a reply if the context contains no answer, as the prompts ask.
 NO_RECORD = "NO_RECORD"
-# Passages searched for one citation of a row that many passages support.
+# Maximum number of passages that are searched for one citation.
 MAX_PASSAGES = 40
-# Reports cite reports on their parts, and these again.
+# Maximum depth of reports that cite other reports.
 MAX_DEPTH = 4
-# Shorter texts between quotation marks are titles; letters count in scripts without spaces.
+# Minimum number of words of a quotation; shorter texts in quotation marks are titles.
 MIN_QUOTED_WORDS = 4
+# Minimum number of letters of a quotation in scripts without spaces.
 MIN_QUOTED_LETTERS = 10
 _NUMBER = r"\^?\d{1,9}"
 _FOOTNOTE = re.compile(
@@ -37,13 +38,13 @@ _FOOTNOTE = re.compile(
     r"(?!\()"
 )
 _MARK = re.compile(rf"[^\S\n]*[*`]*{NO_RECORD}[*`]*")
-# The beginning of this mark at the end of a piece.
+# A beginning of `NO_RECORD` at the end of a piece of text.
 _MARK_BEGINS = re.compile(
     rf"[*`]*(?:{'|'.join(NO_RECORD[:n] for n in range(len(NO_RECORD), 0, -1))})?[*`]*$"
 )
-# A footnote in which the model was cut off.
+# A footnote without its closing bracket, because the model was cut off.
 _UNFINISHED = re.compile(r"[\[［【]\s*\^?\d[^\[\]［］【】\n]*$")
-# Characters that may belong to a citation that follows.
+# Characters at the end of a piece that may belong to the next citation.
 _BEFORE_CITATION = " \t\n*_`[［【({（｛"
 _NO_SPACE_BEHIND = ("", "\n", "(", "（", "[", "【", "「", "“", "„", "«")
 _FENCE = re.compile(r"^\s*```", re.MULTILINE)
@@ -51,30 +52,32 @@ _QUOTED = re.compile(
     r"\"([^\"\n]*)\"|[“„‟»«]([^“”„‟«»\n]*)[“”«»]|[「『]([^「」『』\n]*)[」』]"
     r"|(?<!\w)‘([^‘\n]*?)’(?!\w)"
 )
-# Omissions and insertions of a quotation: "He … was [in 1914] lost".
+# Omissions and insertions in a quotation: "He … was [in 1914] lost".
 _CHANGED = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
 _UNSPACED = re.compile(UNSPACED)
-# Characters before a citation that are compared with sentences, and searched for quotations.
+# Maximum characters before a citation that are compared with sentences.
 _CLAIM_CHARS = 600
+# Maximum characters before a citation that are searched for quotations.
 _QUOTING_CHARS = 4_000
 
 
 class CitedText:
-    """Takes a text in pieces and returns it with its citations checked.
+    """A text that arrives in pieces, and the citations in it.
 
-    `shown` are the rows of the context. `n_removed` counts numbers that were not shown or lead to
-    no passage, `not_found` lists quotations that are not in the passages cited for them. With
-    the style `footnotes` a citation becomes `[1]`, with `data` it stays as it is.
+    `shown` has the rows of the context. `n_removed` counts the citations that were removed,
+    because their rows are not in the context or have no passage. `not_found` lists quotations
+    that are not in the cited passages. With the style `footnotes`, a citation is written as
+    `[1]`; with the style `data`, it is not changed.
     """
 
     def __init__(self, index: IndexStore, shown: Shown, style: str = "footnotes") -> None:
         self._index, self._shown, self._style = index, shown, style
-        # The section that footnotes refer to.
+        # The section of the context that footnotes such as "[12]" refer to.
         self._footnotes = next(iter(shown)) if len(shown) == 1 else "Sources"
         self.restart()
 
     def restart(self) -> None:
-        """Forget the text so far."""
+        """Discard the text so far and start again."""
         self._pending = self._claim = self._fed = self._returned = ""
         self._is_at_start = True
         self._is_cited = self._lacks_record = False
@@ -86,11 +89,11 @@ class CitedText:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any text was taken."""
+        """Whether the text has any characters so far."""
         return bool(self._pending) or not self._is_at_start
 
     def feed(self, piece: str, is_last: bool = False) -> str:
-        """Take the next piece; return the text that later pieces cannot change."""
+        """Add a piece of text, and return the checked text that later pieces cannot change."""
         self._pending += piece
         if is_last:
             self._end_citation()
@@ -109,31 +112,31 @@ class CitedText:
         start = unfinished.start() if unfinished else cut_off_from(self._pending)
         if start is None:
             return
-        # Its last number may lack digits.
+        # The last number of the citation may be incomplete.
         self._pending = self._pending[:start]
         self.n_removed += 1
 
     def _final_length(self) -> int:
-        """Return the length of the held text that no citation can still change."""
+        """Return the length of the pending text that no later citation can change."""
         held = self._pending
         opening = max(map(held.rfind, "[［【"))
         is_open = opening >= 0 and not any(closing in held[opening:] for closing in "]］】")
         if is_open and len(held) - opening < MAX_CITATION:
             held = held[:opening]
         n_before = len(held) + 1
-        # A citation may need the characters held back behind it in order to end.
+        # Characters that were removed from the end may belong to the citation before them: repeat.
         while len(held) < n_before:
             n_before = len(held)
             held = held[: unfinished_from(held)].rstrip(_BEFORE_CITATION)
             if held.endswith(("]", "］", "】")):
-                # The next characters tell whether it is a citation, or one of several.
+                # Only the next characters show whether the brackets are a complete citation.
                 held = held[: max(0, *map(held.rfind, "[［【"))]
             elif mark := _MARK_BEGINS.search(held):
                 held = held[: mark.start()]
         return len(held)
 
     def _check_start(self, is_last: bool) -> bool:
-        """Tell whether the text has begun; remove a mark that there is no record."""
+        """Return whether the text has started. A `NO_RECORD` at its start is removed."""
         start = self._pending.lstrip(" \n`*[").upper()
         if start.startswith(NO_RECORD):
             rest = self._pending.upper().index(NO_RECORD) + len(NO_RECORD)
@@ -157,7 +160,7 @@ class CitedText:
         for first, last, rows in find_citations(text, self._shown):
             parts.append(self._collect_claim(text[start:first]))
             written = self._resolved(text[first:last], rows)
-            # At the beginning of a line, or in brackets, a space would be seen.
+            # No space before a citation at the start of a line or after an opening bracket.
             if ("".join(parts) or self._returned)[-1:] in _NO_SPACE_BEHIND:
                 written = written.lstrip(" ")
             parts.append(written)
@@ -168,14 +171,14 @@ class CitedText:
         return checked
 
     def _collect_claim(self, text: str) -> str:
-        """Collect the claim before a citation; citations in a row belong to one claim."""
+        """Add a text to the claim before a citation. Adjacent citations have the same claim."""
         if self._is_cited and text.strip():
             self._claim, self._is_cited = "", False
         self._claim = (self._claim + text)[-_QUOTING_CHARS:]
         return text
 
     def _as_data(self, footnote: re.Match[str], before: str) -> str:
-        """Write a footnote as a citation of its section; leave other brackets as they are."""
+        """Rewrite a footnote as a `[Data: …]` citation; do not change other brackets."""
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
         if cut_off_from(before[-MAX_CITATION:]) is not None:
@@ -187,7 +190,8 @@ class CitedText:
         if not any(number in shown for number in numbers):
             defines = behind.startswith(":") and not line.strip()
             is_marked = "^" in footnote["numbers"]
-            # Years have no row, or stand inside of a sentence, where citations are rare.
+            # A number is a year if there is no row with this number, or if the sentence goes on
+            # after the brackets: there, citations are rare.
             no_row = min(numbers) >= self._index.rows("text_unit_rows")
             are_years = all(number in YEARS for number in numbers) and (
                 no_row or re.match(r"\s*[\w,]", behind) is not None
@@ -200,7 +204,7 @@ class CitedText:
         return f"[Data: {self._footnotes} ({footnote['numbers']})]"
 
     def _resolved(self, written: str, rows: list[tuple[str, int]]) -> str:
-        """Resolve one citation, and return the text in its place."""
+        """Resolve one citation, and return the text that replaces it."""
         known = [(name, n) for name, n in rows if n in self._shown.get(name, ())]
         claim = self._claim.rpartition("\n\n")[2]
         passages: list[TextUnit] = []
@@ -231,7 +235,7 @@ class CitedText:
         return f" [Data: {listed}]"
 
     def _add_passage(self, cited_as: str, candidate: Candidate, unit: TextUnit) -> int:
-        """Add a passage if it is new; return the number of its footnote."""
+        """Add a passage to the citations if it is new, and return its footnote number."""
         place = (unit["document_id"], candidate.start_char, candidate.end_char)
         if place not in self._number_of:
             self._number_of[place] = len(self.citations) + 1
@@ -242,9 +246,10 @@ class CitedText:
 def supporting_text_units(
     index: IndexStore, name: str, number: int, claim: str, depth: int = 0
 ) -> list[int]:
-    """Return the text units that support a row, the likeliest first.
+    """Return the numbers of the text units that support a row, the most likely first.
 
-    For a report they are those that it cites in the statements most similar to the claim.
+    For a report, the text units come from the citations in its statements that are most similar
+    to the claim.
     """
     if name != "Reports":
         return index.text_units_behind(name, number)
@@ -267,7 +272,10 @@ def supporting_text_units(
 
 
 def _about_members(index: IndexStore, community: int) -> list[int]:
-    """Return the text units about the members of a community, for a report without citations."""
+    """Return the text units that describe the entities of a community.
+
+    They replace the citations if a report has none.
+    """
     found: dict[int, None] = {}
     for entity in index.communities([community])["entities"].explode().drop_nulls():
         text_units, is_subject = index.links.text_units_of(entity)
@@ -289,9 +297,10 @@ def quotations_in(text: str) -> list[str]:
 
 
 def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUnit] | None:
-    """Return the sentence of some passages most similar to a claim; None without passages.
+    """Return the sentence that is most similar to a claim, and its text unit.
 
-    If no sentence shares a word with it, that is the whole first passage.
+    If no sentence shares a word with the claim, return the whole first text unit. Returns None
+    without text units.
     """
     if not units:
         return None
@@ -312,13 +321,13 @@ def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUni
 
 
 def _stems(text: str) -> set[str]:
-    """Return the stems of the content words of a text; of all words if it has none."""
+    """Return the stems of the content words of a text, or of all words if it has none."""
     words = set(content_words(text))
     return words or {stem(word) for word in WORD.findall(text.lower())}
 
 
 def _holds(text: str, quotation: str) -> bool:
-    """Tell whether a text holds a quotation, ignoring punctuation and marked omissions."""
+    """Return whether a text contains a quotation, ignoring punctuation and marked omissions."""
     held, start = letters(text), 0
     for part in map(letters, _CHANGED.split(quotation)):
         found = held.find(part, start)

@@ -30,34 +30,37 @@ SearchSettings = (
 )
 
 NOTHING_ANSWERS = "No passage that was read answers this."
-# Sentences whose vectors are compared with the question's; words decide which.
+# Maximum number of sentences whose vectors are compared with the question. The sentences with the
+# best match by words are chosen.
 MAX_EMBEDDED = 24
-# Penalty for similarity to a sentence that is chosen already.
+# Weight of the penalty for similarity to a sentence that is already chosen.
 REPETITION_WEIGHT = 0.4
-# Sentences that score less than this share of the best are left out.
+# Minimum score of a sentence, as a share (0 to 1) of the best score.
 SHARE_OF_BEST = 0.6
-# Share of a question's words, weighted by rarity, that evidence of little similarity must hold.
+# Minimum share (0 to 1) of a question's words, weighted by rarity, that evidence with a low
+# similarity must contain.
 MIN_COVERAGE = 0.34
-# Coverage of a sentence that holds all words of a question: the sum of fractions may fall short.
+# Coverage of a sentence that contains all words of a question. Because of rounding, the sum of the
+# shares may be slightly less than 1.
 ALL_WORDS = 0.999
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence of a text unit, with its place in the document."""
+    """A sentence of a text unit, with its start and end in the document."""
 
     text: str
     text_unit: int
     start_char: int
     end_char: int
     prior: float = 0.0  # score of its text unit
-    bonus: float = 0.0  # for describing an entity or relationship of the question
+    bonus: float = 0.0  # added to the score if it describes an entity of the question
 
     @classmethod
     def within(
         cls, unit: TextUnit, start: int, end: int, prior: float = 0.0, bonus: float = 0.0
     ) -> "Candidate":
-        """Cut a part out of a text unit, from `start` to `end` in its text."""
+        """Build a candidate from the characters `start` to `end` of a text unit's text."""
         offset, number = unit["start_char"], unit["human_readable_id"]
         return cls(unit["text"][start:end], number, offset + start, offset + end, prior, bonus)
 
@@ -66,7 +69,8 @@ class Candidate:
 class RankedSentence:
     """A sentence with its score.
 
-    `coverage` is the share of the question's words that it holds, weighted by rarity.
+    `similarity` is the cosine between the sentence and the question. `coverage` is the share of
+    the question's words, weighted by rarity, that the sentence contains.
     """
 
     candidate: Candidate
@@ -82,9 +86,11 @@ def candidates_of(
     bonuses: Mapping[tuple[str, int], float],
     prose: bool = True,
 ) -> list[Candidate]:
-    """Split text units into sentences, or without `prose` into lines of chats and headings.
+    """Split text units into sentences.
 
-    `priors` are by number of the text unit, `bonuses` by document id and start of the sentence.
+    Without `prose`, return lines that are not prose instead (chats, records, headings). `priors`
+    maps the number of a text unit to its score. `bonuses` maps (document id, start of a
+    sentence) to the bonus of the sentence.
     """
     return [
         Candidate.within(
@@ -108,12 +114,13 @@ def rank_sentences(
 ) -> list[RankedSentence]:
     """Order sentences by how well they answer a question, the best first.
 
-    The score adds similarity to the question, the share of its words that the sentence holds, the
-    score of the text unit, and whether the sentence names an entity of the question (`must_name`).
-    `rarity` weights the words; without it, their rarity among the candidates does.
+    The score is a sum of: the similarity to the question, the share of the question's words in
+    the sentence, the score of the text unit, the bonus, and a constant if the sentence contains
+    a name of `must_name`. `rarity` maps the words to their weights. Without `rarity`, the weight
+    of a word is its rarity among the candidates.
     """
     words = question.content_words if rarity is None else rarity
-    # A stem begins as its word does: other words need no stemming.
+    # A word and its stem have the same first letter. Stem only words with a matching first letter.
     initials = {word[0] for word in words}
     stems = [
         {stem(word) for word in WORD.findall(c.text.lower()) if word[0] in initials}
@@ -127,7 +134,7 @@ def rank_sentences(
     names = [name.lower() for name in must_name]
     naming = [any(name in c.text.lower() for name in names) for c in candidates]
     rough = [c.prior + c.bonus + coverage[i] + 0.3 * naming[i] for i, c in enumerate(candidates)]
-    # Overlapping text units hold a sentence twice: keep the better one.
+    # Overlapping text units contain the same sentence twice: keep the better one.
     by_place: dict[tuple[str, int], int] = {}
     for i in sorted(range(len(candidates)), key=lambda i: (-rough[i], i)):
         by_place.setdefault((candidates[i].text, candidates[i].start_char), i)
@@ -153,14 +160,15 @@ def rank_sentences(
 
 
 def rarity_of(n_holding: int, n_all: int) -> float:
-    """Return the weight of a word by the number of texts that hold it."""
+    """Return the weight of a word that `n_holding` of `n_all` texts contain."""
     return log(1 + n_all / (1 + n_holding))
 
 
 def without_repetition(ranked: Sequence[RankedSentence], most: int) -> list[RankedSentence]:
     """Choose the best sentences by maximal marginal relevance, without near duplicates.
 
-    Similarity to a chosen sentence lowers the score (Carbonell & Goldstein, SIGIR 1998).
+    Similarity to an already chosen sentence lowers the score of a sentence (Carbonell &
+    Goldstein, SIGIR 1998).
     """
     left = list(ranked)
     taken: list[RankedSentence] = []
@@ -196,7 +204,7 @@ def cite(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") 
 
 
 def as_prose(sentence: str) -> str:
-    """Put a quotation on one line."""
+    """Return a sentence on one line, with single spaces."""
     return " ".join(sentence.split())
 
 
@@ -213,10 +221,11 @@ def answer_from_sentences(
 ) -> Answer:
     """Answer a question with the sentences that answer it best, each with its citation.
 
-    The outcome is `no_evidence` if the evidence is too weak. `priors` are scores of the text
-    units. `named` are titles and aliases of the entities that the question names; `bonuses` are
-    for sentences, by document id and start. With `groups`, by text unit, the sentences of a group
-    stand together, and the group of the best sentence comes first.
+    The outcome is `no_evidence` if the evidence is too weak. `priors` maps the number of a text
+    unit to its score. `named` has titles and aliases of the entities that the question names.
+    `bonuses` maps (document id, start of a sentence) to the bonus of the sentence. `groups` maps
+    the number of a text unit to its group: sentences of a group are put together, and the group
+    of the best sentence comes first.
     """
 
     def ranked(prose: bool) -> list[RankedSentence]:
@@ -225,9 +234,9 @@ def answer_from_sentences(
 
     evidence = _evidence(question, ranked(prose=True), named, settings.min_similarity)
     if not evidence:
-        # A line that is no sentence answers only if it holds all words of the question.
+        # A line that is not prose is evidence only if it contains all words of the question.
         evidence = [line for line in ranked(prose=False) if line.coverage > ALL_WORDS]
-    # Sentences far below the best are padding.
+    # Sentences with a much lower score than the best sentence add nothing to the answer.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
     chosen = without_repetition(evidence, settings.max_sentences)
     if not chosen:
@@ -249,10 +258,10 @@ def _evidence(
     named: Sequence[str],
     min_similarity: float,
 ) -> list[RankedSentence]:
-    """Return the sentences that are relevant; none if all of them miss the point.
+    """Return the sentences that are relevant to the question; empty if the evidence is too weak.
 
-    A number, such as that of a ticket, is similar to nothing: a sentence may hold all words of
-    a question with a number instead.
+    Embeddings do not represent numbers well, such as the number of a ticket. If the question
+    has a number, a sentence is also relevant if it contains all words of the question.
     """
     if is_unreadable(question.index, question.text):
         return [s for s in ranked if share_words(question.text, s.candidate.text)]
@@ -274,11 +283,12 @@ def _misses_the_point(
     evidence: Sequence[RankedSentence],
     min_similarity: float,
 ) -> bool:
-    """Tell whether sentences hold too little of the question, however similar they are.
+    """Return whether the sentences contain too few of the question's words and names.
 
-    If the index knows none of its names, they must hold all its names and a third of its words,
-    weighted by rarity: all words at `min_similarity`, none at twice that. Otherwise they must
-    hold one word of what is asked about the named entities.
+    If the index knows no name of the question, the sentences must contain all its names and at
+    least `MIN_COVERAGE` of its words: all words at `min_similarity`, fewer with a higher
+    similarity, and no words at twice `min_similarity`. If the index knows a name, the sentences
+    must contain at least one further word of the question, unless the similarity is high.
     """
     similarity = max(sentence.similarity for sentence in evidence)
     texts = [sentence.candidate.text for sentence in evidence]

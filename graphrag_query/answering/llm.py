@@ -1,4 +1,4 @@
-"""Language models of an opened index, with the usage counted for each question."""
+"""Language models of an opened index, and their usage for each question."""
 
 import math
 import re
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
 
-# With the setting `auto`, the model of the first of these steps that ran writes the answers.
+# If the setting `search.model` is `auto`, the answers are written by the model of the first of
+# these steps that has run.
 _WRITING_STEPS = ("create_community_reports", "extract_graph")
-# The ledger's name for requests of searches.
+# Name of the searches as a step in the ledger of requests.
 STEP = "search"
-# Ratings of relevance go from 0 to this.
+# Highest rating of relevance; the lowest rating is 0.
 MAX_RATING = 5
 # Field names that models use for a rating.
 _RATINGS = ("rating", "score", "relevance", "relevance_score", "relevant", "value")
@@ -44,8 +45,8 @@ _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 class LLM:
     """The models for one question: `model` writes, `rating_model` gets the short requests.
 
-    If `rating_model` is down, `on_outage` is called, so that no one waits for `model` as well
-    where both run on one server.
+    If `rating_model` is down, `on_outage` is called. If both models run on one server, it can
+    stop the requests to `model`, so that nobody waits for them.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class LLM:
 
     @property
     def max_prompt_tokens(self) -> int:
-        """The longest prompt, in tokens."""
+        """Maximum length of a prompt in tokens."""
         return min(self.model.max_prompt_tokens, self._rating_model.max_prompt_tokens)
 
     @property
@@ -72,9 +73,10 @@ class LLM:
         return Usage(self.spent.calls, tokens.prompt, tokens.completion, self.spent.cost)
 
     def replies(self, requests: Iterable[Request], rating: bool = False) -> list[Outcome]:
-        """Send many requests concurrently; an outcome with a `failure` lost that request only.
+        """Send requests concurrently, and return their outcomes in the same order.
 
-        With `rating` they go to the rating model. Raises `ModelError` if it does not answer at all.
+        An outcome has a `failure` if its request failed. With `rating`, the rating model gets
+        the requests. Raises `ModelError` if the model cannot be reached.
         """
         model = self._rating_model if rating else self.model
         try:
@@ -90,9 +92,10 @@ class LLM:
     def write(
         self, unit: str, messages: Sequence[Message], sink: TextSink | None = None
     ) -> tuple[str, bool]:
-        """Let the model write a text, and tell whether the output limit cut it off.
+        """Let the model write a text.
 
-        The `sink` receives it meanwhile. Raises `ModelError` if there is none.
+        Returns the text, and whether the output limit cut it off. The `sink` receives the text
+        while it is being written. Raises `ModelError` if the request fails.
         """
         [outcome] = self.model.replies([Request(unit, messages, PLAIN_TEXT, sink=sink)])
         self._count(outcome.spent)
@@ -101,7 +104,10 @@ class LLM:
         return str(outcome.values[0]), outcome.dropped > 0
 
     def messages(self, prompt: str, asked: str, **values: str) -> list[Message]:
-        """Fill a prompt, and put the request behind it: providers cache equal beginnings."""
+        """Build the messages of a request: the filled prompt, then the text `asked`.
+
+        The prompt comes first, because providers cache equal beginnings of requests.
+        """
         return [
             Message(role="system", content=self.prompts.fill(prompt, values)),
             Message(role="user", content=asked),
@@ -115,9 +121,10 @@ class LLM:
 
 
 class LLMPool:
-    """The models of an opened index, opened on first use. Several threads may share it.
+    """The models of an opened index, opened on first use. Several threads may share a pool.
 
-    `prompts/` in the folder `root` may replace the prompts; `output` is the folder of the index.
+    Files in `prompts/` in the folder `root` replace the built-in prompts. `output` is the folder
+    of the index.
     """
 
     def __init__(self, settings: "Settings", root: Path, output: Path) -> None:
@@ -127,7 +134,7 @@ class LLMPool:
         self._lock = threading.Lock()
 
     def llm(self, index: "IndexStore") -> LLM | None:
-        """Return the models for one question to an index; None if none writes its answers."""
+        """Return the models for one question to an index; None if answers need no model."""
         name = self._writer(index)
         if name is None:
             return None
@@ -143,7 +150,10 @@ class LLMPool:
         return LLM(writes, prompts, rates)
 
     def drop(self) -> None:
-        """Let the next question open the models again: one that failed refuses further requests."""
+        """Make the next question open the models again.
+
+        A model whose server has failed refuses all further requests.
+        """
         with self._lock:
             self._llms = {}
 
@@ -170,7 +180,7 @@ class LLMPool:
         with self._lock:
             if self._models is None:
                 longest = self._settings.search.retry_seconds
-                # A reader does not wait as long as a run does.
+                # A user waits for an answer: limit the time of retries.
                 patient = {
                     name: model.model_copy(
                         update={"retry_seconds": min(longest, model.retry_seconds)}
@@ -178,46 +188,47 @@ class LLMPool:
                     for name, model in self._settings.models.items()
                 }
                 self._models = Models(patient, check=False)
-                # A run has learned what the endpoint supports.
+                # The index's ledger records what the endpoints support.
                 self._models.ledger.copy_capabilities(self._output)
-            # A request that failed for an earlier question may succeed now.
+            # Allow requests again that failed for an earlier question; they may succeed now.
             self._models.ledger.reopen_quarantined([STEP])
             if name not in self._llms:
                 llm = self._models.open_chat_model(name, STEP)
-                # Searches use no batch API, which may take a day.
+                # Searches do not use a batch API, which may take a day.
                 assert isinstance(llm, ChatModel)
                 self._llms[name] = llm
             return self._llms[name]
 
 
 def first_item(data: Any) -> Any:
-    """Return the first item of a list, also of a nested one; other values as they are."""
+    """Return the first item of a list or of nested lists; return any other value unchanged."""
     while isinstance(data, list) and data:
         data = data[0]
     return data
 
 
 def first_of(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
-    """Return the first field that is there, of several names for it; None if none is."""
+    """Return the value of the first of `keys` in a record; None if the record has none of them."""
     return next((value for key in keys if (value := record.get(key)) is not None), None)
 
 
 def clean_text(value: object) -> str:
-    """Return a text without the halves of surrogate pairs that invalid JSON may hold."""
+    """Replace unpaired surrogates, which invalid JSON may contain; "" if it is no text."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def read_score(value: object, highest: float) -> float | None:
     """Parse a score from 0 to `highest`: a number, "4/5", "80 %", "8 out of 10".
 
-    Scores of another scale are converted. Of a list the first counts. None if there is none.
+    Scores on another scale are converted. In a list, the first value counts. Returns None if
+    there is no score.
     """
     if isinstance(value, list | tuple):
         return read_score(value[0], highest) if value else None
     if isinstance(value, bool) or value is None:
         return None
     text = str(value)
-    # A longer text is a runaway number, slow to parse.
+    # Parse only the beginning: a faulty reply may have a number with thousands of digits.
     number = _NUMBER.search(text[:200])
     if number is None:
         return None
@@ -231,7 +242,7 @@ def read_score(value: object, highest: float) -> float | None:
 
 
 def read_importance(value: object) -> float:
-    """Parse a score from 0 to 100; 50 if there is none."""
+    """Parse a score from 0 to 100. A reply without a score counts as 50."""
     score = read_score(value, 100)
     return 50.0 if score is None else score
 
@@ -241,7 +252,7 @@ def _as_number(text: str) -> float:
 
 
 def _read_rating(data: Any) -> ParsedReply:
-    """Parse a rating: a number, yes or no, or the first one in an object or a list."""
+    """Parse a rating: a number, true or false, or the first value in an object or a list."""
     data = first_item(data)
     if isinstance(data, Mapping):
         named = first_of(data, _RATINGS)

@@ -1,4 +1,4 @@
-"""Answers that a model writes: contexts of rows within a token budget, citations checked."""
+"""Answers that a model writes: the rows of its context, and the check of its citations."""
 
 import queue
 import threading
@@ -17,23 +17,24 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question
 
-# The lines above the rows of a section.
+# Tokens reserved for the heading lines of each section.
 HEADING_TOKENS = 24
 NOTHING_READ = "The index holds nothing about this question."
 CUT_OFF = "The model was cut off before its end: raise max_output_tokens of this model."
-# Quotations that notes repeat; the others are counted.
+# Maximum number of missing quotations that the notes list; a last note counts the rest.
 MAX_NOT_FOUND = 3
 NO_RECORD_TEXT = "The documents that were read hold no record of this."
-# Between a text that broke off and its second attempt.
+# Text between an interrupted answer and its second attempt.
 RESTARTED = "\n\n[The model broke off; once more from the start:]\n\n"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A table of candidates for a context: number in the first column, the best row first.
+    """A table of rows for a context: the first column is the number, the best row comes first.
 
-    Its rows are cited by its `name`, such as Sources. `share` is its part of the budget; the
-    rest of a short section goes to those that lack room, in their order.
+    Citations use the `name` of the section, such as Sources. `share` is its share of the token
+    budget, relative to the other sections. Tokens that a short section does not need go to the
+    other sections, in their order.
     """
 
     name: str
@@ -47,12 +48,12 @@ class Context:
 
     tables: Mapping[str, pl.DataFrame]
     text: str
-    n_tokens: int  # of the text
-    n_left_out: Mapping[str, int]  # rows that did not fit, by section
+    n_tokens: int  # length of the text in tokens
+    n_left_out: Mapping[str, int]  # number of rows that did not fit, by section
 
     @property
     def shown(self) -> Shown:
-        """The numbers that may be cited, by section."""
+        """The numbers of the rows that may be cited, by section."""
         return {name: set(rows.to_series(0).to_list()) for name, rows in self.tables.items()}
 
     @property
@@ -61,23 +62,23 @@ class Context:
         return not any(rows.height for rows in self.tables.values())
 
     def n_rows(self, section: str) -> int:
-        """Return the number of rows of a section that fit."""
+        """Return the number of rows of a section in this context."""
         return self.tables[section].height if section in self.tables else 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rows of each section, for JSON."""
+        """Return the rows of each section as values for JSON."""
         return {name: rows.to_dicts() for name, rows in self.tables.items()}
 
 
 def pack(sections: Sequence[Section], max_tokens: int) -> Context:
-    """Pack the best rows of each section into a context.
+    """Pack the best rows of each section into a context of at most `max_tokens`.
 
-    A row takes at most a quarter of the budget; longer ones are shortened.
+    A row takes at most a quarter of the token budget; longer rows are shortened.
     """
     sections = [section for section in sections if section.rows.height]
     left = max(0, max_tokens - HEADING_TOKENS * len(sections))
     budget = TokenBudget(max(4, left), 1 << 40)
-    # More rows than tokens cannot fit.
+    # Each row has at least one token: `left` rows are enough.
     rendered = [RenderedRows.from_rows(section.rows.head(left), budget) for section in sections]
     costs = [np.cumsum(rows.cost) for rows in rendered]
     total = sum(section.share for section in sections) or 1.0
@@ -103,7 +104,7 @@ def pack(sections: Sequence[Section], max_tokens: int) -> Context:
 
 
 def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
-    """Return text units as rows of a section, in the order given."""
+    """Return text units as rows of a section, in the same order."""
     units = text_units.items()
     return pl.DataFrame(
         [(number, unit["title"], unit["headings"], unit["text"]) for number, unit in units],
@@ -115,7 +116,7 @@ def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
 def source_context(
     question: Question, text_units: Mapping[int, Mapping[str, Any]], max_tokens: int
 ) -> Context:
-    """Pack text units, the best first, into a context."""
+    """Pack text units into a context with the section Sources; the best text unit is first."""
     section = Section("Sources", source_rows(text_units), 1.0)
     return pack([section], question.max_context_tokens(max_tokens))
 
@@ -123,10 +124,10 @@ def source_context(
 def pack_statements(
     name: str, rows: pl.DataFrame, sources: Context, max_tokens: int
 ) -> tuple[Context, int]:
-    """Pack the best statements into a context; the rows that they cite may be cited again.
+    """Pack the best statements into a context. The answer may cite the rows that they cite.
 
-    The last column has their texts, `sources` the rows that they may cite. Returns also the
-    number of packed statements; 0 if they cite nothing.
+    The last column of `rows` has the texts of the statements. `sources` has the rows that they
+    may cite. Returns the context and the number of packed statements; 0 if they cite nothing.
     """
     packed = pack([Section(name, rows, 1.0)], max_tokens)
     n_packed = packed.n_rows(name)
@@ -140,12 +141,12 @@ def pack_statements(
 
 
 def merge_contexts(contexts: Sequence[Context]) -> Context:
-    """Merge the contexts of several calls, each row once."""
+    """Merge the contexts of several calls, without duplicate rows."""
     tables: dict[str, pl.DataFrame] = {}
     for context in contexts:
         for name, rows in context.tables.items():
             known = [tables[name]] if name in tables else []
-            # Calls may show different columns of a table.
+            # The contexts of two calls may have different columns of a table.
             together = pl.concat([*known, rows], how="diagonal_relaxed")
             tables[name] = together.unique(together.columns[0], keep="first", maintain_order=True)
     return Context(
@@ -163,11 +164,11 @@ def write_answer(
     notes: tuple[str, ...] = (),
     shown: Shown | None = None,
 ) -> Answer:
-    """Ask the question's model to answer from a context, by the named prompt.
+    """Let the question's model write an answer from a context, with the prompt of this name.
 
-    `shown` are the rows that may be cited, if not all of the context. The outcome is
-    `no_evidence` if the context is empty (then no model is asked), or if the model says that it
-    holds no answer. Raises `ModelError` if the model gave none.
+    `shown` has the rows that may be cited; by default, all rows of the context. The outcome is
+    `no_evidence` if the context is empty (then the model is not called), or if the model replies
+    that the context contains no answer. Raises `ModelError` if the call fails.
     """
     llm = question.llm
     assert llm is not None
@@ -193,7 +194,7 @@ def write_answer(
 
 
 def notes_on(cited: CitedText) -> tuple[str, ...]:
-    """Describe the faults found in the citations of a text."""
+    """Describe the errors in the citations of a text."""
     notes = []
     if cited.n_removed:
         what = "citation" if cited.n_removed == 1 else "citations"
@@ -210,25 +211,28 @@ def notes_on(cited: CitedText) -> tuple[str, ...]:
 
 
 class CheckedSink:
-    """Checks a text while it is being written, and passes on the checked parts."""
+    """A sink that checks citations in a text and writes the checked parts to another sink."""
 
     def __init__(self, sink: TextSink, cited: CitedText) -> None:
         self._sink, self._cited = sink, cited
         self._parts: list[str] = []
 
     def write(self, piece: str) -> None:
-        """Take the next piece."""
+        """Check a piece of text."""
         self._pass_on(self._cited.feed(piece))
 
     def restart(self) -> None:
-        """Forget what was written."""
+        """Discard the text that was written so far."""
         self._cited.restart()
         if self._parts:
             self._sink.restart()
         self._parts.clear()
 
     def end(self, written: str) -> str:
-        """Pass on the rest and return the whole; `written` is the reply if nothing was streamed."""
+        """Write the rest of the text and return the whole text.
+
+        `written` is the whole reply. It is used only if nothing was streamed.
+        """
         rest = "" if self._parts or self._cited.has_begun else written
         self._pass_on(self._cited.feed(rest, is_last=True))
         return "".join(self._parts)
@@ -242,8 +246,8 @@ class CheckedSink:
 class AnswerStream:
     """An answer that can be read while it is being written.
 
-    Iterating yields the text in pieces; `answer` waits for the whole. Keep the text of the
-    answer: after a call that broke off, the pieces contain both attempts.
+    Iteration yields pieces of the text; `answer` waits for the whole answer. If a call was
+    interrupted, the pieces contain both attempts, but the text of `answer` has only the last one.
     """
 
     def __init__(self, ask: Callable[[TextSink], Answer]) -> None:
@@ -254,24 +258,24 @@ class AnswerStream:
         self._thread.start()
 
     def write(self, piece: str) -> None:
-        """Take the next piece from the search."""
+        """Add a piece of text from the search."""
         self._pieces.put(piece)
 
     def restart(self) -> None:
-        """Mark that the text begins again."""
+        """Add a line which says that the text starts again."""
         self._pieces.put(RESTARTED)
 
     def __iter__(self) -> Iterator[str]:
         while (piece := self._pieces.get()) is not None:
             yield piece
-        # For another iteration.
+        # Put the end marker back for another iteration.
         self._pieces.put(None)
         if self._error is not None:
             raise self._error
 
     @property
     def answer(self) -> Answer:
-        """The whole answer. Reading it waits for it, and raises the error of the search."""
+        """The whole answer. Waits until the search ends, and raises the error of the search."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -288,17 +292,17 @@ class AnswerStream:
 
 
 class CountingSink:
-    """A sink that knows whether anything was written into it since its last restart."""
+    """A sink that records whether any text was written since the last restart."""
 
     def __init__(self, sink: TextSink) -> None:
         self._sink, self.is_empty = sink, True
 
     def write(self, piece: str) -> None:
-        """Pass a piece on."""
+        """Write a piece of text to the inner sink."""
         self.is_empty = False
         self._sink.write(piece)
 
     def restart(self) -> None:
-        """Pass the restart on."""
+        """Restart the inner sink."""
         self.is_empty = True
         self._sink.restart()
