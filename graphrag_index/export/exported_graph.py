@@ -16,7 +16,7 @@ from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
-BATCH = 16_384  # rows
+BATCH = 16_384  # rows per batch
 _MAX_LISTED = 20  # types or levels in a message
 # Characters that XML forbids; some CSV parsers fail on them too.
 _FORBIDDEN = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"

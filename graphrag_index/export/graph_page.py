@@ -36,8 +36,8 @@ _MAX_DESCRIPTION, _MAX_SUMMARY, _MAX_SENTENCE = 600, 1_500, 260
 class _DrawnGraph:
     """The rows to draw; `entity`, `community` and `document` are row numbers in these tables."""
 
-    entities: pl.DataFrame  # most neighbours first
-    relationships: pl.DataFrame  # strongest first; source, target: entity
+    entities: pl.DataFrame  # sorted by number of neighbours, descending
+    relationships: pl.DataFrame  # sorted by weight, descending; source and target are entities
     communities: pl.DataFrame  # communities of the drawn entities
     documents: pl.DataFrame
 

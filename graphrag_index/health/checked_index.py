@@ -33,7 +33,7 @@ NEEDED_COLUMNS = {
 }
 _UNCHECKED_COLUMNS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
-_BATCH = 65_536  # rows
+_BATCH = 65_536  # rows per batch
 SINGULAR = {
     "documents": "document",
     "text_units": "text unit",
@@ -138,7 +138,7 @@ class CheckedIndex:
         return len(self.damaged) > n_before
 
     def missing_parts(self) -> list[str]:
-        """Return a sentence for each table and column that is missing."""
+        """Return a sentence for each missing table and for missing columns."""
         lines = []
         # Claims are optional, so their table may be missing.
         expected = {"covariates", *(finding.table for finding in self.damaged)}

@@ -20,7 +20,7 @@ from graphrag_index.health.checked_index import (
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.citations import find_citations
 
-_BATCH = 4_096  # reports
+_BATCH = 4_096  # reports per batch
 # (table, column) of the numbers in each section of citations.
 _CITED = {
     "Entities": ("entities", "human_readable_id"),
@@ -178,7 +178,7 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
     n_reports = count_rows(reports)
     content = pl.col(text).fill_null("")
     if text == "full_content":
-        # The first heading is the title.
+        # Remove the first heading, which is the title of the report.
         content = content.str.replace(r"^\s*#[^\n]*", "")
     empty = reports.filter(content.str.strip_chars() == "")
     findings = find_defects(

@@ -1,4 +1,4 @@
-"""Microsoft GraphRAG: read its indexes, import them, migrate its projects, export to it.
+"""Reading, import, migration and export of Microsoft GraphRAG indexes and projects.
 
 read_*     Read an index of version 0 to 3 in place as our tables (`read_tables.MicrosoftIndex`;
            searches use `microsoft_store.MicrosoftStore`).

@@ -1,4 +1,4 @@
-"""Export an index in the layout of Microsoft GraphRAG 3, for its own query engine.
+"""Export of an index in the file layout of Microsoft GraphRAG 3.
 
     TARGET/<table>.parquet        documents, text_units, entities, relationships, communities,
                                   community_reports, and covariates if there are claims
@@ -146,7 +146,7 @@ def _check_target(target: Path) -> None:
         foreign += [] if is_export else sorted(path.name for path in target.iterdir())
     if foreign:
         raise ExportError(
-            f"{target} holds {foreign[0]}, which is not of an export: name another folder."
+            f"{target} holds {foreign[0]}, which is not part of an export: name another folder."
         )
 
 

@@ -27,12 +27,12 @@ from graphrag_index.storage.table_writer import TableCheck
 
 FOLDER, DESCRIPTION = "imported", "import.json"
 FORMAT = 1
-# The imported tables; the last two are optional.
+# Names of the imported tables; the last two tables are optional.
 PUBLIC = (
     *("documents", "text_units", "entities", "relationships", "mentions"),
     *("communities", "community_lineage", "community_reports", "covariates"),
 )
-_BATCH = 8_192  # rows
+_BATCH = 8_192  # rows per batch
 
 
 class ImportedIndex:
@@ -41,7 +41,7 @@ class ImportedIndex:
     def __init__(self, root: Path) -> None:
         self.place = root / FOLDER
         self.description = _read_description(self.place)
-        # The dimension of each imported vector table.
+        # Dimension by name of the imported vector table.
         self.vectors: Mapping[str, int] = self.description["vectors"]
         # (name, requested dimensions) of the model of the vectors; None if there are no vectors.
         self.embedded_by = tuple(self.description.get("embedded_by") or ()) or None

@@ -1,4 +1,4 @@
-"""Append the rows of new documents to the imported rows, and keep imported reports."""
+"""Merging of imported rows with the rows of new documents; evidence of imported reports."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -33,7 +33,7 @@ from graphrag_index.text.normalize import UNSPACED, stem
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The usual parameters of BM25.
+# Standard parameters of BM25.
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 # Shorter stems match only the whole word; longer stems match with an ending of up to 4 letters.
 _MIN_STEM = 4
@@ -79,8 +79,8 @@ class MicrosoftStore:
         are_found = self.index.positions.text_units["is_found"]
         if n_lost := int((~are_found).sum()):
             notes.append(
-                f"{n_lost:,} of {len(are_found):,} text units do not stand in their documents as "
-                "they are: characters of what they prove are counted from their own beginning."
+                f"{n_lost:,} of {len(are_found):,} text units do not occur literally in their "
+                "documents: character offsets are counted from the start of these text units."
             )
         return tuple(notes)
 
@@ -201,7 +201,7 @@ class MicrosoftStore:
 
     @property
     def graphs(self) -> Path:
-        """The temporary folder of the graph database for Cypher."""
+        """The temporary folder of the graph database for Cypher queries."""
         return self._scratch / "cypher"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Convert a project of Microsoft GraphRAG to one of ours: `graphrag-index init --from`."""
+"""Conversion of a Microsoft GraphRAG project to our format: `graphrag-index init --from`."""
 
 import json
 import os
@@ -75,9 +75,7 @@ def init_from(
     if settings_path.exists():
         raise SettingsError(f"{settings_path} is there already: nothing was written.")
     if input_folder is not None and not input_folder.is_dir():
-        raise SettingsError(
-            f"The input folder {input_folder} is no folder that is there: nothing was written."
-        )
+        raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
     for wanted in (folder, folder / "workflows", folder / FOLDER):
         check_can_be_folder(wanted)
     carried = convert_settings(project)

@@ -1,4 +1,4 @@
-"""Convert the models of Microsoft GraphRAG: address, API key, limits and parameters.
+"""Conversion of Microsoft GraphRAG models: address, API key, limits and parameters.
 
 Version 3 has models in the sections `completion_models` and `embedding_models`, version 2 in
 `models`. Version 1 has one language model (`llm`) and one embedding model (`embeddings.llm`).

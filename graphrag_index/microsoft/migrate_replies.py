@@ -1,4 +1,4 @@
-"""Copy the paid replies in the cache of a Microsoft GraphRAG project into our ledger.
+"""Transfer of paid replies from the cache of a Microsoft GraphRAG project to our ledger.
 
 Microsoft GraphRAG 3 stores each reply under a hash of its request, without the name of the model.
 The request itself is not stored, so finding a reply means building the same request again, from
@@ -48,7 +48,7 @@ EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"
 _DEFAULT_TYPES = ["organization", "person", "geo", "event"]
 # Microsoft's default number of texts and tokens per embedding request.
 _BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
-_BATCH = 1_024  # rows
+_BATCH = 1_024  # rows per batch
 # The suffix names the hash function; versions before 3 used other functions.
 _KEY = re.compile(r"[0-9a-f]{64}_v4")
 # Reasons why the replies of other steps are not used.
@@ -66,8 +66,8 @@ class StepReplies:
 
     n_replies: int
     n_used: int = 0
-    n_other: int = 0  # written by another model
-    n_invalid: int = 0
+    n_other: int = 0  # replies of models that the settings do not name
+    n_invalid: int = 0  # replies that cannot be parsed
     why: str = ""
 
     def describe(self, step: str) -> str:
@@ -83,7 +83,7 @@ class StepReplies:
 
 
 class ReplyCache:
-    """The replies in a cache: a SQLite file, or files in one folder for each step."""
+    """The cached replies, in a SQLite file or in one folder of files per step."""
 
     def __init__(self, folder: Path, database: Path | None = None) -> None:
         self.folder, self.database = folder, database

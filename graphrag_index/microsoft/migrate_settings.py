@@ -1,4 +1,4 @@
-"""Convert the settings of Microsoft GraphRAG to ours, and report on each key.
+"""Conversion of Microsoft GraphRAG settings to our settings, with a report on each key.
 
 Only keys in the settings file are converted; all other settings keep our defaults.
 """

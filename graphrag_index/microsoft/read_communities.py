@@ -30,7 +30,7 @@ def complete_communities(
     rows = communities.collect()
     has = set(rows.columns)
     size = pl.col("entity_ids").list.len().cast(pl.Int64)
-    # The derived column, and the value that replaces null.
+    # By column: (function that derives the values, value that replaces null).
     columns: dict[str, tuple[Callable[[], Any], Any]] = {
         "entity_ids": (lambda: _derive_members(rows, nodes, entities), []),
         "level": (lambda: pl.lit(0, pl.Int64), 0),

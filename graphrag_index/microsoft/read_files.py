@@ -34,7 +34,7 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
 }
 # Columns of structs, which are converted to JSON text.
 _RECORDS = ("raw_data", "metadata")
-_VECTOR_BATCH = 8_192  # rows
+_VECTOR_BATCH = 8_192  # rows per batch
 # Columns that cannot be derived. `a|b` means that one of the two columns is enough.
 _REQUIRED = {
     "documents": "id text",

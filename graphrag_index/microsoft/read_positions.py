@@ -31,9 +31,9 @@ _CUT = "\ufffd"
 _WORD = re.compile(r"\w+")
 # Minimum length of a word of a name that may be found instead of the name.
 _MIN_LETTERS = 4
-# Maximum number of mentions per entity and text unit, and of sentences, in a relationship.
+# Maximum number of compared mentions per entity, and of sentences between two mentions.
 _MAX_MENTIONS, _MAX_SENTENCES = 16, 5
-_BATCH = 4_096  # text units
+_BATCH = 4_096  # text units per batch
 
 
 def first_rows(ids: pl.Series, known: pl.Series) -> Integers:
@@ -141,7 +141,7 @@ def _located_text_units(
     """Yield (number, text, document id, offset or None if not found) of each text unit."""
     unit_documents = tables["text_units"].select("document_id").collect()["document_id"]
     rows = first_rows(unit_documents, tables["documents"].select("id").collect()["id"])
-    # The offset of the last text unit of each document.
+    # Offset of the last text unit so far, by document row.
     latest: dict[int, int] = {}
     texts: dict[int, str] = {}
     for first in range(0, len(unit_documents), _BATCH):

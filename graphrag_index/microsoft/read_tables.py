@@ -47,7 +47,7 @@ _DERIVED = {
     "entities": "text_unit_ids frequency degree x y evidence",
     "relationships": "weight combined_degree source_id target_id evidence",
 }
-_BATCH = 1_024  # documents or text units
+_BATCH = 1_024  # documents or text units per batch
 _ENCODING = "cl100k_base"
 
 
@@ -228,7 +228,7 @@ class MicrosoftIndex:
         """The number of relationships by title; A to B and B to A count as one."""
         one, other = (f("source", "target") for f in (pl.min_horizontal, pl.max_horizontal))
         ends = self._file_tables["relationships"].select(one=one, other=other).drop_nulls().unique()
-        # A relationship of an entity with itself counts twice.
+        # A relationship of an entity with itself adds 2 to its degree.
         titles = pl.concat([ends.select(title="one"), ends.select(title="other")])
         return dict(titles.group_by("title").len().collect().iter_rows())
 
@@ -287,7 +287,7 @@ _NUMBERED = ("documents", "text_units", *_CITED.values())
 
 
 def renumber(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
-    """Make `human_readable_id` the row number and `id` unique, and adapt citations in reports.
+    """Set `human_readable_id` to the row number, make `id` unique, and renumber citations.
 
     Citations of unknown numbers are removed. The second row with the same id gets the suffix `-2`;
     references to this id mean the first row. Communities keep their numbers.

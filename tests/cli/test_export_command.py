@@ -84,7 +84,7 @@ def test_a_folder_with_anything_else_in_it_is_never_replaced(project: Path, tmp_
     target = tmp_path / "graph"
     export(project, "--to", "neo4j", str(target))
     (target / "thesis.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(ExportError, match=r"holds thesis.txt, which is not of an export"):
+    with pytest.raises(ExportError, match=r"holds thesis.txt, which is not part of an export"):
         export(project, "--to", "neo4j", str(target), "--overwrite")
     assert (target / "thesis.txt").read_text(encoding="utf-8") == "years of work"
 

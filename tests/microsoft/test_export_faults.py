@@ -176,7 +176,7 @@ def test_what_no_export_wrote_is_kept(ours: TableStore, tmp_path: Path, path: st
         export(ours, current_version(ours), target)
     mine = target / path
     mine.write_text("mine", encoding="utf-8")
-    with pytest.raises(ExportError, match=rf"holds {path}, which is not of an export"):
+    with pytest.raises(ExportError, match=rf"holds {path}, which is not part of an export"):
         export(ours, current_version(ours), target, overwrite=True)
     assert mine.read_text(encoding="utf-8") == "mine"
     assert left_behind(tmp_path) == ["theirs"]

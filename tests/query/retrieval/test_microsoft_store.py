@@ -241,7 +241,7 @@ def test_text_units_of_unknown_documents_and_equal_ones_are_found(tmp_path: Path
     index = graphrag_query.open(write(tmp_path, tables))
     answer = index.local("What did Ada Byron write?")
     assert "d9" in [citation.document for citation in answer.citations]
-    assert answer.notes[-1].startswith("1 of 4 text units do not stand in their documents")
+    assert answer.notes[-1].startswith("1 of 4 text units do not occur literally")
     assert index.basic("Who lives alone?").outcome is Outcome.ANSWERED
     held = index.where({"title": "d9"}).local("What did Ada Byron write?")
     assert {citation.document for citation in held.citations} == {"d9"}
