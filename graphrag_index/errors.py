@@ -143,7 +143,7 @@ def explain_failures() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except GraphRAGError as error:
-        print(f"Error: {_with_root(str(error), sys.argv)}", file=sys.stderr)
+        print(f"Error: {_add_root_option(str(error), sys.argv)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The program that reads the output, such as `head`, has closed the pipe. Without this
@@ -162,7 +162,7 @@ def explain_failures() -> Iterator[None]:
         sys.exit(ExitCode.FAILED)
 
 
-def _with_root(message: str, arguments: Sequence[str]) -> str:
+def _add_root_option(message: str, arguments: Sequence[str]) -> str:
     """Add the option `--root` of the current command to the command that a message suggests."""
     for option, value in pairwise(arguments):
         if option == "--root":

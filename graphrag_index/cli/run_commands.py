@@ -113,7 +113,7 @@ def status(
             print("No model was asked.")
             return
         rows = models.ledger.step_statuses()
-        quarantined = models.quarantined(list(dict.fromkeys(row.step for row in rows)))
+        quarantined = models.quarantined_requests(list(dict.fromkeys(row.step for row in rows)))
         batches = models.open_batches()
     write_status(rows, [] if every else quarantined, sys.stdout, batches)
     for row in quarantined if every else ():
@@ -234,7 +234,7 @@ class _Session:
         self.purged: PurgeCounts | None = None
         self.arguments = (self.workflow, self.settings, root, services, new_watcher())
         self.hooks: dict[str, Any] = {
-            "quarantined": lambda step: len(self.models.quarantined([step])),
+            "quarantined": lambda step: len(self.models.quarantined_requests([step])),
             "again": self._again,
             "spent": self.models.spent,
             "wait": self._wait,
@@ -300,7 +300,9 @@ class _Session:
         unread = self._unread(result)
         if unread:
             print(_describe_unread(unread), file=sys.stderr)
-        failed = self.models.quarantined([r.name for r in result.version.steps if r.quarantined])
+        failed = self.models.quarantined_requests(
+            [r.name for r in result.version.steps if r.quarantined]
+        )
         if failed:
             from graphrag_index.cli.request_tables import describe_quarantined
 

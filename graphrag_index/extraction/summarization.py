@@ -40,7 +40,7 @@ class SummaryPrompt:
 
     def needs_call(self, descriptions: Sequence[str]) -> bool:
         text, most = " ".join(descriptions), self.settings.max_tokens_without_call
-        return self.budget.most_of(text) > most and self.budget.cost_of(text) > most
+        return self.budget.max_cost_of(text) > most and self.budget.cost_of(text) > most
 
     def pieces(self, descriptions: Sequence[str]) -> list[str]:
         """Cut long descriptions into pieces, so that any two pieces fit into one request."""
@@ -76,7 +76,7 @@ class SummaryPrompt:
         """Return the end (exclusive) of the pieces in a request that begins with piece `first`."""
         texts = chain((summary,), islice(pieces, first, None))
         # A list item has three additional tokens, for its marker and line end.
-        most = accumulate(self.budget.most_of(text) + 3 for text in texts)
+        most = accumulate(self.budget.max_cost_of(text) + 3 for text in texts)
         if all(n_tokens <= self.max_tokens for n_tokens in most):
             return len(pieces)
         n_tokens = self.budget.cost_of(self._beginning(summary)) if summary else 0

@@ -63,7 +63,7 @@ class BatchEndpoint:
         self.url: Any = "/chat/completions" if azure else "/v1/chat/completions"
 
     @cached_property
-    def _api(self) -> openai.OpenAI:
+    def _openai_client(self) -> openai.OpenAI:
         settings = self._client.settings
         connect = min(MAX_CONNECT_SECONDS, settings.timeout)
         options: dict[str, Any] = {
@@ -79,15 +79,17 @@ class BatchEndpoint:
         return openai.OpenAI(base_url=settings.base_url, **options)
 
     def close(self) -> None:
-        if "_api" in self.__dict__:
-            self._api.close()
+        if "_openai_client" in self.__dict__:
+            self._openai_client.close()
 
     def upload_file(self, path: Path) -> str:
         """Upload the file with the requests of a batch; returns the provider's id of the file."""
 
         def upload() -> str:
             with path.open("rb") as file:
-                return _get_id(self._api.files.create(file=(path.name, file), purpose="batch"))
+                return _get_id(
+                    self._openai_client.files.create(file=(path.name, file), purpose="batch")
+                )
 
         return self._call_with_retries(upload)
 
@@ -105,7 +107,7 @@ class BatchEndpoint:
             if found is not None:
                 return found
             may_exist = True
-            created = self._api.batches.create(
+            created = self._openai_client.batches.create(
                 input_file_id=file_id,
                 endpoint=self.url,
                 completion_window="24h",
@@ -120,7 +122,7 @@ class BatchEndpoint:
 
         def retrieve() -> BatchStatus | None:
             try:
-                return _batch_status(self._api.batches.retrieve(id))
+                return _parse_status(self._openai_client.batches.retrieve(id))
             except openai.NotFoundError:
                 return None
 
@@ -131,7 +133,7 @@ class BatchEndpoint:
 
         def download() -> bool:
             try:
-                with self._api.files.with_streaming_response.content(file_id) as response:
+                with self._openai_client.files.with_streaming_response.content(file_id) as response:
                     response.stream_to_file(path, chunk_size=1 << 16)
             except openai.NotFoundError:
                 return False
@@ -142,7 +144,7 @@ class BatchEndpoint:
     def delete_file(self, file_id: str) -> None:
         """Delete a file at the provider, if the provider allows it."""
         try:
-            self._api.files.delete(file_id)
+            self._openai_client.files.delete(file_id)
         except openai.OpenAIError as error:
             message = self._client.redact(str(error))
             logger.debug("File %s was not deleted at the provider: %s", file_id, message)
@@ -150,7 +152,7 @@ class BatchEndpoint:
     def _find_batch(self, file_id: str, key: str, since: float) -> str | None:
         """Find a batch by its key or its file; None if the provider does not list it."""
         try:
-            for batch in self._api.batches.list(limit=100):
+            for batch in self._openai_client.batches.list(limit=100):
                 if (batch.metadata or {}).get(
                     METADATA_KEY
                 ) == key or batch.input_file_id == file_id:
@@ -214,7 +216,7 @@ def _get_id(created: Any) -> str:
     return str(created.id)
 
 
-def _batch_status(batch: Batch) -> BatchStatus:
+def _parse_status(batch: Batch) -> BatchStatus:
     if not batch.status:
         raise ValueError("it has no status")
     counts = batch.request_counts
@@ -234,14 +236,14 @@ def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator
         for line in file:
             try:
                 data = json.loads(line)
-                received = _read_result(str(data["custom_id"]), data, client, price)
+                received = _parse_result(str(data["custom_id"]), data, client, price)
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
             if received is not None:
                 yield received
 
 
-def _read_result(
+def _parse_result(
     key: str, data: dict[str, Any], client: LLMClient, price: Price | None
 ) -> ReceivedResult | None:
     """Parse one result; None if the batch ended before the request was processed."""

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
-from graphrag_index.llm.ledger import ANSWERED, DONE, FAILED, INSERT_CALL, QUARANTINED, Ledger
+from graphrag_index.llm.ledger import (
+    DONE,
+    INSERT_CALL,
+    QUARANTINED,
+    UPDATE_ANSWERED,
+    UPDATE_FAILED,
+    Ledger,
+)
 from graphrag_index.llm.request import Usage
 
 # States of a batch. `prepared`: its file exists on this machine. `uploaded`: its file is at the
@@ -52,7 +59,7 @@ CREATE TABLE IF NOT EXISTS batch_replies (
 ) WITHOUT ROWID;
 """
 
-_RESULT = """
+_UPSERT_RESULT = """
 INSERT INTO batch_replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET status = excluded.status, message = excluded.message,
     failures = failures + excluded.failures, capabilities = excluded.capabilities
@@ -116,7 +123,7 @@ class BatchLedger:
 
     def open_batches(self, step: str | None = None, model: str | None = None) -> list[Batch]:
         """Return the batches that are not collected yet, oldest first."""
-        rows = self._ledger.rows(
+        rows = self._ledger.fetch_rows(
             "SELECT * FROM batches WHERE state != ?1 AND (?2 IS NULL OR step = ?2) "
             "AND (?3 IS NULL OR model = ?3) ORDER BY submitted, key",
             COLLECTED,
@@ -127,7 +134,7 @@ class BatchLedger:
 
     def count_recent_failures(self, step: str, model: str) -> int:
         """Count the most recent batches that failed as a whole, one after the other."""
-        rows = self._ledger.rows(
+        rows = self._ledger.fetch_rows(
             "SELECT status FROM batches WHERE state = ? AND step = ? AND model = ? "
             "ORDER BY submitted DESC, key DESC LIMIT 20",
             COLLECTED,
@@ -176,7 +183,7 @@ class BatchLedger:
                     if one.reply is not None:
                         database.execute(_DELETE_RESULT, (one.key,))
                     reply = (one.reply, one.finish, one.status, one.message, int(one.is_temporary))
-                    database.execute(_RESULT, (one.key, attempt, *reply, batch.capabilities))
+                    database.execute(_UPSERT_RESULT, (one.key, attempt, *reply, batch.capabilities))
                     if one.usage is not None:
                         call = (one.key, batch.step, batch.model, one.usage, one.cost)
                         database.execute(INSERT_CALL, self._ledger.call_row(*call))
@@ -185,16 +192,16 @@ class BatchLedger:
 
     def unanswered_keys(self, batch: Batch) -> list[str]:
         """Return the keys of the requests of a batch that have no result yet."""
-        rows = self._ledger.rows("SELECT key FROM batch_requests WHERE batch = ?", batch.key)
+        rows = self._ledger.fetch_rows("SELECT key FROM batch_requests WHERE batch = ?", batch.key)
         return [key for (key,) in rows]
 
     def is_in_batch(self, key: str) -> bool:
         """Tell whether a request is in a batch that is not collected yet."""
-        return bool(self._ledger.rows("SELECT 1 FROM batch_requests WHERE key = ?", key))
+        return bool(self._ledger.fetch_rows("SELECT 1 FROM batch_requests WHERE key = ?", key))
 
     def find_result(self, key: str) -> BatchResult | None:
         """Return the last result of a request without a valid reply; None if there is none."""
-        rows = self._ledger.rows(
+        rows = self._ledger.fetch_rows(
             "SELECT attempt, reply, finish, status, message, failures, capabilities "
             "FROM batch_replies WHERE key = ?",
             key,
@@ -205,10 +212,10 @@ class BatchLedger:
         """Record a validated reply. Its cost is recorded already."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_RESULT, (key,))
-            database.execute(ANSWERED, (DONE, reply, key))
+            database.execute(UPDATE_ANSWERED, (DONE, reply, key))
 
     def record_failure(self, key: str, reason: str, raw: str) -> None:
         """Record that a request is quarantined, the reason, and the raw reply."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_RESULT, (key,))
-            database.execute(FAILED, (QUARANTINED, reason, raw, key))
+            database.execute(UPDATE_FAILED, (QUARANTINED, reason, raw, key))

@@ -38,7 +38,7 @@ from graphrag_index.llm.request import Request
 logger = logging.getLogger(__name__)
 
 # Number of results recorded in one transaction. It limits memory, and loss if a run is killed.
-RESULTS_AT_ONCE = 500
+RESULTS_PER_TRANSACTION = 500
 
 
 @dataclass
@@ -261,7 +261,7 @@ class BatchQueue:
                     logger.warning("Batch %s: a file of its replies is gone.", batch.id)
                 continue
             lines = read_results(path, self.client, self.price)
-            while received := list(islice(lines, RESULTS_AT_ONCE)):
+            while received := list(islice(lines, RESULTS_PER_TRANSACTION)):
                 self._budget.add_cost(self.ledger.record_results(batch, received))
         path.unlink(missing_ok=True)
         left = self.ledger.unanswered_keys(batch)

@@ -14,8 +14,8 @@ MAX_DEPTH = 40
 # Maximum number of failed attempts of the strict parser, each as slow as the text is long.
 MAX_STRICT_FAILURES = 200
 
-_DOUBLE, _SINGLE = '"“”„‟＂', "'‘’‚`"
-_QUOTES = _DOUBLE + _SINGLE
+_DOUBLE_QUOTES, _SINGLE_QUOTES = '"“”„‟＂', "'‘’‚`"
+_QUOTES = _DOUBLE_QUOTES + _SINGLE_QUOTES
 _COMMENT = r"//[^\n]*+|/\*(?:(?!\*/)[\s\S])*+(?:\*/)?|\#[^\n]*+"
 _FILLER = re.compile(rf"(?:[\s,，、;；]++|{_COMMENT}|\.\.\.|…|\\[nrt])*+")
 _BLANK = re.compile(rf"(?:\s++|{_COMMENT}|\\[nrt])*+")
@@ -26,40 +26,40 @@ _ROOT = re.compile(
 )
 _COLON = re.compile(r"\s*+(?:[:：]|=>?)")
 _WORD_KEY = re.compile(r"([^\W\d][\w-]{0,60}+(?: [\w-]{1,40}+){0,3})[\"']?\s{0,9}[:：]")
-_KEY = (
-    rf"""(?:["{_DOUBLE}](?:[^"{_DOUBLE}\\\n]|\\.){{0,200}}+(?:["{_DOUBLE}]\s*+(?:[:：]|\Z)|\\?\Z)"""
-    rf"""|[{_SINGLE}][^{_SINGLE}\n]{{0,100}}+(?:[{_SINGLE}]\s*+(?:[:：]|\Z)|\Z)"""
+_KEY_PATTERN = (
+    rf"""(?:["{_DOUBLE_QUOTES}](?:[^"{_DOUBLE_QUOTES}\\\n]|\\.){{0,200}}+(?:["{_DOUBLE_QUOTES}]\s*+(?:[:：]|\Z)|\\?\Z)"""
+    rf"""|[{_SINGLE_QUOTES}][^{_SINGLE_QUOTES}\n]{{0,100}}+(?:[{_SINGLE_QUOTES}]\s*+(?:[:：]|\Z)|\Z)"""
     rf"""|[^\W\d]\w{{0,60}}+(?:\s{{0,9}}[:：]|\Z))"""
 )
-_REST = rf"(?:\Z|[}}\]]|\.\.\.|…|{_COMMENT})"
+_END_OR_COMMENT = rf"(?:\Z|[}}\]]|\.\.\.|…|{_COMMENT})"
 # The text that may follow the closing quotation mark of a string: in an object, and in a list.
 _AFTER_VALUE = re.compile(
-    rf"\s*+(?:{_REST}|```|[,，、;；]\s*+(?:{_REST}|```|\{{|{_KEY})|[{{]\s*+[{_QUOTES}]|{_KEY})"
+    rf"\s*+(?:{_END_OR_COMMENT}|```|[,，、;；]\s*+(?:{_END_OR_COMMENT}|```|\{{|{_KEY_PATTERN})|[{{]\s*+[{_QUOTES}]|{_KEY_PATTERN})"
 )
 _AFTER_ITEM = re.compile(
-    rf"\s*+(?:{_REST}|```|\)\s*+(?:[,\])]|\Z)|[,，、;；]\s*+(?:{_REST}|```|[\[{{{_QUOTES}\d+-]|[A-Za-z]{{4,5}}\b)"
+    rf"\s*+(?:{_END_OR_COMMENT}|```|\)\s*+(?:[,\])]|\Z)|[,，、;；]\s*+(?:{_END_OR_COMMENT}|```|[\[{{{_QUOTES}\d+-]|[A-Za-z]{{4,5}}\b)"
     rf"|[:：])|\s*+\n\s*+[\[{{{_QUOTES}]"
 )
-_MARK = {
-    **{mark: re.compile(rf"\\[\s\S]|[{_DOUBLE}]|\n```") for mark in _DOUBLE},
-    **{mark: re.compile(rf"\\[\s\S]|[{_SINGLE}]|\n```") for mark in _SINGLE},
+_STRING_END = {
+    **{mark: re.compile(rf"\\[\s\S]|[{_DOUBLE_QUOTES}]|\n```") for mark in _DOUBLE_QUOTES},
+    **{mark: re.compile(rf"\\[\s\S]|[{_SINGLE_QUOTES}]|\n```") for mark in _SINGLE_QUOTES},
     '"': re.compile(r'\\[\s\S]|"|\n```'),
 }
-_MEMBER = re.compile(rf"[{_DOUBLE}][\w -]{{1,60}}+[{_DOUBLE}]\s{{0,9}}[:：]")
-_BARE = re.compile(r"(?:(?!\s//|\s\#|```)[^,，}\]\n])*+")
-_JUNK = re.compile(rf"[^\s,，\[\]{{}}(){_DOUBLE}]*+")
+_QUOTED_KEY = re.compile(rf"[{_DOUBLE_QUOTES}][\w -]{{1,60}}+[{_DOUBLE_QUOTES}]\s{{0,9}}[:：]")
+_BARE_VALUE = re.compile(r"(?:(?!\s//|\s\#|```)[^,，}\]\n])*+")
+_JUNK = re.compile(rf"[^\s,，\[\]{{}}(){_DOUBLE_QUOTES}]*+")
 _TUPLE = re.compile(rf"\(\s*+[{_QUOTES}]")
 _NEXT_OBJECT = re.compile(r"\s*+,\s*+\{\s*+[\"']([^\"'\n]{1,60}+)[\"']\s*+:")
-_DEEP = re.compile(r"[\[{]++")
+_DEEP_BRACKETS = re.compile(r"[\[{]++")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 _STRAY_BRACE = re.compile(
     rf"\}}\s*+\]|\}}\s*+[,，]\s*+(?:[\[{{]|[{_QUOTES}][^{_QUOTES}\n]{{0,200}}+[{_QUOTES}]\s*+[,\]])"
 )
 _ESCAPE = re.compile(r"\\(?:((?:u[0-9a-fA-F]{4})(?:\\u[0-9a-fA-F]{4})*+)|([\"'\\/bfnrt“”]))")
-_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPED_CHARS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONSTANTS = {"true": True, "false": False}
-_NOTHING = frozenset(("", "null", "none", "nan", "undefined", "nil", "infinity", "-infinity"))
-_STRICT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
+_NULL_WORDS = frozenset(("", "null", "none", "nan", "undefined", "nil", "infinity", "-infinity"))
+_STRICT_DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 class BrokenJSON:
@@ -83,7 +83,7 @@ class BrokenJSON:
     def _parse_container(self, depth: int, parent: str | None) -> Any:
         if self._failures < MAX_STRICT_FAILURES:
             try:
-                value, self._position = _STRICT.raw_decode(self.text, self._position)
+                value, self._position = _STRICT_DECODER.raw_decode(self.text, self._position)
             except (ValueError, RecursionError):
                 self._failures += 1
             else:
@@ -126,14 +126,14 @@ class BrokenJSON:
                         # An object with the same key follows: the list lacks its opening bracket.
                         fields[key] = [value, *self._parse_list(depth + 1, "{")]
                 else:
-                    self._skip_match(_DEEP)
+                    self._skip_match(_DEEP_BRACKETS)
             elif mark and mark in _QUOTES:
                 value = self._parse_string(_AFTER_VALUE)
                 if value is not None:
                     fields[key] = value
             elif mark:
                 start = self._position
-                self._skip_match(_BARE)
+                self._skip_match(_BARE_VALUE)
                 if self._position < len(text):
                     fields[key] = _parse_scalar(text[start : self._position])
 
@@ -141,7 +141,7 @@ class BrokenJSON:
         """Read a key and its colon; if the text is no key, skip it and return None."""
         if mark in _QUOTES:
             start = self._position
-            for found in _MARK[mark].finditer(self.text, start + 1):
+            for found in _STRING_END[mark].finditer(self.text, start + 1):
                 if found[0][0] in _QUOTES:
                     self._position = found.end()
                     break
@@ -187,14 +187,18 @@ class BrokenJSON:
                 if depth < MAX_DEPTH:
                     items.append(self._parse_container(depth + 1, "["))
                 else:
-                    self._skip_match(_DEEP)
+                    self._skip_match(_DEEP_BRACKETS)
             elif mark == "(" and depth < MAX_DEPTH and _TUPLE.match(text, start):
                 self._position += 1
                 items.append(self._parse_list(depth + 1, "[", ")"))
             elif mark in _QUOTES and not prose:
                 value = self._parse_string(_AFTER_ITEM)
                 colon = _COLON.match(text, self._position)
-                if colon and depth < MAX_DEPTH and _is_field(value, items, text[colon.end() :][:9]):
+                if (
+                    colon
+                    and depth < MAX_DEPTH
+                    and _starts_record(value, items, text[colon.end() :][:9])
+                ):
                     # The opening brace of a record is missing.
                     self._position = start
                     items.append(self._parse_object(depth + 1, "["))
@@ -219,7 +223,7 @@ class BrokenJSON:
     def _parse_string(self, after: re.Pattern[str]) -> str | None:
         """Read a string to its closing quotation mark; None if the text ends first."""
         text, start = self.text, self._position + 1
-        for found in _MARK[text[self._position]].finditer(text, start):
+        for found in _STRING_END[text[self._position]].finditer(text, start):
             mark = found[0][0]
             if mark == "\\":
                 continue
@@ -230,7 +234,7 @@ class BrokenJSON:
                 self._position = found.end()
                 return _unescape_string(text[start : found.start()])
             before = text[max(start, found.start() - 40) : found.start()].rstrip()
-            if before.endswith(("{", ",")) and _MEMBER.match(text, found.start()):
+            if before.endswith(("{", ",")) and _QUOTED_KEY.match(text, found.start()):
                 # A new field follows: the closing quotation mark is missing.
                 value = text[start : found.start()].rstrip(" \t\r\n,{}[]")
                 # Braces after the value may close this object and open the next object.
@@ -246,7 +250,7 @@ class BrokenJSON:
         self._position = found.end() if found else self._position
 
 
-def _is_field(key: str | None, items: list[Any], value: str) -> bool:
+def _starts_record(key: str | None, items: list[Any], value: str) -> bool:
     """Tell whether a string before a colon in a list is a field of a record without a brace.
 
     In the first record of a list, the value of this field is not an object or a list.
@@ -260,7 +264,7 @@ def _parse_scalar(bare: str) -> Any:
     """Convert an unquoted value to None, a boolean, a number or a string."""
     bare = bare.strip().rstrip(_QUOTES).rstrip()
     word = bare.lower()
-    if word in _NOTHING:
+    if word in _NULL_WORDS:
         return None
     if word in _CONSTANTS:
         return _CONSTANTS[word]
@@ -273,6 +277,8 @@ def _parse_scalar(bare: str) -> Any:
 def _unescape_string(text: str) -> str:
     """Replace JSON escape sequences; keep backslashes before other characters."""
     return _ESCAPE.sub(
-        lambda found: json.loads(f'"{found[0]}"') if found[1] else _ESCAPED.get(found[2], found[2]),
+        lambda found: (
+            json.loads(f'"{found[0]}"') if found[1] else _ESCAPED_CHARS.get(found[2], found[2])
+        ),
         text,
     )

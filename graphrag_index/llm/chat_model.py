@@ -132,7 +132,7 @@ class CachedModel:
         """Return the cached values of a request and its follow-ups, without sending requests."""
         chain = RequestChain(request, self.settings)
         with suppress(QuarantinedError):
-            while not chain.is_answered and chain.add_cached_reply(self.ledger.find):
+            while not chain.is_answered and chain.add_cached_reply(self.ledger.find_entry):
                 pass
         return chain.outcome.values
 
@@ -161,7 +161,7 @@ class CachedModel:
         while not chain.is_answered:
             self._used.append(chain.key)
             try:
-                if not chain.add_cached_reply(self.ledger.find):
+                if not chain.add_cached_reply(self.ledger.find_entry):
                     return None
             except QuarantinedError as error:
                 self.ledger.update_label(chain.key, chain.request.unit)
@@ -187,7 +187,9 @@ class RemoteModel(CachedModel):
 
     def stop(self, error: BaseException) -> None:
         """Make every further request fail with this error."""
-        self._client.calls.stop(error if isinstance(error, Exception) else ModelError("stopped"))
+        self._client.calls.stop_calls(
+            error if isinstance(error, Exception) else ModelError("stopped")
+        )
 
     def close(self) -> None:
         self._loop.run_coroutine(self._client.close())
@@ -259,7 +261,7 @@ class ChatModel(RemoteModel):
         while True:
             reply = await self._send_until_answered(key, request, attempt, n_tokens)
             cost = cost_of(reply.usage, client.calls.price)
-            chain.outcome.spent.add(reply.usage, cost)
+            chain.outcome.spent.add_call(reply.usage, cost)
             call = (key, self.step, self.name)
             try:
                 result = validate_reply(reply, request, attempt, room, client.redact)
@@ -298,7 +300,7 @@ class ChatModel(RemoteModel):
             return reply, reply.usage
 
         try:
-            return await client.calls.call(
+            return await client.calls.call_with_retries(
                 send,
                 n_tokens,
                 attempt.max_tokens,

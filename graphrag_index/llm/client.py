@@ -173,7 +173,7 @@ class LLMClient:
                 f"({root_cause_message(error)}): start it, or set base_url of this model."
             ) from None
         if status in (401, 403):
-            raise self._settings_error(status, _read_error(content)[1])
+            raise self._settings_error(status, _parse_error(content)[1])
         # Some servers do not list their models. Azure lists models, but requests use deployments.
         if status >= 400 or self.settings.provider == "azure":
             return
@@ -191,7 +191,7 @@ class LLMClient:
 
     def response_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         """Return the exception for a response with an error status."""
-        code, message = _read_error(content)
+        code, message = _parse_error(content)
         return self.status_error(status, message, code, retry_after(headers))
 
     def status_error(
@@ -244,8 +244,8 @@ class LLMClient:
                     if streamed.is_loop:
                         break
             finally:
-                streamed.end()
-        return streamed.reply()
+                streamed.finish_text()
+        return streamed.get_reply()
 
     @asynccontextmanager
     async def _open_response(
@@ -282,7 +282,7 @@ class LLMClient:
             self._session = _new_session(self.settings, base.startswith("https"))
             # Close the session when this client is garbage-collected. The finalizer must not
             # refer to the client itself.
-            weakref.finalize(self, _close_soon, self._session, asyncio.get_running_loop())
+            weakref.finalize(self, _schedule_close, self._session, asyncio.get_running_loop())
         parameters = None
         if self.settings.provider == "azure":
             base = f"{base.rstrip('/')}/openai"
@@ -311,7 +311,7 @@ def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.Client
             sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
             sock_read=settings.timeout,
         ),
-        # `Pace` limits the number of concurrent calls, so the session does not.
+        # `RateLimiter` limits the number of concurrent calls, so the session does not.
         connector=aiohttp.TCPConnector(
             limit=0,
             keepalive_timeout=MAX_IDLE_SECONDS,
@@ -333,7 +333,7 @@ def _ssl_context() -> ssl.SSLContext:
     return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _close_soon(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
+def _schedule_close(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
     """Close the session of a garbage-collected client, in the session's event loop."""
     if not session.closed and loop.is_running():
         asyncio.run_coroutine_threadsafe(session.close(), loop)
@@ -361,7 +361,7 @@ def root_cause_message(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _read_error(content: bytes) -> tuple[str, str]:
+def _parse_error(content: bytes) -> tuple[str, str]:
     """Parse the body of an error response; returns (code, message on one line)."""
     try:
         body = json.loads(content)

@@ -27,7 +27,7 @@ KeyedText = tuple[str, str]
 MAX_TEXTS = 64
 MAX_TOKENS = 8_000
 # The text that is sent to find out the dimension of the vectors.
-PROBE = "dimension"
+PROBE_TEXT = "dimension"
 # Maximum number of attempts for a text whose vector is unusable.
 MAX_ATTEMPTS = 3
 
@@ -84,7 +84,7 @@ class RemoteEmbeddingModel(RemoteModel):
         missing: dict[str, str] = {}
         zeros = np.zeros(self.dimension, np.float32)
         for key, text in zip(keys, texts, strict=True):
-            entry = self.ledger.find(key)
+            entry = self.ledger.find_entry(key)
             if entry is not None and entry.state == QUARANTINED:
                 vectors[key] = zeros
             elif entry is not None and entry.state == DONE:
@@ -115,7 +115,9 @@ class RemoteEmbeddingModel(RemoteModel):
         """Request one vector, and return its dimension."""
         for _ in range(MAX_ATTEMPTS):
             try:
-                (row,) = await self._send_until_answered([(text_key(PROBE, self.settings), PROBE)])
+                (row,) = await self._send_until_answered(
+                    [(text_key(PROBE_TEXT, self.settings), PROBE_TEXT)]
+                )
             except RejectedError as error:
                 raise ModelError(
                     f"Model {self.name} gives no vectors: {self._client.redact(str(error))}."
@@ -167,7 +169,7 @@ class RemoteEmbeddingModel(RemoteModel):
 
         def before_send() -> None:
             for key, text in batch:
-                if text != PROBE:
+                if text != PROBE_TEXT:
                     unit = " ".join(text[:60].split())
                     self.ledger.record_sent(key, self.step, unit, self.name)
 
@@ -179,7 +181,7 @@ class RemoteEmbeddingModel(RemoteModel):
             return rows, used
 
         n_tokens = sum(map(estimate_tokens, texts))
-        return await self._client.calls.call(send, n_tokens, 0, before_send)
+        return await self._client.calls.call_with_retries(send, n_tokens, 0, before_send)
 
     def _keep_usable(
         self, batch: Sequence[KeyedText], rows: Sequence[Sequence[float]], vectors: "Vectors"

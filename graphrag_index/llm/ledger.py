@@ -17,7 +17,7 @@ from graphrag_index.llm.request import Spending, Usage
 
 FILE = "ledger.sqlite"
 # Maximum number of keys in one query.
-KEYS_AT_ONCE = 500
+KEYS_PER_QUERY = 500
 
 # States of a request. `open`: there is no valid reply yet.
 OPEN, DONE, QUARANTINED = "open", "done", "quarantined"
@@ -60,23 +60,23 @@ CREATE TABLE IF NOT EXISTS metadata (
 
 IN_MEMORY = ":memory:"
 
-_SEND = """
+_UPSERT_SENT_REQUEST = """
 INSERT INTO requests (key, step, unit, model, state, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 1)
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
     unit = excluded.unit
 """
-ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
-FAILED = "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?"
+UPDATE_ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
+UPDATE_FAILED = "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?"
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 # Inserts a key into the temporary table that `Ledger.track_use` creates.
 INSERT_USED = "INSERT OR IGNORE INTO temp.used VALUES (?)"
 # Selects the requests that the newest version of their step uses.
-_NEWEST = """
+_NEWEST_USES = """
 JOIN uses AS u ON u.key = r.key
     AND u.version = (SELECT max(version) FROM uses WHERE step = r.step)
 """
 # Sums over calls; the total cost is null if the cost of any call is null.
-_TOTALS = (
+_SUM_COLUMNS = (
     "sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), "
     "CASE WHEN count(*) = count(cost) THEN total(cost) END"
 )
@@ -118,8 +118,8 @@ def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Split keys into batches; yield (placeholders for a query, keys) for each batch."""
     # Sort the keys as the table is sorted, so that SQLite reads no page of the file twice.
     ordered = sorted(keys)
-    for start in range(0, len(ordered), KEYS_AT_ONCE):
-        some = ordered[start : start + KEYS_AT_ONCE]
+    for start in range(0, len(ordered), KEYS_PER_QUERY):
+        some = ordered[start : start + KEYS_PER_QUERY]
         yield f"({', '.join('?' * len(some))})", some
 
 
@@ -206,12 +206,12 @@ class Ledger:
                 "restore it, or move it away to start without them."
             ) from error
 
-    def rows(self, query: str, *values: Any) -> list[Any]:
+    def fetch_rows(self, query: str, *values: Any) -> list[Any]:
         """Run a query, and return its rows."""
         with self._lock, self._explain_errors():
             return self._database.execute(query, values).fetchall()
 
-    def find(self, key: str) -> LedgerEntry | None:
+    def find_entry(self, key: str) -> LedgerEntry | None:
         """Look up a request by its cache key; None if it is not in the ledger."""
         query = "SELECT state, coalesce(reply, ''), reason FROM requests WHERE key = ?"
         with self._read_lock, self._explain_errors():
@@ -226,7 +226,7 @@ class Ledger:
         hashes = {
             key: blake2b(reply or b"", digest_size=16).hexdigest()
             for places, some in _key_batches(wanted)
-            for key, reply in self.rows(query + places, DONE, *some)
+            for key, reply in self.fetch_rows(query + places, DONE, *some)
         }
         return [hashes.get(key, "") for key in wanted]
 
@@ -244,7 +244,7 @@ class Ledger:
     ) -> None:
         """Record in an open transaction that requests are sent: tuples (key, step, unit, model)."""
         for key, step, unit, model in requests:
-            database.execute(_SEND, (key, step, unit, model, OPEN))
+            database.execute(_UPSERT_SENT_REQUEST, (key, step, unit, model, OPEN))
             use = (key, step, self.version)
             database.execute("INSERT OR REPLACE INTO uses VALUES (?, ?, ?)", use)
 
@@ -261,7 +261,7 @@ class Ledger:
         """Record a validated reply, its tokens and its cost (in dollars)."""
         with self.transaction() as database:
             database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
-            database.execute(ANSWERED, (DONE, reply, key))
+            database.execute(UPDATE_ANSWERED, (DONE, reply, key))
 
     def call_row(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None
@@ -273,12 +273,14 @@ class Ledger:
     def record_replies(self, replies: Mapping[str, str]) -> None:
         """Record validated replies by their keys. Their costs are recorded already."""
         with self.transaction() as database:
-            database.executemany(ANSWERED, ((DONE, reply, key) for key, reply in replies.items()))
+            database.executemany(
+                UPDATE_ANSWERED, ((DONE, reply, key) for key, reply in replies.items())
+            )
 
     def record_failure(self, key: str, reason: str, raw: str = "") -> None:
         """Record that a request is quarantined, the reason, and the raw reply."""
         with self.transaction() as database:
-            database.execute(FAILED, (QUARANTINED, reason, raw, key))
+            database.execute(UPDATE_FAILED, (QUARANTINED, reason, raw, key))
 
     def mark_used(self, keys: Iterable[str]) -> None:
         """Mark requests as used by the version of the index that this run creates."""
@@ -299,7 +301,7 @@ class Ledger:
 
     def update_label(self, key: str, unit: str) -> None:
         """Update the label of a request, for example after a file was renamed."""
-        if self.rows("SELECT 1 FROM requests WHERE key = ? AND unit != ?", key, unit):
+        if self.fetch_rows("SELECT 1 FROM requests WHERE key = ? AND unit != ?", key, unit):
             with self.transaction() as database:
                 database.execute("UPDATE requests SET unit = ? WHERE key = ?", (unit, key))
 
@@ -313,14 +315,14 @@ class Ledger:
 
     def get_meta(self, name: str) -> str | None:
         """Return a value from the metadata table; None if there is none."""
-        rows = self.rows("SELECT value FROM metadata WHERE name = ?", name)
+        rows = self.fetch_rows("SELECT value FROM metadata WHERE name = ?", name)
         return rows[0][0] if rows else None
 
     def copy_capabilities(self, output: Path) -> None:
         """Copy the server capabilities from the ledger of another folder, if it is readable."""
         query = "SELECT name, value FROM metadata WHERE name LIKE 'endpoint capabilities: %'"
         with suppress(GraphRAGError), closing(Ledger(output, read_only=True)) as other:
-            for name, value in other.rows(query):
+            for name, value in other.fetch_rows(query):
                 self.set_meta(name, value)
 
     def set_meta(self, name: str, value: str) -> None:
@@ -331,20 +333,20 @@ class Ledger:
     def spent_so_far(self) -> float:
         """Return the cost so far of the version that this run creates, in dollars."""
         query = "SELECT total(cost) FROM calls WHERE version = ?"
-        return float(self.rows(query, self.version)[0][0])
+        return float(self.fetch_rows(query, self.version)[0][0])
 
     def spent_for(self, version: int) -> Spending:
         """Return the number of calls, the tokens and the cost of a version of the index."""
-        query = f"SELECT count(*), {_TOTALS} FROM calls WHERE version = ?"
-        n_calls, *n_tokens, cost = self.rows(query, version)[0]
+        query = f"SELECT count(*), {_SUM_COLUMNS} FROM calls WHERE version = ?"
+        n_calls, *n_tokens, cost = self.fetch_rows(query, version)[0]
         # In SQL the sum over no rows is null.
         return Spending(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
 
-    def quarantined(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
+    def quarantined_requests(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
         """Return the quarantined requests of these steps in their newest version."""
-        query = f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST} "
+        query = f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST_USES} "
         query += "WHERE r.step = ? AND state = ? ORDER BY unit"
-        found = (row for step in steps for row in self.rows(query, step, QUARANTINED))
+        found = (row for step in steps for row in self.fetch_rows(query, step, QUARANTINED))
         return [QuarantinedRequest(*row) for row in found]
 
     def reopen_quarantined(self, steps: Iterable[str]) -> int:
@@ -359,11 +361,13 @@ class Ledger:
         """Return one status for each step and model: requests by state, tokens and cost."""
         with self.transaction():
             pass
-        states = self.rows(
+        states = self.fetch_rows(
             "SELECT r.step, model, sum(state = 'done'), sum(state = 'open'), "
-            f"sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r {_NEWEST} "
+            f"sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r {_NEWEST_USES} "
             "GROUP BY r.step, model ORDER BY min(u.version), r.step, model"
         )
-        calls = self.rows(f"SELECT step, model, {_TOTALS} FROM calls GROUP BY step, model")
+        calls = self.fetch_rows(
+            f"SELECT step, model, {_SUM_COLUMNS} FROM calls GROUP BY step, model"
+        )
         costs = {row[:2]: row[2:] for row in calls}
         return [StepStatus(*row, *costs.get(row[:2], (0, 0, 0, 0.0))) for row in states]

@@ -23,12 +23,12 @@ from graphrag_index.schema.settings.models import ModelSettings, Price
 # Factor of the concurrency when a call is refused because of a rate limit.
 DECREASE_FACTOR = 0.7
 # Maximum seconds until a waiting call checks whether all calls were stopped.
-MAX_SLEEP = 0.5
+MAX_SLEEP_SECONDS = 0.5
 MINUTE = 60.0
 MILLION = 1_000_000
 
 
-class Pace:
+class RateLimiter:
     """Concurrency and rate limits of the calls to one model, for use in one event loop only."""
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -57,7 +57,7 @@ class Pace:
                 delay = max(self._not_before - now, *delays)
                 if delay <= 0:
                     break
-                await asyncio.sleep(min(delay, MAX_SLEEP))
+                await asyncio.sleep(min(delay, MAX_SLEEP_SECONDS))
             self._requests.level -= 1
             self._tokens.level -= n_tokens
             yield
@@ -107,14 +107,14 @@ class _TokenBucket:
         # Maximum amount that may be used at one moment: the amount of three seconds.
         self.capacity = max(1.0, self.rate * MINUTE / 20)
         self.level = self.capacity
-        self.at = time.monotonic()
+        self.updated_at = time.monotonic()
 
     def seconds_until(self, amount: float, now: float) -> float:
         """Return the seconds until the bucket has this amount, or is full."""
         if not self.rate:
             return 0.0
-        self.level = min(self.capacity, self.level + (now - self.at) * self.rate)
-        self.at = now
+        self.level = min(self.capacity, self.level + (now - self.updated_at) * self.rate)
+        self.updated_at = now
         return max(0.0, (min(amount, self.capacity) - self.level) / self.rate)
 
 

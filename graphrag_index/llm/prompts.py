@@ -39,7 +39,7 @@ class Prompts:
     def __init__(self, root: Path, package: str = "graphrag_index") -> None:
         self.root, self.package = root, package
 
-    def text(self, name: str) -> str:
+    def read_prompt(self, name: str) -> str:
         """Return a prompt by its name: the project's version, or the default."""
         own = self.root / FOLDER / f"{name}.txt"
         try:
@@ -52,12 +52,12 @@ class Prompts:
     def project_prompts(self) -> dict[str, str]:
         """Return the prompts that the project overrides, by name."""
         paths = sorted((self.root / FOLDER).glob("*.txt"))
-        return {path.stem: self.text(path.stem) for path in paths}
+        return {path.stem: self.read_prompt(path.stem) for path in paths}
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """Fill the placeholders of a prompt; raises `SettingsError` if one has no value."""
 
-        def value(place: re.Match[str]) -> str:
+        def find_value(place: re.Match[str]) -> str:
             if place[1] not in values:
                 known = ", ".join(f"{{{{{known}}}}}" for known in values)
                 raise SettingsError(
@@ -66,7 +66,7 @@ class Prompts:
                 )
             return values[place[1]]
 
-        return _PLACEHOLDER.sub(value, self.text(name))
+        return _PLACEHOLDER.sub(find_value, self.read_prompt(name))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class TokenBudget:
     limit: int  # maximum tokens of the context
     room: int  # tokens of the context window that are free for the context
 
-    def cost(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
+    def costs_of_counts(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
         """Return the cost of each text, in tokens.
 
         The cost is the number of tokens, or a scaled estimate from the bytes if that is higher,
@@ -90,7 +90,7 @@ class TokenBudget:
         """Return the cost of one text, in tokens."""
         return self._cost_of_counts(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
 
-    def most_of(self, text: str) -> int:
+    def max_cost_of(self, text: str) -> int:
         """Return an upper bound of the cost of a text: a token has at least one byte."""
         n_bytes = _n_bytes(text)
         return self._cost_of_counts(n_bytes, n_bytes)
@@ -146,7 +146,7 @@ class RenderedRows:
             + "\n"
         ).to_series()
         n_bytes = text.str.len_bytes().cast(pl.Int64).to_numpy()
-        cost = budget.cost((count or count_lines)(text), n_bytes)
+        cost = budget.costs_of_counts((count or count_lines)(text), n_bytes)
         longest = budget.limit // ROW_SHARE
         too_long = np.flatnonzero(cost > longest)
         if len(too_long):

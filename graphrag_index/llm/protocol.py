@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 # Ways to request a reply in a given format, best first.
 RESPONSE_FORMATS = ("json_schema", "tool", "json_object", "text")
 # Maps each parameter that a server may not support to its replacement; None: omit it.
-OPTIONAL = {
+OPTIONAL_PARAMETERS = {
     "max_completion_tokens": "max_tokens",
     "temperature": None,
     "stream_options": None,
@@ -89,7 +89,7 @@ class RequestWriter:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
         for name in dropped:
-            value, other = body.pop(name, None), OPTIONAL.get(name)
+            value, other = body.pop(name, None), OPTIONAL_PARAMETERS.get(name)
             if other is not None and value is not None:
                 body[other] = value
         body |= {name: v for name, v in settings.parameters.items() if name not in dropped}
@@ -170,7 +170,7 @@ class RequestWriter:
 
     def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
         """Return the parameter that an error message (in lower case) rejects; None if none."""
-        for name in (*OPTIONAL, *OPTIONAL.values()):
+        for name in (*OPTIONAL_PARAMETERS, *OPTIONAL_PARAMETERS.values()):
             if name and name in body and name in text and name not in self.capabilities.dropped:
                 return name
         for name in self.settings.parameters:
@@ -343,12 +343,12 @@ class StreamedReply:
         if self.is_loop:
             self._finish = "length"
 
-    def end(self) -> None:
+    def finish_text(self) -> None:
         """End the text in the sink, or discard it if the stream ended too early."""
         if self._visible:
             self._visible.end(broken=self._finish is None)
 
-    def reply(self) -> Reply:
+    def get_reply(self) -> Reply:
         """Return the whole reply; raises `RetryError` if the stream ended too early."""
         if self._finish is None:
             raise RetryError("the stream ended early", lost=True)

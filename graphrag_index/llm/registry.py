@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from graphrag_index.llm.batch import BatchChatModel
 
 # The metadata entry of the ledger with the steps whose failed requests are sent again.
-_RELEASED = "released steps"
-_UNUSED = "key NOT IN (SELECT key FROM temp.used)"
+_REOPENED_STEPS = "released steps"
+_IS_UNUSED = "key NOT IN (SELECT key FROM temp.used)"
 
 
 class Models:
@@ -106,21 +106,21 @@ class Models:
         Returns all steps with reopened requests, including those that an earlier call reopened.
         """
         self._forget = True
-        found = list(dict.fromkeys(row.step for row in self.quarantined(steps)))
+        found = list(dict.fromkeys(row.step for row in self.quarantined_requests(steps)))
         if found:
-            self.ledger.set_meta(_RELEASED, json.dumps([*self.reopened_steps(), *found]))
+            self.ledger.set_meta(_REOPENED_STEPS, json.dumps([*self.reopened_steps(), *found]))
             self.ledger.reopen_quarantined(found)
         return self.reopened_steps()
 
     def reopened_steps(self) -> list[str]:
         """Return the steps with requests reopened since the last finished run."""
-        known = self.ledger.get_meta(_RELEASED) if self.has_ledger else None
+        known = self.ledger.get_meta(_REOPENED_STEPS) if self.has_ledger else None
         return list(dict.fromkeys(json.loads(known))) if known else []
 
     def mark_finished(self) -> None:
         """Note that the run is finished, and has sent all reopened requests."""
         if self.reopened_steps():
-            self.ledger.set_meta(_RELEASED, "[]")
+            self.ledger.set_meta(_REOPENED_STEPS, "[]")
 
     def track_use(self) -> None:
         """Track the requests used from now on, so that `purge` can delete the others."""
@@ -149,9 +149,9 @@ class Models:
         """Seconds until the first status check of the batches of the last created model."""
         return self._opened[-1].settings.batch.poll_seconds
 
-    def quarantined(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
+    def quarantined_requests(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
         """Return the quarantined requests of these steps."""
-        return self.ledger.quarantined(steps) if self.has_ledger else []
+        return self.ledger.quarantined_requests(steps) if self.has_ledger else []
 
     def quarantined_share(self, step: str) -> float:
         """Return the share (0 to 1) of quarantined requests among the finished ones of a step."""
@@ -246,15 +246,15 @@ def purge_ledger(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purg
     before = path.stat().st_size
     with ledger.transaction() as database:
         database.executemany(INSERT_USED, ((key,) for key in keys))
-        n_deleted = database.execute(f"DELETE FROM requests WHERE {_UNUSED}").rowcount
+        n_deleted = database.execute(f"DELETE FROM requests WHERE {_IS_UNUSED}").rowcount
         # Clear labels: a label may name a deleted document that had the same text as another.
         database.execute("UPDATE requests SET unit = '' WHERE state = ?", (DONE,))
-        database.execute(f"DELETE FROM uses WHERE {_UNUSED}")
-        database.execute(f"UPDATE calls SET key = '' WHERE {_UNUSED}")
-        database.execute(f"DELETE FROM batch_replies WHERE {_UNUSED}")
+        database.execute(f"DELETE FROM uses WHERE {_IS_UNUSED}")
+        database.execute(f"UPDATE calls SET key = '' WHERE {_IS_UNUSED}")
+        database.execute(f"DELETE FROM batch_replies WHERE {_IS_UNUSED}")
         database.execute("DELETE FROM batch_requests")
         database.execute("DELETE FROM batches")
-    n_kept = ledger.rows("SELECT count(*) FROM requests")[0][0]
+    n_kept = ledger.fetch_rows("SELECT count(*) FROM requests")[0][0]
     for leftover in (output / "batches").glob("*"):
         leftover.unlink()
     if not ledger.compact_file():

@@ -75,7 +75,7 @@ def _list_interpretations(data: Any, shape: ReplyShape, is_match: bool) -> Itera
     if isinstance(data, dict):
         fitted = shape.fit_object(data)
         yield fitted
-        yield shape.name_by_position(fitted)
+        yield shape.name_fields_by_position(fitted)
 
 
 def _extract_answer(data: Any, text: str, shape: ReplyShape) -> tuple[Any, int]:
@@ -114,7 +114,7 @@ def _extract_answer(data: Any, text: str, shape: ReplyShape) -> tuple[Any, int]:
         lines, n_cut_lines = read_lines(text, shape)
         if lines:
             return lines, n_cut_lines
-    bare = _bare_records(answers, shape)
+    bare = _collect_bare_records(answers, shape)
     if bare:
         return bare, n_cut
     keys = " and ".join(shape.properties)
@@ -178,10 +178,10 @@ def _drop_outermost(inside: list[Any], chain: list[Any]) -> int:
 
 
 def _has_records(value: Any) -> bool:
-    return isinstance(value, dict) and any(map(_is_records, value.values()))
+    return isinstance(value, dict) and any(map(_is_list_of_records, value.values()))
 
 
-def _is_records(value: Any) -> bool:
+def _is_list_of_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
@@ -204,7 +204,7 @@ def _merge_objects(bodies: list[dict[str, Any]], shape: ReplyShape) -> dict[str,
     return merged
 
 
-def _bare_records(values: list[Any], shape: ReplyShape) -> Any:
+def _collect_bare_records(values: list[Any], shape: ReplyShape) -> Any:
     """Return records that have no enclosing object, or else the last object; None if none."""
     objects = [value for value in values if isinstance(value, dict) and value]
     if not shape.is_records:
@@ -219,7 +219,9 @@ def _bare_records(values: list[Any], shape: ReplyShape) -> Any:
             if shape.has_any_key(fitted):
                 # The keys of this object are in another language, but its records fit a list.
                 return value
-            records += [record for part in value.values() if _is_records(part) for record in part]
+            records += [
+                record for part in value.values() if _is_list_of_records(part) for record in part
+            ]
         elif isinstance(value, dict) and value:
             records.append(value)
         elif isinstance(value, list):
@@ -245,7 +247,7 @@ def strip_reasoning(text: str) -> str:
         if reasoning["open"] is not None:
             # The tag is not closed. The reply may be truncated, or the answer follows unmarked.
             before = _REASONING.sub("", text[: reasoning.start()])
-            return (before + _answer_at_end(reasoning[0])).strip()
+            return (before + _find_answer_at_end(reasoning[0])).strip()
     stripped = _REASONING.sub("", text)
     if stripped == text:
         for end in _REASONING_END.finditer(text):
@@ -253,7 +255,7 @@ def strip_reasoning(text: str) -> str:
     return stripped.strip()
 
 
-def _answer_at_end(reasoning: str) -> str:
+def _find_answer_at_end(reasoning: str) -> str:
     """Return the JSON object at the end of the reasoning if it begins on a new line, else ""."""
     answer = reasoning[reasoning.rfind("\n{") + 1 :].rstrip("` \n\t")
     try:
@@ -273,26 +275,26 @@ class VisibleText:
 
     def __init__(self, sink: TextSink) -> None:
         self._sink = sink
-        self._held, self._in_reasoning = "", True
+        self._buffer, self._in_reasoning = "", True
 
     def write(self, piece: str) -> None:
         """Write the next piece of the stream."""
-        self._held += piece
+        self._buffer += piece
         if self._in_reasoning:
-            opening = _OPENING.match(self._held)
+            opening = _OPENING.match(self._buffer)
             if opening is None:
-                self._in_reasoning = len(self._held.lstrip()) < _MAX_OPENING and (
-                    not self._held.strip() or self._held.lstrip()[0] in "<[◁"
+                self._in_reasoning = len(self._buffer.lstrip()) < _MAX_OPENING and (
+                    not self._buffer.strip() or self._buffer.lstrip()[0] in "<[◁"
                 )
-            elif end := re.search(rf"[<\[◁]/{opening[1]}[>\]▷]\s*", self._held, re.IGNORECASE):
-                self._held, self._in_reasoning = self._held[end.end() :], False
-        if not self._in_reasoning and self._held:
-            self._sink.write(self._held)
-            self._held = ""
+            elif end := re.search(rf"[<\[◁]/{opening[1]}[>\]▷]\s*", self._buffer, re.IGNORECASE):
+                self._buffer, self._in_reasoning = self._buffer[end.end() :], False
+        if not self._in_reasoning and self._buffer:
+            self._sink.write(self._buffer)
+            self._buffer = ""
 
     def end(self, broken: bool = False) -> None:
         """Write the rest of the text unless it is reasoning; if `broken`, restart the sink."""
         if broken:
             self._sink.restart()
-        elif self._held and not _OPENING.match(self._held):
-            self._sink.write(self._held)
+        elif self._buffer and not _OPENING.match(self._buffer):
+            self._sink.write(self._buffer)

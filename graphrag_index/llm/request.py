@@ -123,7 +123,7 @@ class Spending:
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0  # in dollars; None if a price is not known
 
-    def add(self, usage: Usage, cost: float | None) -> None:
+    def add_call(self, usage: Usage, cost: float | None) -> None:
         """Add the tokens and the cost of one call."""
         self.calls += 1
         self.usage += usage
@@ -147,14 +147,14 @@ class Outcome:
     keys: tuple[str, ...] = field(default=(), compare=False)
 
 
-class Answering(Protocol):
+class RequestSender(Protocol):
     """A chat model, or a substitute for one."""
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]: ...
 
 
 def pair_outcomes(
-    model: Answering, requests: Iterable[tuple[T, Request]]
+    model: RequestSender, requests: Iterable[tuple[T, Request]]
 ) -> Iterator[tuple[T, Outcome]]:
     """Send requests from pairs (item, request); yield pairs (item, outcome)."""
     waiting: deque[T] = deque()

@@ -8,7 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from graphrag_index.errors import ModelError, OutageError
-from graphrag_index.llm.limits import MAX_SLEEP, Budget, Pace, cost_of, max_cost_of, price_of
+from graphrag_index.llm.limits import (
+    MAX_SLEEP_SECONDS,
+    Budget,
+    RateLimiter,
+    cost_of,
+    max_cost_of,
+    price_of,
+)
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings
 
@@ -24,7 +31,7 @@ MAX_FAILING = 5
 # Maximum number of requests that are denied access before the server answers any request.
 MAX_DENIED = 2
 # If a request is not refused within this many seconds, the server has accepted it.
-GRACE = 0.02
+GRACE_SECONDS = 0.02
 
 T = TypeVar("T")
 
@@ -75,13 +82,13 @@ class _RequestFailures:
         self.times = 0
         self.began = time.monotonic()
         # Times of the first failure, of the last but one, and of the last.
-        self.first = self.before = self.last = 0.0
+        self.first_at = self.last_but_one_at = self.last_at = 0.0
 
     def note_failure(self) -> None:
         now = time.monotonic()
         self.times += 1
-        self.first = self.first or now
-        self.before, self.last = self.last, now
+        self.first_at = self.first_at or now
+        self.last_but_one_at, self.last_at = self.last_at, now
 
 
 class RetriedCalls:
@@ -97,9 +104,9 @@ class RetriedCalls:
         self.first_delay = FIRST_DELAY
         self._name, self._settings, self._budget = name, settings, budget
         self._keeps_replies = keeps_replies
-        self._pace = Pace(settings)
+        self._rate_limiter = RateLimiter(settings)
         self._probe = asyncio.Lock()
-        self._works = False
+        self._has_succeeded = False
         self._last_success = 0.0
         self._n_refusals = 0
         # Calls that have failed since the last success, and calls that were denied access.
@@ -107,12 +114,12 @@ class RetriedCalls:
         self._denied: set[object] = set()
         self._stopped: Exception | None = None
 
-    def stop(self, error: Exception) -> None:
+    def stop_calls(self, error: Exception) -> None:
         """Make every further call fail with this error; waiting calls stop waiting."""
         self._stopped = error
-        self._pace.stop()
+        self._rate_limiter.stop()
 
-    async def call(
+    async def call_with_retries(
         self,
         send: Callable[[], Awaitable[tuple[T, Usage]]],
         n_tokens: int,
@@ -132,10 +139,10 @@ class RetriedCalls:
             try:
                 async with (
                     self._budget.reserve_cost(max_cost),
-                    self._pace.wait_for_slot(n_tokens + max_tokens // 8),
+                    self._rate_limiter.wait_for_slot(n_tokens + max_tokens // 8),
                 ):
                     result, usage = await self._probe_first(send, before_send)
-                    self._pace.note_success(self.headers)
+                    self._rate_limiter.note_success(self.headers)
                     self._last_success = time.monotonic()
                     self._failing.clear()
                     self._denied.clear()
@@ -143,7 +150,7 @@ class RetriedCalls:
                     return result
             except RejectedError as error:
                 self._n_refusals += 1
-                if not self._works and self._n_refusals >= MAX_REFUSALS:
+                if not self._has_succeeded and self._n_refusals >= MAX_REFUSALS:
                     reason = redact(str(error), self._settings.key)
                     message = f"Model {self._name} refuses every request: {reason}."
                     raise ModelError(message) from None
@@ -152,10 +159,10 @@ class RetriedCalls:
                 self._budget.add_cost(max_cost if error.lost else 0.0)
                 delay = self._delay_after(error, failures)
                 self._give_up_if_hopeless(error, failures, delay)
-            # Sleep in short intervals, so that `stop` ends the wait.
+            # Sleep in short intervals, so that `stop_calls` ends the wait.
             until = time.monotonic() + delay
             while self._stopped is None and (left := until - time.monotonic()) > 0:
-                await asyncio.sleep(min(left, MAX_SLEEP))
+                await asyncio.sleep(min(left, MAX_SLEEP_SECONDS))
 
     async def _probe_first(
         self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
@@ -163,20 +170,20 @@ class RetriedCalls:
         """Make a call; before the first success, make only one call at a time.
 
         The first call finds out which parameters the server supports. Once the server has not
-        refused a call within `GRACE` seconds, it has accepted the call, and the other calls
+        refused a call within `GRACE_SECONDS` seconds, it has accepted the call, and the other calls
         start without waiting for the reply.
         """
-        if self._works:
+        if self._has_succeeded:
             return await self._attempt_call(send, before_send)
         async with self._probe:
             attempt = asyncio.ensure_future(self._attempt_call(send, before_send))
-            if not self._works:
+            if not self._has_succeeded:
                 try:
-                    await asyncio.wait({attempt}, timeout=GRACE)
+                    await asyncio.wait({attempt}, timeout=GRACE_SECONDS)
                 except asyncio.CancelledError:
                     attempt.cancel()
                     raise
-                self._works = not attempt.done() or attempt.exception() is None
+                self._has_succeeded = not attempt.done() or attempt.exception() is None
         return await attempt
 
     async def _attempt_call(
@@ -196,7 +203,7 @@ class RetriedCalls:
         failures.note_failure()
         after = error.after
         if error.rate:
-            after = self._pace.note_refusal(after, self.headers)
+            after = self._rate_limiter.note_refusal(after, self.headers)
         else:
             self._failing.add(failures)
         if after is None:
@@ -212,8 +219,8 @@ class RetriedCalls:
         too_long = time.monotonic() - failures.began + delay > seconds
         # In an outage all requests fail. If others succeed, this request itself is at fault. At
         # the end of a run only such requests are left, so that few failing ones are no outage.
-        others_succeed = self._last_success > failures.first and (
-            self._last_success > failures.before or len(self._failing) <= MAX_FAILING
+        others_succeed = self._last_success > failures.first_at and (
+            self._last_success > failures.last_but_one_at or len(self._failing) <= MAX_FAILING
         )
         if others_succeed and (too_long or (failures.times >= MAX_FAILURES and not error.rate)):
             raise RejectedError(f"failed {failures.times} times: {reason}") from None
@@ -221,7 +228,7 @@ class RetriedCalls:
             self._denied.add(failures)
             max_denied = MAX_FAILING if self._last_success else MAX_DENIED
             if too_long or failures.times > max_denied or len(self._denied) > max_denied:
-                self.stop(error.denied)
+                self.stop_calls(error.denied)
                 raise error.denied
         if too_long:
             run_again = "run again when it does; what was answered is kept"

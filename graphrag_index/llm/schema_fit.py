@@ -10,13 +10,13 @@ from typing import Any
 from graphrag_index.text.normalize import letters
 
 # Maximum levels of nesting around the requested object.
-MAX_WRAPS = 4
+MAX_NESTING = 4
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
-_ENDS = re.compile(r"(\n|\#\#|<\|COMPLETE\|>)")
+_LINE_ENDS = re.compile(r"(\n|\#\#|<\|COMPLETE\|>)")
 _DELIMITER = r"<\|+>|\|+|\t+|;|::|¦"
-_BAR = re.compile(r"(?<!\\)\|")
-_RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
+_UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
+_TABLE_RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
 _QUOTES = "\"'“”„‘’`"
 
 
@@ -49,7 +49,7 @@ class ReplyShape:
         return names
 
     @cached_property
-    def _by_letters(self) -> dict[str, str]:
+    def _names_by_letters(self) -> dict[str, str]:
         return {letters(name): name for name in self.properties}
 
     def matches(self, value: Any) -> bool:
@@ -68,16 +68,16 @@ class ReplyShape:
     def has_any_key(self, value: Any) -> bool:
         """Tell whether a value is an object with a key of the schema, in any spelling."""
         return isinstance(value, dict) and any(
-            key in self.properties or letters(str(key)) in self._by_letters for key in value
+            key in self.properties or letters(str(key)) in self._names_by_letters for key in value
         )
 
     def find_objects(self, value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
         """Yield all objects that have a key of the schema, at any level of nesting."""
         if isinstance(value, str):
-            value = _as_json(value)
+            value = _parse_json_string(value)
         if self.has_any_key(value):
             yield value
-        elif isinstance(value, dict | list) and depth < MAX_WRAPS:
+        elif isinstance(value, dict | list) and depth < MAX_NESTING:
             for inner in value.values() if isinstance(value, dict) else value:
                 if isinstance(inner, dict | list | str):
                     yield from self.find_objects(inner, depth + 1)
@@ -85,11 +85,11 @@ class ReplyShape:
     def fit_object(self, value: Any) -> Any:
         """Rename keys to the spelling of the schema, and move nested lists to the top."""
         fitted: dict[str, Any] = _rename_keys(value, self.properties)
-        self._name_lists(fitted)
+        self._name_lists_by_position(fitted)
         for name, fields in self.lists.items():
             records = fitted.get(name)
             if isinstance(records, str):
-                fitted[name] = records = _as_json(records)
+                fitted[name] = records = _parse_json_string(records)
             if isinstance(records, dict) and records.keys() & fields:
                 # The value is a single record instead of a list of records.
                 fitted[name] = records = [records]
@@ -133,7 +133,7 @@ class ReplyShape:
         best = max(n_common, key=lambda name: n_common[name])
         return best, n_common[best], list(n_common.values()).count(n_common[best]) == 1
 
-    def name_by_position(self, value: dict[str, Any]) -> dict[str, Any]:
+    def name_fields_by_position(self, value: dict[str, Any]) -> dict[str, Any]:
         """Rename unknown fields of records by their position, for keys in another language."""
         named = dict(value)
         for name, fields in self.lists.items():
@@ -142,7 +142,7 @@ class ReplyShape:
                 named[name] = [_name_by_position(record, list(fields)) for record in records]
         return named
 
-    def _name_lists(self, value: dict[str, Any]) -> None:
+    def _name_lists_by_position(self, value: dict[str, Any]) -> None:
         """Rename unknown lists by their position, for keys in another language."""
         missing = [name for name in self.lists if name not in value]
         unknown = {key: value[key] for key in value if key not in self.properties}
@@ -164,7 +164,7 @@ class ReplyShape:
                 yield from inner if isinstance(inner, list) else ()
 
 
-def _as_json(text: str) -> Any:
+def _parse_json_string(text: str) -> Any:
     """Parse a string as JSON; return the string itself if it is not an object or a list."""
     if text.lstrip()[:1] in ("{", "["):
         try:
@@ -187,7 +187,7 @@ def _rename_keys(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, An
 
 def _fit_record(record: Any, fields: Mapping[str, Any]) -> Any:
     if isinstance(record, str):
-        record = _as_json(record)
+        record = _parse_json_string(record)
     if not isinstance(record, dict) or all(key in record for key in fields):
         return record
     spelled = _rename_keys(record, fields)
@@ -264,7 +264,7 @@ def _parse_lines(text: str, shape: ReplyShape) -> list[tuple[str, Any, bool]]:
 
 def _split_pieces(text: str, head: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
     """Yield (line, whether it is whole); the lines of one tuple in brackets are joined."""
-    parts = _ENDS.split(text)
+    parts = _LINE_ENDS.split(text)
     begun: list[str] = []
     for number in range(0, len(parts), 2):
         piece, whole = parts[number], number + 1 < len(parts)
@@ -299,7 +299,7 @@ def _split_fields(piece: str, start: re.Match[str]) -> list[str] | None:
             return None
         fields = [quoted or bare for quoted, bare in re.findall(r'"([^"]*)"|([^\s",][^",]*)', rest)]
     elif delimiter == "|":
-        fields = _BAR.split(rest)
+        fields = _UNESCAPED_BAR.split(rest)
     else:
         fields = rest.split(delimiter)
     fields = [_strip_marks(field) for field in fields]
@@ -321,7 +321,7 @@ class _MarkdownTable:
 
     def __init__(self, shape: ReplyShape) -> None:
         self.shape = shape
-        self.last: list[str] = []
+        self.last_cells: list[str] = []
         self.header: list[str] = []
         # The list whose fields match at least two columns of the table; None if there is none.
         self.list_name: str | None = None
@@ -329,14 +329,14 @@ class _MarkdownTable:
     def parse_row(self, line: str) -> Iterator[tuple[str, dict[str, str]]]:
         """Read the next line of a text; if it is a row of the table, yield (list, record)."""
         if "|" not in line:
-            self.last, self.header, self.list_name = [], [], None
+            self.last_cells, self.header, self.list_name = [], [], None
             return
-        cells = [_strip_marks(cell) for cell in _BAR.split(line.strip().strip("|"))]
-        if _RULE.fullmatch(line):
-            best, n_common, _ = self.shape.closest_list(self.last)
+        cells = [_strip_marks(cell) for cell in _UNESCAPED_BAR.split(line.strip().strip("|"))]
+        if _TABLE_RULE.fullmatch(line):
+            best, n_common, _ = self.shape.closest_list(self.last_cells)
             known = {letters(name): name for name in self.shape.lists[best]}
             self.list_name = best if n_common > 1 else None
-            self.header = [known.get(letters(name), name) for name in self.last]
+            self.header = [known.get(letters(name), name) for name in self.last_cells]
         elif self.list_name is not None and any(cells):
             yield self.list_name, dict(zip(self.header, cells, strict=False))
-        self.last = cells
+        self.last_cells = cells

@@ -76,7 +76,7 @@ class PastReplies(Ledger):
 
         Return None and 0 if the step has fewer than `MIN_CALLS` replies.
         """
-        n_calls, *averages = self.rows(
+        n_calls, *averages = self.fetch_rows(
             "SELECT count(*), total(completion_tokens) / count(*), "
             "total(cached_tokens) / max(1, total(prompt_tokens)) FROM calls "
             "WHERE step = ? AND model = ? AND completion_tokens > 0",
@@ -161,7 +161,7 @@ class CountingChatModel(CachedModel):
         is_new = chain.key not in self.count.seen
         self.count.seen.add(chain.key)
         try:
-            is_stored = chain.add_cached_reply(self.ledger.find)
+            is_stored = chain.add_cached_reply(self.ledger.find_entry)
         except QuarantinedError:
             self.count.n_answered += is_new
             raise
@@ -217,7 +217,7 @@ class CountingEmbeddingModel:
             if key in self.count.seen:
                 continue
             self.count.seen.add(key)
-            entry = self.past.find(key)
+            entry = self.past.find_entry(key)
             if entry is not None and entry.state in (DONE, QUARANTINED):
                 self.count.n_answered += 1
             else:

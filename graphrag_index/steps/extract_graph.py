@@ -74,11 +74,11 @@ def extract_graph(
 
     def hashes() -> pl.Series:
         """Return one hash per text unit, of all inputs of its request."""
-        texts = [prompts.text(name) for name in ("extract_graph", "continue_extraction")]
+        texts = [prompts.read_prompt(name) for name in ("extract_graph", "continue_extraction")]
         shared: dict[str, object] = {"prompts": texts}
         if not prompt.is_uniform:
             # Requests depend also on the types of earlier requests.
-            shared["history"] = [prompt.history.as_json(), prompts.text("add_types")]
+            shared["history"] = [prompt.history.as_json(), prompts.read_prompt("add_types")]
         prefix = extract_graph.prompt_hash(settings, chat_model.settings.identity(), **shared)
         parts = (batch.select("text", "language", "headings", "key") for batch in read())
         nothing = pl.Series([], dtype=pl.String)

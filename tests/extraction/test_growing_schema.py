@@ -88,7 +88,7 @@ class Project:
                 settings,
                 self.root,
                 services_of(settings, models, self.root),
-                quarantined=lambda step: len(models.quarantined([step])),
+                quarantined=lambda step: len(models.quarantined_requests([step])),
                 again=models.reopened_steps,
             )
         self.asked = [

@@ -194,7 +194,7 @@ def test_a_correction_fits_the_window_and_describes_the_format(
         chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=600)
         (outcome,) = ask(chat, "a b")
         assert "the reply was no good" in outcome.failure
-        (put_aside,) = chat.ledger.quarantined(["step"])
+        (put_aside,) = chat.ledger.quarantined_requests(["step"])
         assert put_aside.raw == "Nothing but prose. " * 60
         first, second = (json.loads(asked.body) for asked in server.requests)
     for body in (first, second):
@@ -330,6 +330,6 @@ def test_tokens_are_estimated_where_the_server_counts_none(
         chat = model(server, tmp_path, loop, price=price, stream=True, max_output_tokens=2_000)
         ask(chat, "a b")
         n_asked = len(server.requests)
-        rows = chat.ledger.rows("SELECT prompt_tokens, completion_tokens, cost FROM calls")
+        rows = chat.ledger.fetch_rows("SELECT prompt_tokens, completion_tokens, cost FROM calls")
     assert len(rows) == n_asked
     assert all(prompt > 0 and completion > 0 and cost > 0 for prompt, completion, cost in rows)

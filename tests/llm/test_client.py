@@ -13,7 +13,7 @@ import pytest
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.client import LLMClient, LoopThread, proxy_for
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.limits import Pace, reset_after
+from graphrag_index.llm.limits import RateLimiter, reset_after
 from graphrag_index.llm.request import Usage
 from graphrag_index.llm.retries import MAX_FAILING, RejectedError, RetryError
 from graphrag_index.schema.settings.models import ModelSettings
@@ -32,8 +32,8 @@ def outcomes(
         client = LLMClient("chat", settings, ledger)
         client.calls.first_delay = 0.01
         if once_answered:
-            await client.calls.call(answering(), 10, 10)
-        calls = [client.calls.call(ask, 10, 10) for ask in asks]
+            await client.calls.call_with_retries(answering(), 10, 10)
+        calls = [client.calls.call_with_retries(ask, 10, 10) for ask in asks]
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
     with closing(Ledger(None)) as ledger:
@@ -116,7 +116,7 @@ def test_a_used_up_rate_limit_is_waited_for() -> None:
     assert reset_after({"x-ratelimit-remaining-tokens": "0"}) is None
 
     async def enter() -> float:
-        pace = Pace(ModelSettings(model="m", concurrency=4))
+        pace = RateLimiter(ModelSettings(model="m", concurrency=4))
         pace.note_success(tokens)
         began = time.monotonic()
         async with pace.wait_for_slot(1):

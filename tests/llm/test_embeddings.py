@@ -73,7 +73,7 @@ def test_a_text_without_a_vector_is_quarantined_alone(
         for _ in range(2):
             vectors = embedding(server, tmp_path).embed(texts)
             assert [texts[row] for row in np.flatnonzero(~vectors.any(axis=1))] == ["poison"]
-            (put_aside,) = OPENED[-1].ledger.quarantined(["step"])
+            (put_aside,) = OPENED[-1].ledger.quarantined_requests(["step"])
             assert (put_aside.unit, put_aside.reason[: len(reason)]) == ("poison", reason)
             n_asked.append(asked(server))
         # The second time it is left alone.

@@ -16,13 +16,13 @@ from graphrag_index.llm.request import Usage
 
 def test_a_reply_is_found_after_reopening(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
-        assert ledger.find("k") is None
+        assert ledger.find_entry("k") is None
         ledger.record_sent("k", "extract", "a.txt", "chat")
         ledger.record_reply("k", "extract", "chat", '{"a": 1}', Usage(10, 4, 5), 0.25)
-        entry = ledger.find("k")
+        entry = ledger.find_entry("k")
     assert entry is not None
     with closing(Ledger(tmp_path)) as again:
-        assert again.find("k") == entry
+        assert again.find_entry("k") == entry
         assert (entry.state, entry.reply) == (DONE, '{"a": 1}')
 
 
@@ -30,7 +30,7 @@ def test_a_sent_request_without_a_reply_is_open(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         ledger.record_sent("k", "extract", "a.txt", "chat")
     with closing(Ledger(tmp_path)) as again:
-        entry = again.find("k")
+        entry = again.find_entry("k")
         assert entry is not None
         assert entry.state == OPEN
 
@@ -48,10 +48,10 @@ def test_status_counts_the_newest_version_and_all_costs(tmp_path: Path) -> None:
         # Of the next version only a and d are a part.
         ledger.mark_used(["a", "d"])
         assert ledger.step_statuses() == [StepStatus("extract", "chat", 1, 0, 1, 0, 40, 0, 4, 2.0)]
-        assert [row.reason for row in ledger.quarantined(["extract"])] == ["refused"]
+        assert [row.reason for row in ledger.quarantined_requests(["extract"])] == ["refused"]
         assert ledger.spent_so_far() == 0.0
         assert ledger.reopen_quarantined(["extract"]) == 1
-        assert ledger.quarantined(["extract"]) == []
+        assert ledger.quarantined_requests(["extract"]) == []
 
 
 def test_a_call_of_unknown_price_makes_the_total_unknown(tmp_path: Path) -> None:
@@ -81,10 +81,10 @@ def test_a_file_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / FILE)) as other:
             # As a full disk would: the file may not grow any more.
             n_pages = other.execute("PRAGMA page_count").fetchone()[0]
-        ledger.rows(f"PRAGMA max_page_count = {n_pages}")
+        ledger.fetch_rows(f"PRAGMA max_page_count = {n_pages}")
         with pytest.raises(GraphRAGError, match=r"full.*what was answered before is kept"):
             fill(ledger)
-        entry = ledger.find("k")
+        entry = ledger.find_entry("k")
         assert entry is not None
         assert entry.state == DONE
 
@@ -129,7 +129,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def keys(ledger: Ledger) -> list[str]:
-    return [key for (key,) in ledger.rows("SELECT key FROM requests ORDER BY key")]
+    return [key for (key,) in ledger.fetch_rows("SELECT key FROM requests ORDER BY key")]
 
 
 def test_used_requests_and_all_costs_are_kept(ledger: Ledger, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_used_requests_and_all_costs_are_kept(ledger: Ledger, tmp_path: Path) ->
     assert (purged.n_deleted, purged.n_kept) == (2, 2)
     assert keys(ledger) == ["a", "c"]
     assert ledger.spent_so_far() == 1.5
-    assert ledger.rows("SELECT count(*) FROM calls WHERE key = 'b'") == [(0,)]
-    found = ledger.find("a")
+    assert ledger.fetch_rows("SELECT count(*) FROM calls WHERE key = 'b'") == [(0,)]
+    found = ledger.find_entry("a")
     assert found is not None
     assert (found.state, found.reply) == (DONE, "reply a")
     for path in tmp_path.glob(f"{FILE}*"):
@@ -181,7 +181,7 @@ def test_an_open_batch_prevents_a_purge(ledger: Ledger, tmp_path: Path) -> None:
     (tmp_path / "batches" / "k.jsonl").write_text("a request", encoding="utf-8")
     assert purge_ledger(ledger, tmp_path).n_kept == 0
     assert list((tmp_path / "batches").iterdir()) == []
-    assert ledger.rows("SELECT count(*) FROM batches") == [(0,)]
+    assert ledger.fetch_rows("SELECT count(*) FROM batches") == [(0,)]
 
 
 def test_a_purge_reports_bytes_held_by_another_reader(ledger: Ledger, tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ def test_an_unfilled_placeholder_is_named(tmp_path: Path) -> None:
 
 
 def test_a_prompt_of_the_project_overrides_the_default(tmp_path: Path) -> None:
-    shipped = Prompts(tmp_path).text("extract_graph")
+    shipped = Prompts(tmp_path).read_prompt("extract_graph")
     assert shipped
     assert Prompts(tmp_path).project_prompts() == {}
     prompts = write(tmp_path, "extract_graph", "Mine.")
-    assert prompts.text("extract_graph") == "Mine."
+    assert prompts.read_prompt("extract_graph") == "Mine."
     assert prompts.project_prompts() == {"extract_graph": "Mine."}

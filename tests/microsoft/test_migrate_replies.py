@@ -148,7 +148,7 @@ def test_what_was_embedded_is_not_embedded_again(tmp_path: Path) -> None:
     _, root, own = take(tmp_path)
     ledger = Ledger(root / "output")
     for number, text in enumerate([*TEXTS, REPORT]):
-        entry = ledger.find(text_key(text, own.models["embedding"]))
+        entry = ledger.find_entry(text_key(text, own.models["embedding"]))
         assert entry is not None
         assert entry.state == "done"
         row = np.array([3, 4, 0, number % 4], np.float32)

@@ -289,7 +289,7 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
     assert past.averages("other", "chat") == (None, 0)
     ledger.record_cost("20", "step", "chat", Usage(100, 75, 10), None)
     assert past.averages("step", "chat")[1] == 75 / 300
-    assert past.find("3") == ledger.find("3")
+    assert past.find_entry("3") == ledger.find_entry("3")
     past.close()
     ledger.close()
 
@@ -297,7 +297,11 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
 def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
     past = PastReplies(tmp_path)
     assert past.is_empty
-    assert (past.find("a"), past.get_meta("a"), past.averages("a", "b")[0]) == (None, None, None)
+    assert (past.find_entry("a"), past.get_meta("a"), past.averages("a", "b")[0]) == (
+        None,
+        None,
+        None,
+    )
     assert list(tmp_path.iterdir()) == []
 
 

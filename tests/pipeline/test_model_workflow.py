@@ -117,7 +117,7 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         assert result.returncode == 3
         assert "4 requests have no valid reply" in result.stderr
         ledger = Ledger(root / "output")
-        quarantined = ledger.quarantined(["extract_graph"])
+        quarantined = ledger.quarantined_requests(["extract_graph"])
         ledger.close()
         assert len(quarantined) == 4
         named = set(read(root, "extracted_mentions")["text_unit"].unique())
@@ -156,7 +156,7 @@ def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:
         assert result.returncode in (0, 3), result.stderr
         ledger = Ledger(root / "output")
         rows = ledger.step_statuses()
-        quarantined = ledger.quarantined(row.step for row in rows)
+        quarantined = ledger.quarantined_requests(row.step for row in rows)
         ledger.close()
         assert sum(row.open for row in rows) == 0
         assert (result.returncode == 3) == bool(quarantined)

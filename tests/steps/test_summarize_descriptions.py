@@ -292,7 +292,7 @@ def test_a_description_that_failed_is_asked_for_again() -> None:
 def test_no_text_takes_more_than_is_guessed_without_counting(texts: list[str], room: int) -> None:
     section = SummarizeDescriptions(max_input_tokens=200)
     writing = SummaryPrompt(section, Prompts(Path("no such project")), room + 400)
-    assert all(writing.budget.cost_of(text) <= writing.budget.most_of(text) for text in texts)
+    assert all(writing.budget.cost_of(text) <= writing.budget.max_cost_of(text) for text in texts)
 
 
 def numbers(text: str, language: str = "en") -> list[tuple[str, float, str | None]]:
