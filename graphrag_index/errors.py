@@ -171,8 +171,8 @@ def _add_root_option(message: str, arguments: Sequence[str]) -> str:
     return message
 
 
-def listed(names: Iterable[str], at_most: int = 8) -> str:
-    """Join the first few names for a message, and say how many more there are."""
+def join_names(names: Iterable[str], at_most: int = 8) -> str:
+    """Join at most `at_most` names by commas, and add the number of further names."""
     names = list(names)
     more = f", and {len(names) - at_most:,} more" if len(names) > at_most else ""
     return ", ".join(names[:at_most]) + more

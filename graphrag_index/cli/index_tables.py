@@ -6,7 +6,7 @@ from typing import NamedTuple, TextIO
 
 import polars as pl
 
-from graphrag_index.errors import listed
+from graphrag_index.errors import join_names
 from graphrag_index.pipeline.changes import Difference
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
@@ -177,7 +177,7 @@ def _cells(version: Version, is_current: bool) -> tuple[str, ...]:
     elif len(made.steps_run) == len(version.steps):
         ran = "all steps"
     else:
-        ran = listed(made.steps_run, 2)
+        ran = join_names(made.steps_run, 2)
     date = made.date[:16].replace("T", " ")
     return (number, date, *counts, f"{made.calls:,}", format_cost(made.cost), ran)
 
@@ -208,7 +208,7 @@ def write_difference(
         print(f"\n{name.replace('_', ' ')}{nothing}", file=out)
         for kind, n in one.counts.items():
             if n:
-                print(f"  {n:,} {kind}: {listed(one.names[kind], MAX_NAMES)}", file=out)
+                print(f"  {n:,} {kind}: {join_names(one.names[kind], MAX_NAMES)}", file=out)
     print("", _describe_cost(before), _describe_cost(after), sep="\n", file=out)
 
 

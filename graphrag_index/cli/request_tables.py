@@ -8,7 +8,7 @@ from typing import TextIO
 
 from graphrag_index.cli import first_lines
 from graphrag_index.cli.index_tables import align, format_cost
-from graphrag_index.errors import listed
+from graphrag_index.errors import join_names
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
@@ -129,7 +129,7 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         for kind in KINDS:
             names = found.changes.names(kind)
             if names:
-                print(f"  {kind:<8} {listed(names, MAX_NAMES)}", file=out)
+                print(f"  {kind:<8} {join_names(names, MAX_NAMES)}", file=out)
     elif found.loader in found.run:
         print("The documents of the index are not known: all are read again.", file=out)
     elif found.loader in found.kept:

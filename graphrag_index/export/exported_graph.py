@@ -11,7 +11,7 @@ from typing import TextIO
 
 import polars as pl
 
-from graphrag_index.errors import ExportError, listed
+from graphrag_index.errors import ExportError, join_names
 from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
@@ -202,7 +202,7 @@ def _first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:
 
 def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list[int]) -> None:
     if filters.level is not None and filters.level not in levels:
-        shown = listed(map(str, levels), _MAX_LISTED)
+        shown = join_names(map(str, levels), _MAX_LISTED)
         has = f"has {shown}" if levels else "has no communities"
         raise ExportError(f"There is no level {filters.level}: the index {has}.")
     if filters.community is not None:
@@ -218,7 +218,7 @@ def _find_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
     present: list[str] = counts.collect(engine="streaming")["type"].to_list()
     for name in filters.types:
         if name.casefold() not in map(str.casefold, present):
-            shown = listed(map(repr, present), _MAX_LISTED) or "none"
+            shown = join_names(map(repr, present), _MAX_LISTED) or "none"
             raise ExportError(f"No entity has the type {name!r}: the index has {shown}.")
     wanted = set(map(str.casefold, filters.types))
     return [name for name in present if name.casefold() in wanted]

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 from typing import NamedTuple
 
-from graphrag_index.errors import InputError, SettingsError, listed
+from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import READERS, system_reason
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.table_store import INDEX_FILE
@@ -102,11 +102,11 @@ def find_files(
     if ignored:
         raise InputError(
             f"The input folder {folder} has no file of a type that is read ({types}), only "
-            f"{listed(sorted(ignored))}."
+            f"{join_names(sorted(ignored))}."
         )
     raise InputError(
         f"No file in the input folder {folder} matches load_documents.include "
-        f"({listed(settings.include)}) and not load_documents.exclude: change the patterns."
+        f"({join_names(settings.include)}) and not load_documents.exclude: change the patterns."
     )
 
 

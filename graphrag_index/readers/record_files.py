@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import polars as pl
 
-from graphrag_index.errors import listed
+from graphrag_index.errors import join_names
 from graphrag_index.readers.document import (
     MISSING,
     Document,
@@ -150,14 +150,14 @@ def _to_document(
 def _no_text_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -> str:
     by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
     close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
-    hint = f"its fields are {listed(by_lower.values()) or 'none'}."
+    hint = f"its fields are {join_names(by_lower.values()) or 'none'}."
     if close:
         hint = f"did you mean {by_lower[close[0]]!r}?"
     return f"has no field {column!r}; {hint} Set load_documents.text_column"
 
 
 def _no_field(column: str, fields: tuple[str, ...]) -> str:
-    return f"has no field {column!r}; its fields are {listed(fields) or 'none'}"
+    return f"has no field {column!r}; its fields are {join_names(fields) or 'none'}"
 
 
 def _type_name(value: Any) -> str:
@@ -318,7 +318,7 @@ def _check_not_nested(schema: Any, column: str) -> None:
         return
     dtype = schema.field(column).type
     if pa.types.is_struct(dtype):
-        names = listed([repr(f"{column}.{field.name}") for field in dtype])
+        names = join_names([repr(f"{column}.{field.name}") for field in dtype])
         fix = f"set load_documents.text_column to a field of them: {names}"
         raise UnreadableFile(f"has objects in field {column!r}, not text; {fix}")
     if pa.types.is_nested(dtype):

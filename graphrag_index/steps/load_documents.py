@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.errors import InputError, listed
+from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
 from graphrag_index.readers.document import MISSING, field
@@ -142,7 +142,9 @@ class _Columns:
             self.fields.update(dict.fromkeys(record))
 
     def warn(self) -> None:
-        present = f"their fields are {listed(self.fields, 12)}" if self.fields else "there is none"
+        present = (
+            f"their fields are {join_names(self.fields, 12)}" if self.fields else "there is none"
+        )
         text = "load_documents.%s: no record and no front matter has %s; %s."
         for setting, columns in self.unseen.items():
             if columns:

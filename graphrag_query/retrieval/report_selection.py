@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.errors import ModelError, listed
+from graphrag_index.errors import ModelError, join_names
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
@@ -61,7 +61,7 @@ def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -
     if not left_out.height:
         return ()
     rows = left_out.select("community", "title").iter_rows()
-    named = listed((f"{title} ({number})" for number, title in rows), MAX_IN_NOTE)
+    named = join_names((f"{title} ({number})" for number, title in rows), MAX_IN_NOTE)
     place = f" of level {level}" if level is not None else ""
     of_all = f"{left_out.height} of {left_out.height + n_read}"
     return (f"{of_all} reports{place} left out, {why}: {named}.",)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from graphrag_index.errors import InputError, SettingsError, listed
+from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers.document import system_reason
 from graphrag_index.readers.graph.given_files import (
     NODE_ID,
@@ -196,7 +196,7 @@ def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
     for column in settings.attributes:
         if column not in seen:
             names = [found[kind].name for kind in ("entities", "relationships") if kind in found]
-            what = f"{listed(dict.fromkeys(names))} has no column {column!r}"
+            what = f"{join_names(dict.fromkeys(names))} has no column {column!r}"
             fix = "name one that is there, or leave it out."
             raise InputError(f"read_graph.attributes: {what}: {fix}")
     return found
@@ -232,7 +232,7 @@ def _find_columns(
         if column is not None and column not in columns:
             raise InputError(
                 f"{name} has no column {column!r}, which read_graph.{setting} names as the "
-                f"{field}: its columns are {listed(columns, 20)}."
+                f"{field}: its columns are {join_names(columns, 20)}."
             )
     found = {field: column for field, column in configured.items() if column is not None}
     taken = set(found.values())
@@ -257,7 +257,7 @@ def _find_columns(
             raise InputError(
                 f"{name} has no column for the {field} (known names: "
                 f"{_FIELDS[kind][field].replace(' ', ', ')}): name it with read_graph.{setting}, "
-                f"such as {{{field}: COLUMN}}; its columns are {listed(columns, 20)}."
+                f"such as {{{field}: COLUMN}}; its columns are {join_names(columns, 20)}."
             )
     return found
 
