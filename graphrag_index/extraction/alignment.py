@@ -19,27 +19,27 @@ from graphrag_index.text.sentences import split_sentences
 Span = tuple[int, int]
 
 # Maximum letters of a name that does not match text in lower case: "US" and "us".
-SHORT = 3
+MAX_SHORT_NAME = 3
 # Minimum share of the letters of a name that a matching part must have.
 MIN_PART = 0.25
 # Two forms of a word have at most this many different letters at the end, and at least this many
 # equal letters at the start. This rule is for languages without known endings.
 MAX_ENDING = 3
-MIN_ALIKE = 4
+MIN_COMMON_PREFIX = 4
 _WORD = re.compile(r"[^\W_]+")
 # Maximum number of mentions of an entity in one text unit that are compared for evidence.
 MAX_MENTIONS = 16
 _is_unspaced = re.compile(UNSPACED_OR_HANGUL).search
 
 
-class Places(NamedTuple):
+class NameMentions(NamedTuple):
     """The mentions of a name in a text. `whole` is true if they match the whole name."""
 
     spans: tuple[Span, ...]
     whole: bool
 
 
-class Word(NamedTuple):
+class TextWord(NamedTuple):
     """A word of a text: its form, folded letters and offset."""
 
     form: str
@@ -51,8 +51,8 @@ class Word(NamedTuple):
         return self.form[0].isupper()
 
 
-def _split_words(text: str) -> list[Word]:
-    return [Word(found[0], letters(found[0]), found.start()) for found in _WORD.finditer(text)]
+def _split_words(text: str) -> list[TextWord]:
+    return [TextWord(found[0], letters(found[0]), found.start()) for found in _WORD.finditer(text)]
 
 
 class Passage:
@@ -61,32 +61,34 @@ class Passage:
     def __init__(self, text: str, language: str = "") -> None:
         self.text, self.language = text, language_of(language)
 
-    def contains(self, name: str) -> bool:
+    def contains_name(self, name: str) -> bool:
         """Return whether the text contains a name. Case and punctuation are ignored."""
-        return self.find(name) is not None
+        return self.find_name(name) is not None
 
-    def find(self, name: str) -> Places | None:
+    def find_name(self, name: str) -> NameMentions | None:
         """Return the mentions of a name, or None. Case and punctuation are ignored."""
-        spans = self._spans(name)
-        return Places(tuple(spans), True) if spans else None
+        spans = self._find_spans(name)
+        return NameMentions(tuple(spans), True) if spans else None
 
-    def align(self, names: Iterable[str]) -> dict[str, Places]:
+    def align_names(self, names: Iterable[str]) -> dict[str, NameMentions]:
         """Return the mentions of each name, in the order of the text.
 
         The mention of a name without a match is the first of the sentences with most of its words,
         or the whole text if no sentence contains any of its words.
         """
-        found = {name: self._spans(name) for name in names}
+        found = {name: self._find_spans(name) for name in names}
         spans = {name: _not_within_others(name, found) for name, own in found.items() if own}
         # A part of a name does not match inside the mention of another name.
         taken = [span for others in spans.values() for span in others]
-        places = {name: Places(tuple(own), True) for name, own in spans.items()}
+        places = {name: NameMentions(tuple(own), True) for name, own in spans.items()}
         for name in found:
             if name not in places:
-                places[name] = self._by_words(name, taken) or Places((self._about(name),), False)
+                places[name] = self._find_by_words(name, taken) or NameMentions(
+                    (self._most_similar_sentence(name),), False
+                )
         return places
 
-    def evidence(self, one: Places, other: Places) -> Span:
+    def find_evidence(self, one: NameMentions, other: NameMentions) -> Span:
         """Return the span of the sentences that contain the nearest mentions of two names."""
         _, start, end = min(
             (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
@@ -97,7 +99,7 @@ class Passage:
 
     def sentences_around(self, start: int, end: int) -> Span:
         """Return the span of the sentences that contain a span."""
-        for sentence_start, sentence_end in self._sentences:
+        for sentence_start, sentence_end in self._sentence_spans:
             if sentence_start <= start < sentence_end:
                 start = sentence_start
             if sentence_start < end <= sentence_end:
@@ -105,30 +107,30 @@ class Passage:
         return start, end
 
     @cached_property
-    def _sentences(self) -> list[Span]:
+    def _sentence_spans(self) -> list[Span]:
         return [(start, end) for start, end, _ in split_sentences(self.text)]
 
     @cached_property
-    def _letters(self) -> tuple[str, list[int]]:
+    def _folded_letters(self) -> tuple[str, list[int]]:
         """The folded letters and digits of the text, and the offset of each letter or digit."""
         return letters_with_offsets(self.text)
 
     @cached_property
-    def _words(self) -> list[Word]:
+    def _text_words(self) -> list[TextWord]:
         return _split_words(self.text)
 
     @cached_property
-    def _by_stem(self) -> Mapping[str, list[int]]:
+    def _words_by_stem(self) -> Mapping[str, list[int]]:
         """The indexes of the words by their first `MIN_STEM` letters."""
         groups = defaultdict(list)
-        for number, word in enumerate(self._words):
+        for number, word in enumerate(self._text_words):
             groups[word.letters[:MIN_STEM]].append(number)
         return groups
 
-    def _spans(self, name: str) -> list[Span]:
-        return self._exact(name) or self._by_letters(name)
+    def _find_spans(self, name: str) -> list[Span]:
+        return self._find_exact(name) or self._find_by_letters(name)
 
-    def _exact(self, name: str) -> list[Span]:
+    def _find_exact(self, name: str) -> list[Span]:
         text, spans = self.text, []
         at = text.find(name)
         while at >= 0:
@@ -138,10 +140,10 @@ class Passage:
             at = text.find(name, end)
         return spans
 
-    def _by_letters(self, name: str) -> list[Span]:
+    def _find_by_letters(self, name: str) -> list[Span]:
         """Find a name, ignoring case, accents, width, punctuation and spaces."""
         key = letters(name)
-        text, offsets = self._letters
+        text, offsets = self._folded_letters
         spans = []
         at = text.find(key) if key else -1
         while at >= 0:
@@ -151,7 +153,7 @@ class Passage:
             form = self.text[start:end]
             if (
                 is_whole(self.text, start, end)
-                and not (len(key) <= SHORT and form.islower() and not name.islower())
+                and not (len(key) <= MAX_SHORT_NAME and form.islower() and not name.islower())
                 and len(form) <= 2 * len(name) + 2
                 and "\n\n" not in form
             ):
@@ -159,10 +161,10 @@ class Passage:
             at = text.find(key, at + len(key))
         return spans
 
-    def _by_words(self, name: str, taken: list[Span]) -> Places | None:
+    def _find_by_words(self, name: str, taken: list[Span]) -> NameMentions | None:
         """Find a name by its longest word that the text contains, and by the adjacent words."""
         if _is_unspaced(name):
-            return self._by_characters(name, taken)
+            return self._find_by_characters(name, taken)
         words = _split_words(name)
         n_letters = sum(len(word.letters) for word in words)
         for anchor in sorted(range(len(words)), key=lambda n: -len(words[n].letters)):
@@ -171,25 +173,30 @@ class Passage:
                 return None
             if self._is_function_word(word):
                 continue
-            near = self._by_stem.get(word.letters[:MIN_STEM], ())
-            runs = [self._run(words, anchor, n) for n in near if self._is_form(n, word)]
+            near = self._words_by_stem.get(word.letters[:MIN_STEM], ())
+            runs = [
+                self._find_longest_run(words, anchor, n) for n in near if self._is_form(n, word)
+            ]
             wholes = [run for run in runs if run[1] - run[0] == len(words)]
-            ends = [(self._words[first], self._words[stop - 1]) for first, stop in wholes or runs]
-            spans = _free([(a.start, b.start + len(b.form)) for a, b in ends], taken)
+            ends = [
+                (self._text_words[first], self._text_words[stop - 1])
+                for first, stop in wholes or runs
+            ]
+            spans = _drop_overlapping([(a.start, b.start + len(b.form)) for a, b in ends], taken)
             if spans:
-                return Places(tuple(spans), bool(wholes))
+                return NameMentions(tuple(spans), bool(wholes))
         return None
 
-    def _is_form(self, number: int, word: Word) -> bool:
+    def _is_form(self, number: int, word: TextWord) -> bool:
         """Return whether a word of the text (given by its index) may be a form of another word."""
-        own = self._words[number]
+        own = self._text_words[number]
         same_case = own.is_capital or not word.is_capital
         return same_case and is_form(own.letters, word.letters, self.language)
 
-    def _is_function_word(self, word: Word) -> bool:
+    def _is_function_word(self, word: TextWord) -> bool:
         return word.letters in self.language.function_words and not word.is_capital
 
-    def _run(self, words: list[Word], anchor: int, at: int) -> Span:
+    def _find_longest_run(self, words: list[TextWord], anchor: int, at: int) -> Span:
         """Return the longest sequence of words around word `at` that matches words of the name."""
         first, stop = at, at + 1
         for word in reversed(words[:anchor]):
@@ -197,37 +204,37 @@ class Passage:
                 break
             first -= 1
         for word in words[anchor + 1 :]:
-            if stop == len(self._words) or not self._is_form(stop, word):
+            if stop == len(self._text_words) or not self._is_form(stop, word):
                 break
             stop += 1
         return first, stop
 
-    def _by_characters(self, name: str, taken: list[Span]) -> Places | None:
+    def _find_by_characters(self, name: str, taken: list[Span]) -> NameMentions | None:
         """Find the longest part of a name, in a script without spaces."""
         name = "".join(name.split())
         for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - length + 1):
-                spans = _free(self._exact(name[start : start + length]), taken)
+                spans = _drop_overlapping(self._find_exact(name[start : start + length]), taken)
                 if spans:
-                    return Places(tuple(spans), False)
+                    return NameMentions(tuple(spans), False)
         return None
 
-    def _about(self, name: str) -> Span:
+    def _most_similar_sentence(self, name: str) -> Span:
         """Return the span of the sentence with most words of a name, or of the whole text."""
         if _is_unspaced(name):
             characters = set(filter(str.isalnum, name))
-            shares = [len(characters & set(self.text[a:b])) for a, b in self._sentences]
+            shares = [len(characters & set(self.text[a:b])) for a, b in self._sentence_spans]
         else:
             words = _split_words(name)
             telling = {word.letters for word in words if not self._is_function_word(word)}
-            found: list[set[str]] = [set() for _ in self._sentences]
-            starts = [start for start, _ in self._sentences]
-            for word in self._words:
+            found: list[set[str]] = [set() for _ in self._sentence_spans]
+            starts = [start for start, _ in self._sentence_spans]
+            for word in self._text_words:
                 if word.letters in telling:
                     found[bisect_right(starts, word.start) - 1].add(word.letters)
             shares = list(map(len, found))
         most = max(shares, default=0)
-        return self._sentences[shares.index(most)] if most else (0, len(self.text))
+        return self._sentence_spans[shares.index(most)] if most else (0, len(self.text))
 
 
 def is_form(form: str, word: str, language: Language) -> bool:
@@ -237,18 +244,22 @@ def is_form(form: str, word: str, language: Language) -> bool:
     if language.endings:
         return bool(stems_of(form, language) & stems_of(word, language))
     longer, shorter = max(len(form), len(word)), min(len(form), len(word))
-    alike = next((n for n in range(shorter) if form[n] != word[n]), shorter)
-    return alike >= MIN_ALIKE and longer - alike <= MAX_ENDING and alike * 5 >= longer * 3
+    n_equal = next((n for n in range(shorter) if form[n] != word[n]), shorter)
+    return (
+        n_equal >= MIN_COMMON_PREFIX
+        and longer - n_equal <= MAX_ENDING
+        and n_equal * 5 >= longer * 3
+    )
 
 
 def is_whole(text: str, start: int, end: int) -> bool:
     """Return whether a span begins and ends at word boundaries."""
     return not any(
-        0 < at < len(text) and _are_joined(text[at - 1], text[at]) for at in (start, end)
+        0 < at < len(text) and _are_in_one_word(text[at - 1], text[at]) for at in (start, end)
     )
 
 
-def _are_joined(left: str, right: str) -> bool:
+def _are_in_one_word(left: str, right: str) -> bool:
     if not left.isalnum():
         return False
     if not right.isalnum():
@@ -272,6 +283,6 @@ def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]
     return free or own
 
 
-def _free(spans: list[Span], taken: list[Span]) -> list[Span]:
+def _drop_overlapping(spans: list[Span], taken: list[Span]) -> list[Span]:
     """Drop the spans that overlap a span in `taken`."""
     return [(a, b) for a, b in spans if not any(a < end and start < b for start, end in taken)]

@@ -108,7 +108,7 @@ def merge_claims(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
     return tuple(claims.values())
 
 
-def locate(claim: Claim, text: str) -> tuple[int, int] | None:
+def locate_evidence(claim: Claim, text: str) -> tuple[int, int] | None:
     """Return the span of a claim's evidence: the quotation, or the most similar sentence.
 
     Similarity is the share of common trigrams of letters. Returns None if no sentence shares a
@@ -122,17 +122,17 @@ def locate(claim: Claim, text: str) -> tuple[int, int] | None:
                 return at, at + len(part)
             if found := find_quotation(part, text):
                 return found
-    words = _trigrams(" ".join((quoted, claim.subject, claim.object, claim.description)))
+    words = _letter_trigrams(" ".join((quoted, claim.subject, claim.object, claim.description)))
     best, best_share = None, 0.0
     for start, end, _ in split_sentences(text):
-        own = _trigrams(text[start:end])
+        own = _letter_trigrams(text[start:end])
         share = 2 * len(own & words) / max(1, len(own) + len(words))
         if share > best_share:
             best, best_share = (start, end), share
     return best
 
 
-def _trigrams(text: str) -> set[str]:
+def _letter_trigrams(text: str) -> set[str]:
     """Return the letter trigrams of a text. Inflected forms of a word share most trigrams."""
     folded = title_key(text)
     return {folded[at : at + 3] for at in range(len(folded) - 2) if " " not in folded[at : at + 3]}

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from graphrag_index.extraction.reply_records import (
     REPLY_NAMES,
-    Found,
     FoundEntity,
+    FoundRecords,
     FoundRelationship,
     read_records,
 )
@@ -39,7 +39,7 @@ def type_key(name: str) -> str:
     return title_key(name.replace("_", " "))
 
 
-class Kind(NamedTuple):
+class RelationshipKind(NamedTuple):
     """A type of relationship, and the types of its source and target. None means any type."""
 
     type: str
@@ -66,18 +66,18 @@ class Schema:
     """
 
     entity_types: tuple[str, ...] = ()
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[RelationshipKind, ...] = ()
     strict: bool = False
 
     @cached_property
-    def names(self) -> dict[str, str]:
+    def type_names(self) -> dict[str, str]:
         """The types of entities by `type_key`."""
         return {type_key(name): name for name in self.entity_types}
 
     @cached_property
-    def joined(self) -> dict[str, list[Kind]]:
+    def kinds_by_type(self) -> dict[str, list[RelationshipKind]]:
         """The allowed pairs of entity types of each type of relationship, by `type_key`."""
-        joined: dict[str, list[Kind]] = {}
+        joined: dict[str, list[RelationshipKind]] = {}
         for kind in self.kinds:
             joined.setdefault(type_key(kind.type), []).append(kind)
         return joined
@@ -85,12 +85,12 @@ class Schema:
     @cached_property
     def link_types(self) -> dict[str, str]:
         """The types of relationships by `type_key`."""
-        return {key: kinds[0].type for key, kinds in self.joined.items()}
+        return {key: kinds[0].type for key, kinds in self.kinds_by_type.items()}
 
     @cached_property
     def key(self) -> tuple[object, ...]:
         """The identity of the schema. Spelling and order of the types are ignored."""
-        return frozenset(self.names), frozenset(kind.key for kind in self.kinds), self.strict
+        return frozenset(self.type_names), frozenset(kind.key for kind in self.kinds), self.strict
 
     def is_comparable(self, other: "Schema") -> bool:
         """Return whether both first requests list types, or both let the model choose them."""
@@ -102,7 +102,7 @@ class Schema:
 
         Without `strict`, any type of relationship may join any entities.
         """
-        kinds = self.joined.get(key, ())
+        kinds = self.kinds_by_type.get(key, ())
         is_free = not self.strict or not self.kinds
         return is_free or any(kind.may_join(source, target) for kind in kinds)
 
@@ -111,10 +111,12 @@ class Schema:
 SchemaChain = tuple[Schema, ...]
 
 
-def schema_of(settings: ExtractGraph) -> Schema:
+def schema_from_settings(settings: ExtractGraph) -> Schema:
     """Return the schema with the types of the settings."""
     kinds = (
-        Kind(entry) if isinstance(entry, str) else Kind(entry.type, entry.source, entry.target)
+        RelationshipKind(entry)
+        if isinstance(entry, str)
+        else RelationshipKind(entry.type, entry.source, entry.target)
         for entry in settings.relationship_types
     )
     return Schema(tuple(settings.entity_types), tuple(kinds), settings.strict)
@@ -125,9 +127,9 @@ def merge_schemas(chain: Sequence[Schema]) -> Schema:
     if len(chain) == 1:
         return chain[0]
     names: dict[str, str] = {}
-    kinds: dict[tuple[str, str, str], Kind] = {}
+    kinds: dict[tuple[str, str, str], RelationshipKind] = {}
     for schema in chain:
-        for key, name in schema.names.items():
+        for key, name in schema.type_names.items():
             names.setdefault(key, name)
         for kind in schema.kinds:
             kinds.setdefault(kind.key, kind)
@@ -142,8 +144,8 @@ class ExtractionFormat:
         enums: list[list[str]] = [[], []]
         if self.merged.strict:
             # New entities may have relationships of any type.
-            links = self.merged if self.wanted.names else self.wanted
-            names = self.wanted.names or self.merged.names
+            links = self.merged if self.wanted.type_names else self.wanted
+            names = self.wanted.type_names or self.merged.type_names
             enums = [list(names.values()), list(links.link_types.values())]
         self.schema = _json_schema(*enums)
 
@@ -151,7 +153,7 @@ class ExtractionFormat:
         self,
         contains: Callable[[str], bool],
         known: Mapping[str, FoundEntity],
-        before: Found | None = None,
+        before: FoundRecords | None = None,
     ) -> ReplyFormat:
         """Return the format of one reply about a text unit.
 
@@ -160,7 +162,7 @@ class ExtractionFormat:
         """
 
         def read(data: Any) -> ParsedReply:
-            return _ReplyReader(self, contains, known, before or Found()).read(data)
+            return _ReplyReader(self, contains, known, before or FoundRecords()).read(data)
 
         return ReplyFormat("extraction", self.schema, read, IN_WORDS)
 
@@ -177,7 +179,7 @@ class _ReplyReader:
         format: ExtractionFormat,
         contains: Callable[[str], bool],
         known: Mapping[str, FoundEntity],
-        before: Found,
+        before: FoundRecords,
     ) -> None:
         self.wanted, self.merged, self.is_added = format.wanted, format.merged, format.is_added
         self.contains, self.named = contains, dict(known)
@@ -185,7 +187,7 @@ class _ReplyReader:
         self.new = {
             title_key(entity.name)
             for entity in before.entities
-            if type_key(entity.type) in self.wanted.names
+            if type_key(entity.type) in self.wanted.type_names
         }
         # Entities of other types. They are kept only if a new relationship has them as an end.
         self.offered: dict[str, FoundEntity] = {}
@@ -199,11 +201,11 @@ class _ReplyReader:
         dropped += sum(not self._add_relationship(link) for link in found.relationships)
         # An entity of another type is counted as dropped, unless it was known before.
         dropped += len(self.offered.keys() - self.named.keys())
-        return ParsedReply(Found(tuple(self.entities), tuple(self.relationships)), dropped)
+        return ParsedReply(FoundRecords(tuple(self.entities), tuple(self.relationships)), dropped)
 
     def _add_entity(self, entity: FoundEntity) -> bool:
         """Add an entity if it has a name and a wanted type. Return whether it is valid."""
-        types, key, kind = self.wanted.names, title_key(entity.name), type_key(entity.type)
+        types, key, kind = self.wanted.type_names, title_key(entity.name), type_key(entity.type)
         has_no_name = key in NO_NAMES and not self.contains(entity.name)
         if self.is_added:
             if has_no_name or kind not in types:
@@ -221,11 +223,13 @@ class _ReplyReader:
 
     def _add_relationship(self, link: FoundRelationship) -> bool:
         """Add a relationship of a wanted type with valid ends. Return whether it is valid."""
-        source, target = self._end(link.source), self._end(link.target)
+        source, target = self._find_end(link.source), self._find_end(link.target)
         if source is None or target is None:
             return False
         key, ends = type_key(link.type), (source, target)
-        is_wanted = key in self.wanted.joined or any(title_key(e.name) in self.new for e in ends)
+        is_wanted = key in self.wanted.kinds_by_type or any(
+            title_key(e.name) in self.new for e in ends
+        )
         if self.is_added and not is_wanted:
             # An earlier request asked for this type of relationship.
             return True
@@ -239,9 +243,9 @@ class _ReplyReader:
         self.relationships[link._replace(source=source.name, target=target.name, type=kind)] = None
         return True
 
-    def _end(self, name: str) -> FoundEntity | None:
+    def _find_end(self, name: str) -> FoundEntity | None:
         """Return the known, offered or new entity with a name; None if the name is invalid."""
-        key, types = title_key(name), self.merged.names
+        key, types = title_key(name), self.merged.type_names
         if key in self.named:
             return self.named[key]
         offered = self.offered.get(key)
@@ -263,13 +267,13 @@ class TypeFilter:
         self.wanted = wanted
         self.removed_names, self.removed_links = removed
 
-    def filter(self, found: Found) -> Found:
+    def filter_records(self, found: FoundRecords) -> FoundRecords:
         """Return the records of wanted types, in the same order.
 
         The relationships of a dropped entity are dropped too. So is an entity without type and
         description that is only an end of dropped relationships.
         """
-        names, types = self.wanted.names, self.wanted.link_types
+        names, types = self.wanted.type_names, self.wanted.link_types
         entities = [
             entity._replace(type=names.get(type_key(entity.type), entity.type))
             for entity in found.entities
@@ -278,16 +282,16 @@ class TypeFilter:
         named: dict[str, list[FoundEntity]] = {}
         for entity in entities:
             named.setdefault(title_key(entity.name), []).append(entity)
-        links = [link for link in found.relationships if self._is_wanted(link, named)]
-        loose = _ends(found.relationships) - _ends(links)
-        return Found(
+        links = [link for link in found.relationships if self._is_wanted_link(link, named)]
+        loose = _end_keys(found.relationships) - _end_keys(links)
+        return FoundRecords(
             tuple(
                 e for e in entities if e != FoundEntity(e.name) or title_key(e.name) not in loose
             ),
             tuple(link._replace(type=types.get(type_key(link.type), link.type)) for link in links),
         )
 
-    def _is_wanted(self, link: FoundRelationship, named: dict[str, list[FoundEntity]]) -> bool:
+    def _is_wanted_link(self, link: FoundRelationship, named: dict[str, list[FoundEntity]]) -> bool:
         key = type_key(link.type)
         # An entity may occur with several types; one pair of types that fits is enough.
         sources, targets = (named.get(title_key(end), []) for end in (link.source, link.target))
@@ -296,7 +300,7 @@ class TypeFilter:
         )
 
 
-def _ends(links: Iterable[FoundRelationship]) -> set[str]:
+def _end_keys(links: Iterable[FoundRelationship]) -> set[str]:
     return {title_key(end) for link in links for end in (link.source, link.target)}
 
 

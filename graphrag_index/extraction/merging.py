@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.extraction.alignment import Passage, Places
+from graphrag_index.extraction.alignment import NameMentions, Passage
 from graphrag_index.extraction.graph_reply import type_key
-from graphrag_index.extraction.reply_records import Found, clean
+from graphrag_index.extraction.reply_records import FoundRecords, clean
 from graphrag_index.llm.request import Outcome
 from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.tables import TABLES
@@ -35,18 +35,18 @@ class Findings:
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _PARTS}
         self._frames: list[pl.DataFrame] = []
 
-    def add(
+    def add_text_unit(
         self,
         number: int,
         passage: Passage,
-        found: Found,
-        places: Mapping[str, Places],
+        found: FoundRecords,
+        places: Mapping[str, NameMentions],
         input_hash: str,
         outcome: Outcome,
     ) -> None:
         """Add the records of one text unit and the mentions of its entities."""
         if len(self._units) == BATCH:
-            self._frames.append(self._frame())
+            self._frames.append(self._flush_rows())
         unit = len(self._units)
         self._units.append((number, input_hash, outcome.keys, outcome.dropped))
         at: dict[str, int] = {}
@@ -63,18 +63,18 @@ class Findings:
             self._rows["entities"].append((unit, n, *entity, *span, list(forms)))
         self._rows["mentions"].extend(mentions)
         links = [
-            (passage.evidence(places[link.source], places[link.target]), link)
+            (passage.find_evidence(places[link.source], places[link.target]), link)
             for link in found.relationships
         ]
         for span, (source, target, *record) in sorted(links, key=itemgetter(0)):
             ends = at[title_key(source)], at[title_key(target)]
             self._rows["relationships"].append((unit, *ends, *record, *span))
 
-    def frame(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """Return one row per text unit. The column `text_unit` is its number."""
-        return pl.concat([*self._frames, self._frame()])
+        return pl.concat([*self._frames, self._flush_rows()])
 
-    def _frame(self) -> pl.DataFrame:
+    def _flush_rows(self) -> pl.DataFrame:
         """Move the rows that were added since the last call into a frame, to save memory."""
         names = ("input_hash", "request_keys", "dropped")
         schema = {"text_unit": pl.Int64, **{name: TABLE.columns[name] for name in names}}
@@ -98,7 +98,7 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     places = findings.select(pl.col("text_unit")).with_columns(
         text_units[findings["text_unit"]].select("document_id", start_of_unit="start_char")
     )
-    entities, mentions, links = (_explode(findings, places, name) for name in _PARTS)
+    entities, mentions, links = (_explode_records(findings, places, name) for name in _PARTS)
     keys = _map_distinct(entities["name"], title_key)
     numbers, firsts = _number_rows(keys.to_frame())
     of_units = entities.select("text_unit", "number", index=numbers).unique()
@@ -117,7 +117,7 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     }
 
 
-def _explode(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.DataFrame:
+def _explode_records(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.DataFrame:
     """Explode a list column to one row per record, with its text unit and document offsets."""
     rows = places.with_columns(findings[name]).filter(pl.col(name).list.len() > 0)
     return (

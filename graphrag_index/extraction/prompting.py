@@ -10,8 +10,19 @@ from dataclasses import dataclass, replace
 
 from graphrag_index.extraction import graph_reply
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import Kind, Schema, SchemaChain, merge_schemas, type_key
-from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
+from graphrag_index.extraction.graph_reply import (
+    RelationshipKind,
+    Schema,
+    SchemaChain,
+    merge_schemas,
+    type_key,
+)
+from graphrag_index.extraction.reply_records import (
+    FoundEntity,
+    FoundRecords,
+    FoundRelationship,
+    clean,
+)
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, ReplyFormat, Request
@@ -32,7 +43,7 @@ def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain
         chain: _missing_types(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
     }
     best = min(missing, key=lambda chain: (_n_types(missing[chain]), len(chain)), default=())
-    if not best or (wanted.names and missing[best].names == wanted.names):
+    if not best or (wanted.type_names and missing[best].type_names == wanted.type_names):
         return (wanted,)
     return (*best, missing[best]) if _n_types(missing[best]) else best
 
@@ -40,28 +51,28 @@ def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain
 def _missing_types(chain: SchemaChain, wanted: Schema) -> Schema:
     """Return a schema with the wanted types that no request of a chain asks for."""
     asked = merge_schemas(chain)
-    names = (name for key, name in wanted.names.items() if key not in asked.names)
-    kinds = (k for k in wanted.kinds if not any(_includes(other, k) for other in asked.kinds))
+    names = (name for key, name in wanted.type_names.items() if key not in asked.type_names)
+    kinds = (k for k in wanted.kinds if not any(_includes_kind(other, k) for other in asked.kinds))
     return Schema(tuple(names), tuple(kinds), wanted.strict)
 
 
-def _includes(asked: Kind, kind: Kind) -> bool:
+def _includes_kind(asked: RelationshipKind, kind: RelationshipKind) -> bool:
     """Return whether a request for relationships `asked` also covers relationships `kind`."""
     ends = zip(asked.key[1:], kind.key[1:], strict=True)
     return asked.key[0] == kind.key[0] and all(mine in ("", other) for mine, other in ends)
 
 
 def _n_types(schema: Schema) -> int:
-    return len(schema.names) + len(schema.kinds)
+    return len(schema.type_names) + len(schema.kinds)
 
 
-class History:
+class RequestHistory:
     """All requested chains of schemas of an index, oldest first."""
 
     def __init__(self, text: str | None = None) -> None:
         self.chains: list[SchemaChain] = [
             tuple(
-                Schema(tuple(names), tuple(Kind(*kind) for kind in kinds), strict)
+                Schema(tuple(names), tuple(RelationshipKind(*kind) for kind in kinds), strict)
                 for names, kinds, strict in chain
             )
             for chain in json.loads(text or "[]")
@@ -78,7 +89,7 @@ class History:
         longer = (other for other in self.chains if len(other) > n and other[:n] == chain)
         return list(dict.fromkeys(other[n] for other in longer))
 
-    def find(self, chain: SchemaChain) -> SchemaChain | None:
+    def find_chain(self, chain: SchemaChain) -> SchemaChain | None:
         """Return the stored chain with the same types, in its stored spelling, or None."""
         keys = [schema.key for schema in chain]
         begins = (other[: len(chain)] for other in self.chains)
@@ -91,11 +102,11 @@ class History:
         no type counts as removed.
         """
         schemas = [schema for chain in self.chains for schema in chain]
-        names = frozenset(key for schema in schemas for key in schema.names)
-        kinds = frozenset(key for schema in schemas for key in schema.joined)
+        names = frozenset(key for schema in schemas for key in schema.type_names)
+        kinds = frozenset(key for schema in schemas for key in schema.kinds_by_type)
         return (
-            names - wanted.names.keys() if wanted.entity_types else frozenset(),
-            kinds - wanted.joined.keys() if wanted.kinds else frozenset(),
+            names - wanted.type_names.keys() if wanted.entity_types else frozenset(),
+            kinds - wanted.kinds_by_type.keys() if wanted.kinds else frozenset(),
         )
 
 
@@ -119,7 +130,7 @@ class ExtractionPrompt:
     ) -> None:
         self.wanted, self.max_gleanings = wanted, max_gleanings
         self.prompts, self.chat_model = prompts, chat_model
-        self.history = History(chat_model.get_meta(HISTORY))
+        self.history = RequestHistory(chat_model.get_meta(HISTORY))
         self.continuing = ""
         if max_gleanings:
             self.continuing = prompts.fill("continue_extraction", {}).strip()
@@ -138,37 +149,37 @@ class ExtractionPrompt:
 
     def request(self, passage: PassagePrompt) -> Request:
         """Build the first request about a text unit. Requests for missing types follow."""
-        answered = tuple(self._answered(passage, (), Found())) if self._filter else ()
+        answered = tuple(self._answered_chains(passage, (), FoundRecords())) if self._filter else ()
         if answered not in self._chosen:
             chain = choose_chain(answered, self.wanted)
-            stored = self.history.find(chain)
+            stored = self.history.find_chain(chain)
             if stored is None:
                 # Store the chain before its requests are sent. Then a later run finds the replies.
                 self.history.chains.append(chain)
                 self.chat_model.set_meta(HISTORY, self.history.as_json())
             self._chosen[answered] = stored or chain
-        return self._request(passage, self._chosen[answered], 0, Found())
+        return self._build_request(passage, self._chosen[answered], 0, FoundRecords())
 
-    def merge_replies(self, replies: Sequence[Found]) -> Found:
+    def merge_replies(self, replies: Sequence[FoundRecords]) -> FoundRecords:
         """Merge the replies about one text unit, and drop records of removed types."""
         found = merge_replies(replies)
-        return self._filter.filter(found) if self._filter else found
+        return self._filter.filter_records(found) if self._filter else found
 
-    def _answered(
-        self, passage: PassagePrompt, chain: SchemaChain, found: Found
+    def _answered_chains(
+        self, passage: PassagePrompt, chain: SchemaChain, found: FoundRecords
     ) -> Iterator[SchemaChain]:
         """Yield the chains with cached replies. A chain follows the shorter chains it extends."""
         for schema in self.history.next_schemas(chain):
             longer = (*chain, schema)
             if not longer[0].is_comparable(self.wanted):
                 continue
-            request = self._request(passage, longer, len(chain), found)
+            request = self._build_request(passage, longer, len(chain), found)
             if values := self.chat_model.cached_values(request):
                 yield longer
-                yield from self._answered(passage, longer, merge_replies([found, *values]))
+                yield from self._answered_chains(passage, longer, merge_replies([found, *values]))
 
-    def _request(
-        self, passage: PassagePrompt, chain: SchemaChain, n_done: int, found: Found
+    def _build_request(
+        self, passage: PassagePrompt, chain: SchemaChain, n_done: int, found: FoundRecords
     ) -> Request:
         """Build the request for schema `n_done` of a chain. `found` are the records so far."""
         asked = chain[: n_done + 1]
@@ -177,26 +188,30 @@ class ExtractionPrompt:
         prompt = self._schema_prompts[asked]
         is_last = n_done + 1 == len(chain)
 
-        def build(messages: Sequence[Message], found: Found, own: Found, n: int) -> Request:
+        def build(
+            messages: Sequence[Message], found: FoundRecords, own: FoundRecords, n: int
+        ) -> Request:
             """Build the request, or gleaning `n`. `own` are the records found for this schema."""
 
-            def then(value: Found) -> Request | None:
+            def next_request(value: FoundRecords) -> Request | None:
                 now = merge_replies([found, value])
                 if n < self.max_gleanings and now != found:
                     reply = Message(role="assistant", content=_as_json(value))
                     gleaning = Message(role="user", content=self.continuing)
                     own_now = merge_replies([own, value])
                     return build([*messages, reply, gleaning], now, own_now, n + 1)
-                return None if is_last else self._request(passage, chain, n_done + 1, now)
+                return None if is_last else self._build_request(passage, chain, n_done + 1, now)
 
-            format = prompt.format(passage.passage, found, own)
+            format = prompt.reply_format(passage.passage, found, own)
             may_follow = n < self.max_gleanings or not is_last
-            return Request(passage.label, messages, format, then=then if may_follow else None)
+            return Request(
+                passage.label, messages, format, then=next_request if may_follow else None
+            )
 
         section = f"Section: {clean(passage.headings)}\n\n" if passage.headings else ""
         known = f"{_known_in_words(found)}\n\n" if n_done else ""
         user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
-        return build([prompt.system, user], found, Found(), 0)
+        return build([prompt.system, user], found, FoundRecords(), 0)
 
 
 class _SchemaPrompt:
@@ -216,11 +231,11 @@ class _SchemaPrompt:
         # The system message is equal for all text units, so that providers can cache it.
         self.system = Message(role="system", content="\n\n".join(texts))
 
-    def format(self, passage: Passage, found: Found, own: Found) -> ReplyFormat:
+    def reply_format(self, passage: Passage, found: FoundRecords, own: FoundRecords) -> ReplyFormat:
         known: dict[str, FoundEntity] = {}
         for entity in found.entities:
             known.setdefault(title_key(entity.name), entity)
-        return self.extraction.reply_format(passage.contains, known, own)
+        return self.extraction.reply_format(passage.contains_name, known, own)
 
 
 def _schema_in_words(schema: Schema) -> dict[str, str]:
@@ -232,7 +247,7 @@ def _schema_in_words(schema: Schema) -> dict[str, str]:
         else " Only where none of these fits, a short one of your own."
     )
     if schema.entity_types:
-        entity_types = f"one of: {', '.join(schema.names.values())}.{otherwise}"
+        entity_types = f"one of: {', '.join(schema.type_names.values())}.{otherwise}"
     if schema.kinds:
         link_types = f"one of: {_joined_in_words(schema)}.{otherwise}"
     return {"entity_types": entity_types, "relationship_types": link_types}
@@ -240,7 +255,7 @@ def _schema_in_words(schema: Schema) -> dict[str, str]:
 
 def _wanted_in_words(added: Schema) -> Iterator[str]:
     """Yield the lines of the prompt that list the added types."""
-    names, kinds = ", ".join(added.names.values()), _joined_in_words(added)
+    names, kinds = ", ".join(added.type_names.values()), _joined_in_words(added)
     if names:
         yield f"- entities of these types: {names}"
         yield "- relationships that join one of these new entities with another, known or new"
@@ -253,7 +268,7 @@ def _wanted_in_words(added: Schema) -> Iterator[str]:
 def _joined_in_words(schema: Schema) -> str:
     """Return the types of relationships with the types of entities that they join."""
     types = []
-    for kinds in schema.joined.values():
+    for kinds in schema.kinds_by_type.values():
         joins = [
             f"{kind.source or 'anything'} → {kind.target or 'anything'}"
             for kind in kinds
@@ -263,7 +278,7 @@ def _joined_in_words(schema: Schema) -> str:
     return "; ".join(types)
 
 
-def _known_in_words(found: Found) -> str:
+def _known_in_words(found: FoundRecords) -> str:
     """Return the list of known entities for a prompt. The first spelling of a name is used."""
     named: dict[str, str] = {}
     for entity in found.entities:
@@ -272,12 +287,12 @@ def _known_in_words(found: Found) -> str:
     return "\n".join(["Known entities:", *(named.values() or ["none"])])
 
 
-def _as_json(found: Found) -> str:
+def _as_json(found: FoundRecords) -> str:
     value = {name: [record._asdict() for record in getattr(found, name)] for name in found._fields}
     return json.dumps(value, ensure_ascii=False)
 
 
-def merge_replies(replies: Sequence[Found]) -> Found:
+def merge_replies(replies: Sequence[FoundRecords]) -> FoundRecords:
     """Merge the replies about one text unit. A later reply adds only new records."""
     if len(replies) == 1:
         return replies[0]
@@ -289,7 +304,7 @@ def merge_replies(replies: Sequence[Found]) -> Found:
         for entity in found.entities:
             key = title_key(entity.name), type_key(entity.type), entity.description
             entities.setdefault(key, entity)
-    return Found(tuple(entities.values()), tuple(links.values()))
+    return FoundRecords(tuple(entities.values()), tuple(links.values()))
 
 
 def _link_key(link: FoundRelationship) -> tuple[str, str, str]:

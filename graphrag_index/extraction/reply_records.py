@@ -50,14 +50,14 @@ class FoundRelationship(NamedTuple):
 _KEYS = {"entities", "relationships", *FoundEntity._fields, *FoundRelationship._fields}
 
 
-class Found(NamedTuple):
+class FoundRecords(NamedTuple):
     """The records of a reply."""
 
     entities: tuple[FoundEntity, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
 
 
-def read_records(data: Any) -> tuple[Found, int]:
+def read_records(data: Any) -> tuple[FoundRecords, int]:
     """Parse the records of a reply, and count the invalid records.
 
     Raises `ReplyError` if the reply has records but none is valid, or has no lists of records.
@@ -66,7 +66,7 @@ def read_records(data: Any) -> tuple[Found, int]:
     entities = [_read_entity(record) for kind, record in records if kind == "entity"]
     names = {title_key(entity.name) for entity in entities if entity}
     links = [_read_relationship(record, names) for kind, record in records if kind == "link"]
-    found = Found(tuple(filter(None, entities)), tuple(filter(None, links)))
+    found = FoundRecords(tuple(filter(None, entities)), tuple(filter(None, links)))
     n_bad = len(records) - len(found.entities) - len(found.relationships)
     if n_bad and n_bad == len(records):
         raise ReplyError(f"none of its {n_bad} records has a name, or a source and a target")
@@ -75,11 +75,13 @@ def read_records(data: Any) -> tuple[Found, int]:
 
 def _read_entity(record: Any) -> FoundEntity | None:
     if isinstance(record, list):
-        name, kind, description = _padded(record[1:] if _marked_kind(record) else record, 3)
+        name, kind, description = _pad_values(
+            record[1:] if _kind_in_first_field(record) else record, 3
+        )
     elif isinstance(record, str):
         name, kind, description = record, None, None
     else:
-        name, kind, description = _fields(record, "name", "type", "description")
+        name, kind, description = _read_fields(record, "name", "type", "description")
     entity = FoundEntity(_read_name(name), _read_type(kind), clean(_as_text(description)))
     return entity if title_key(entity.name) else None
 
@@ -87,17 +89,17 @@ def _read_entity(record: Any) -> FoundEntity | None:
 def _read_relationship(record: Any, names: Set[str]) -> FoundRelationship | None:
     kind = description = strength = None
     if isinstance(record, list):
-        record = record[1:] if _marked_kind(record) else record
-        source, target, *others = _padded(record, max(2, len(record)))
+        record = record[1:] if _kind_in_first_field(record) else record
+        source, target, *others = _pad_values(record, max(2, len(record)))
         if len(record) == 3 and title_key(_read_name(record[1])) not in names:
             source, kind, target = record
         elif len(record) == 3 or (len(record) == 4 and _NUMBER.match(_as_text(record[3]))):
-            description, strength = _padded(others, 2)
+            description, strength = _pad_values(others, 2)
         else:
-            kind, description, strength = _padded(others, 3)
+            kind, description, strength = _pad_values(others, 3)
     else:
         names_of_fields = ("source", "target", "link_type", "description", "strength")
-        source, target, kind, description, strength = _fields(record, *names_of_fields)
+        source, target, kind, description, strength = _read_fields(record, *names_of_fields)
     kind, description = _read_type(kind), clean(_as_text(description))
     link = FoundRelationship(
         _read_name(source), _read_name(target), kind, description, read_strength(strength)
@@ -116,7 +118,7 @@ def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
             if isinstance(record, dict) and _record_lists(_lower_keys(record)):
                 yield from _walk_records(record)
             else:
-                yield _kind_of(record), record
+                yield _record_kind(record), record
         return
     if not isinstance(data, dict):
         raise ReplyError("it must be an object with the lists entities and relationships")
@@ -128,7 +130,7 @@ def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:
             yield from _walk_records(inner[0])
             return
         if _has_field(fields, "source") or ("name" in fields and "error" not in fields):
-            yield _kind_of(data), data
+            yield _record_kind(data), data
             return
         raise ReplyError("it has neither of the lists entities and relationships")
     for kind, records in lists:
@@ -156,10 +158,10 @@ def _record_lists(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(kind, records) for kind, records in found if not isinstance(records, str)]
 
 
-def _kind_of(record: Any) -> str:
+def _record_kind(record: Any) -> str:
     """Return the kind of a record, `entity` or `link`, by its first field, its type or its keys."""
     if isinstance(record, list):
-        return _marked_kind(record) or ("entity" if len(record) < 4 else "link")
+        return _kind_in_first_field(record) or ("entity" if len(record) < 4 else "link")
     if not isinstance(record, dict):
         return "entity"
     fields = _lower_keys(record)
@@ -170,13 +172,13 @@ def _kind_of(record: Any) -> str:
     return "link" if _has_field(fields, "source") and _has_field(fields, "target") else "entity"
 
 
-def _marked_kind(record: list[Any]) -> str:
+def _kind_in_first_field(record: list[Any]) -> str:
     """Return the kind of record that the first field names; "" if it names no kind."""
     first = record[0] if record else None
     return _KINDS.get(first.strip("\"'( ").lower(), "") if isinstance(first, str) else ""
 
 
-def _padded(values: Sequence[Any], n: int) -> Any:
+def _pad_values(values: Sequence[Any], n: int) -> Any:
     return (*values, *[None] * n)[:n]
 
 
@@ -190,7 +192,7 @@ def _has_field(fields: Mapping[str, Any], field: str) -> bool:
     return not fields.keys().isdisjoint(_NAMES_OF[field])
 
 
-def _fields(record: Any, *fields: str) -> Iterator[Any]:
+def _read_fields(record: Any, *fields: str) -> Iterator[Any]:
     """Yield the value of each field, or None. A field can have several names in a record."""
     values = _lower_keys(record) if isinstance(record, dict) else {}
     return (_first_value(values, _NAMES_OF[field]) for field in fields)

@@ -42,7 +42,7 @@ class SummaryPrompt:
         text, most = " ".join(descriptions), self.settings.max_tokens_without_call
         return self.budget.max_cost_of(text) > most and self.budget.cost_of(text) > most
 
-    def pieces(self, descriptions: Sequence[str]) -> list[str]:
+    def cut_descriptions(self, descriptions: Sequence[str]) -> list[str]:
         """Cut long descriptions into pieces, so that any two pieces fit into one request."""
         size = self.max_tokens // 2
         return [piece for text in descriptions for piece in self._cut_text(text, size)]
@@ -52,17 +52,17 @@ class SummaryPrompt:
     ) -> Request:
         """Build a request with the summary so far, and the pieces from `first` on that fit."""
         stop = self._find_stop(pieces, first, summary)
-        shown = [*([self._beginning(summary)] if summary else []), *pieces[first:stop]]
+        shown = [*([self._first_sentences(summary)] if summary else []), *pieces[first:stop]]
         listed = "\n".join(f"- {text}" for text in shown)
         user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
 
-        def then(value: str) -> Request | None:
+        def next_request(value: str) -> Request | None:
             return None if stop == len(pieces) else self.request(about, pieces, stop, value)
 
         label = f"description of {about.splitlines()[0].partition(': ')[2]}"
-        return Request(label, [self.system, user], FORMAT, then=then)
+        return Request(label, [self.system, user], FORMAT, then=next_request)
 
-    def description(self, outcome: Outcome, pieces: Sequence[str]) -> str:
+    def final_summary(self, outcome: Outcome, pieces: Sequence[str]) -> str:
         """Return the last summary. After a failed request, append the pieces without a summary."""
         first, summary = 0, ""
         for value in outcome.values:
@@ -70,7 +70,7 @@ class SummaryPrompt:
         if first >= len(pieces):
             return summary
         rest = join_descriptions([*([summary] if summary else []), *pieces[first:]])
-        return self._beginning(rest, self.max_tokens)
+        return self._first_sentences(rest, self.max_tokens)
 
     def _find_stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
         """Return the end (exclusive) of the pieces in a request that begins with piece `first`."""
@@ -79,14 +79,14 @@ class SummaryPrompt:
         most = accumulate(self.budget.max_cost_of(text) + 3 for text in texts)
         if all(n_tokens <= self.max_tokens for n_tokens in most):
             return len(pieces)
-        n_tokens = self.budget.cost_of(self._beginning(summary)) if summary else 0
+        n_tokens = self.budget.cost_of(self._first_sentences(summary)) if summary else 0
         for stop in range(first, len(pieces)):
             n_tokens += self.budget.cost_of(pieces[stop]) + 3
             if n_tokens > self.max_tokens and stop > first:
                 return stop
         return len(pieces)
 
-    def _beginning(self, text: str, max_tokens: int | None = None) -> str:
+    def _first_sentences(self, text: str, max_tokens: int | None = None) -> str:
         """Return the first sentences that fit into `max_tokens`, by default half of a request."""
         return next(self._cut_text(text, max_tokens or self.max_tokens // 2), "")
 

@@ -173,7 +173,7 @@ def count_lines(lines: pl.Series) -> Integers:
     for start in range(0, len(lines), BATCH_LINES):
         batch = lines.slice(start, BATCH_LINES)
         ends = batch.str.len_chars().cast(pl.Int64).cum_sum().to_list()
-        tokens = TokenCounts("".join(batch.to_list()), encoding).between([0, *ends[:-1]])
+        tokens = TokenCounts("".join(batch.to_list()), encoding).count_between([0, *ends[:-1]])
         counts.append(np.array(tokens, np.int64))
     return np.concatenate(counts)
 

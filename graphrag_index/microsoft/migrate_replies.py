@@ -27,7 +27,7 @@ import yaml
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import schema_of
+from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
@@ -234,7 +234,7 @@ class _ReplyReader:
         chat = self.models.open_chat_model(section.model, EXTRACTION)
         assert isinstance(chat, ChatModel)
         # Max gleanings is 0, since the cached replies to gleanings cannot be found.
-        prompt = ExtractionPrompt(schema_of(section), 0, prompts, chat)
+        prompt = ExtractionPrompt(schema_from_settings(section), 0, prompts, chat)
         numbers = count()
         for texts in self._text_batches("text_units", ("text",), _BATCH):
             kept: dict[str, str] = {}

@@ -35,26 +35,26 @@ _NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 class CorpusStatistics:
     """Counts of spans (by number) and of words (by spelling), and tests based on these counts."""
 
-    def __init__(self, found: name_spans.Names, lower: Counter[str]) -> None:
+    def __init__(self, found: name_spans.NameCandidates, lower: Counter[str]) -> None:
         self.found = found
         # Number of times that the corpus writes each word in lower case.
         self.lower = lower
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
 
-        def count(flag: int, but: int = 0) -> np.ndarray:
+        def count_flag(flag: int, but: int = 0) -> np.ndarray:
             counted = flags & (flag | but) == flag
             return np.bincount(surface[counted], minlength=len(found.names))
 
-        self.total = count(0)
-        self.in_prose = count(PROSE)
+        self.total = count_flag(0)
+        self.in_prose = count_flag(PROSE)
         # Occurrences inside sentences, where a capital is not due to the start of the sentence.
-        self.inside = count(PROSE, but=INITIAL)
-        self.determiner = count(name_spans.DETERMINER)
-        self.place = count(name_spans.PLACE)
-        self.preposition = count(name_spans.PREPOSITION)
-        self.before_noun = count(name_spans.BEFORE_NOUN)
-        self.person = count(name_spans.PERSON)
+        self.inside = count_flag(PROSE, but=INITIAL)
+        self.determiner = count_flag(name_spans.DETERMINER)
+        self.place = count_flag(name_spans.PLACE)
+        self.preposition = count_flag(name_spans.PREPOSITION)
+        self.before_noun = count_flag(name_spans.BEFORE_NOUN)
+        self.person = count_flag(name_spans.PERSON)
         self.words = [name.split(" ") for name in found.names]
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
@@ -83,7 +83,7 @@ class CorpusStatistics:
         self._same_base: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for number, words in enumerate(self.words):
             if found.languages[number].code in self._bases:
-                self._same_base[self.base(words, found.languages[number])].append(number)
+                self._same_base[self.base_form(words, found.languages[number])].append(number)
         # `is_name(number)`: whether the corpus uses a span as a name.
         self.is_name = cache(self._is_used_as_name)
 
@@ -100,15 +100,15 @@ class CorpusStatistics:
             for code, counted in counts.items()
         }
 
-    def base(self, words: list[str], language: Language) -> tuple[str, ...]:
+    def base_form(self, words: list[str], language: Language) -> tuple[str, ...]:
         """Return the base forms of words."""
         bases = self._bases.get(language.code)
         return tuple(bases.get(word, word) for word in words) if bases else tuple(words)
 
-    def known(self, words: list[str], language: Language) -> int:
+    def count_mentions(self, words: list[str], language: Language) -> int:
         """Count the mentions of words as a whole name, in any inflected form."""
         if language.code in self._bases:
-            numbers = self._same_base.get(self.base(words, language), [])
+            numbers = self._same_base.get(self.base_form(words, language), [])
         else:
             number = self.found.surfaces.get(" ".join(words))
             numbers = [] if number is None else [number]
@@ -116,13 +116,13 @@ class CorpusStatistics:
 
     def is_written_inside(self, words: list[str], language: Language) -> bool:
         """Return whether the corpus writes words, in any inflected form, inside a sentence."""
-        return any(self.inside[n] for n in self._same_base.get(self.base(words, language), []))
+        return any(self.inside[n] for n in self._same_base.get(self.base_form(words, language), []))
 
     def is_part_of_name(self, word: str, language: Language) -> bool:
         """Return whether a word, in any inflected form, occurs in a span of several words."""
         if word in self.in_longer:
             return True
-        return (language.code, self.base([word], language)[0]) in self._longer_bases
+        return (language.code, self.base_form([word], language)[0]) in self._longer_bases
 
     def is_common(self, word: str) -> bool:
         """Return whether the corpus mostly writes a word in lower case."""

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
-from graphrag_index.nlp.name_spans import PROSE, Names
-from graphrag_index.nlp.name_words import type_of
-from graphrag_index.nlp.uncased import Texts, find_uncased
+from graphrag_index.nlp.name_spans import PROSE, NameCandidates
+from graphrag_index.nlp.name_words import entity_type_of
+from graphrag_index.nlp.uncased import Texts, find_uncased_names
 from graphrag_index.nlp.variants import Variants, merge_variants
-from graphrag_index.nlp.word_table import Terms, Vocabulary
+from graphrag_index.nlp.word_table import TermCandidates, Vocabulary
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.step import Progress
@@ -44,7 +44,7 @@ class Entities:
     types: list[str]
     aliases: list[list[str]]
 
-    def extend(self, titles: Iterable[str], kind: str) -> None:
+    def add_entities(self, titles: Iterable[str], kind: str) -> None:
         """Add entities of one type, without aliases."""
         for title in titles:
             self.titles.append(title)
@@ -72,12 +72,12 @@ def find_mentions(
     parts = [named]
     if settings.noun_phrases:
         parts.append(_term_mentions(terms, settings, entities))
-    found = list(find_uncased(texts, codes, settings.min_frequency_caseless))
+    found = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
     recurring = sorted({name for *_, name in found})
     entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
     rows = [(*place, entity_of[name], PROSE) for *place, name in found]
     parts.append(pl.DataFrame(rows, schema=MENTIONS, orient="row"))
-    entities.extend(recurring, "name")
+    entities.add_entities(recurring, "name")
     del found, rows, terms
     mentions = pl.concat(parts).sort("document", "start", "end", "entity")
     # If several mentions begin at the same offset, keep the longest.
@@ -91,9 +91,9 @@ def find_mentions(
 
 def _read_candidates(
     texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
-) -> tuple[Names, Terms, dict[str, Vocabulary]]:
+) -> tuple[NameCandidates, TermCandidates, dict[str, Vocabulary]]:
     """Collect candidates for names and terms, and the vocabulary of each language."""
-    names, terms = Names(), Terms()
+    names, terms = NameCandidates(), TermCandidates()
     vocabularies: dict[str, Vocabulary] = {}
     # The sentences of document i are the rows from bounds[i] to bounds[i + 1].
     bounds = [0, *np.cumsum(np.bincount(sentences["document"].to_numpy())).tolist()]
@@ -106,15 +106,15 @@ def _read_candidates(
         language = language_of(code)
         rows = slice(bounds[number], bounds[number + 1])
         parts = map(Sentence, *(column[rows].tolist() for column in columns))
-        words = vocabularies.setdefault(code, Vocabulary(language)).read(text)
-        names.add(number, text, words, list(parts), language)
+        words = vocabularies.setdefault(code, Vocabulary(language)).read_words(text)
+        names.add_document(number, text, words, list(parts), language)
         if settings.noun_phrases:
-            terms.add(number, text, words, language)
+            terms.add_document(number, text, words, language)
     return names, terms, vocabularies
 
 
 def _find_names(
-    found: Names, lower: Counter[str], settings: ExtractGraphNlp
+    found: NameCandidates, lower: Counter[str], settings: ExtractGraphNlp
 ) -> tuple[pl.DataFrame, Entities]:
     if not found.surfaces:
         return pl.DataFrame(schema=MENTIONS), Entities([], [], [])
@@ -144,7 +144,7 @@ def _find_names(
 
 
 def _find_variants(
-    found: Names, classified: ClassifiedNames, mentions: pl.DataFrame, counts: np.ndarray
+    found: NameCandidates, classified: ClassifiedNames, mentions: pl.DataFrame, counts: np.ndarray
 ) -> Variants:
     pairs = mentions.select("document", "name").unique().sort("document", "name")
     whole = dict(classified.parts.filter(offset=0).select("surface", "name").iter_rows())
@@ -183,19 +183,21 @@ def _types_of_entities(
         for share in (classified.place_share, classified.preposition_share)
     ]
     persons = map(variants.persons.__contains__, range(n))
-    return list(map(type_of, variants.names, persons, *shares))
+    return list(map(entity_type_of, variants.names, persons, *shares))
 
 
-def _term_mentions(terms: Terms, settings: ExtractGraphNlp, entities: Entities) -> pl.DataFrame:
+def _term_mentions(
+    terms: TermCandidates, settings: ExtractGraphNlp, entities: Entities
+) -> pl.DataFrame:
     """Add the accepted noun phrases to the entities, and return their mentions."""
-    term_of = terms.accepted(settings.min_frequency_noun_phrase)
+    term_of = terms.term_of_phrases(settings.min_frequency_noun_phrase)
     numbers = np.unique(term_of[term_of >= 0])
     if not len(numbers):
         return pl.DataFrame(schema=MENTIONS)
     phrases = list(terms.phrases)
     entity_of = np.full(len(phrases), -1, np.int32)
     entity_of[numbers] = len(entities.titles) + np.arange(len(numbers), dtype=np.int32)
-    entities.extend((phrases[number] for number in numbers), "noun phrase")
+    entities.add_entities((phrases[number] for number in numbers), "noun phrase")
     for number in np.flatnonzero((term_of >= 0) & (term_of != np.arange(len(phrases)))):
         entities.aliases[entity_of[term_of[number]]].append(phrases[number])
     term = term_of[np.frombuffer(terms.phrase, np.int32)]
@@ -227,7 +229,7 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
     """
     parts = [
         _best_of_pairs(links, pl.col("value").sum())
-        for links in _links(mentions, max_links, neighbour_weight)
+        for links in _link_mentions(mentions, max_links, neighbour_weight)
     ]
     pairs = _best_of_pairs(pl.concat(parts), pl.col("evidence").sum())
     return pairs.select(
@@ -248,14 +250,14 @@ def text_units_of_pairs(
     """
     pair = pl.col("source").cast(pl.Int64) * _WIDTH + pl.col("target")
     rows = pairs.select(pair=pair).with_row_index("row")
-    links = _links(mentions, max_links, neighbour_weight)
+    links = _link_mentions(mentions, max_links, neighbour_weight)
     found = pl.concat(part.join(rows, on="pair").select("row", "mention") for part in links)
     columns = found["row"], mentions["text_unit"].gather(found["mention"])
     owners, values = distinct_pairs(*(column.cast(pl.Int64).to_numpy() for column in columns))
     return gather_lists(owners, pl.Series(values), len(pairs))
 
 
-def _links(
+def _link_mentions(
     mentions: pl.DataFrame, max_links: int, neighbour_weight: float
 ) -> Iterator[pl.DataFrame]:
     """Yield the links between neighbouring mentions in batches of rows.
@@ -308,7 +310,7 @@ def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
     )
 
 
-def associate(pairs: pl.DataFrame, n_mentions: np.ndarray) -> pl.DataFrame:
+def weight_pairs(pairs: pl.DataFrame, n_mentions: np.ndarray) -> pl.DataFrame:
     """Add the `weight` of each pair: its evidence times the strength of its association.
 
     The strength is log2(1 + observed / expected), divided by the largest possible value, so it is

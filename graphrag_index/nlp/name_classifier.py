@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
-from graphrag_index.nlp.name_spans import CALENDAR, Names
+from graphrag_index.nlp.name_spans import CALENDAR, NameCandidates
 from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, is_given_name, is_oblique
 from graphrag_index.text import languages
 from graphrag_index.text.languages import Language, is_title, n_titles, word_set
@@ -58,7 +58,7 @@ class ClassifiedNames:
     common: frozenset[str]
 
 
-def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
+def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedNames:
     """Classify all distinct spans. Call it after all documents were read."""
     found.restore_openings()
     usage = CorpusStatistics(found, lower)
@@ -68,7 +68,7 @@ def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
     languages_of: list[Language] = []
     rows: list[tuple[int, int, int, int]] = []
     for number in range(len(found.names)):
-        for offset, text in _Span(usage, surnames, number).names():
+        for offset, text in _CapitalizedSpan(usage, surnames, number).find_names():
             name = names.setdefault(text, len(names))
             if name == len(languages_of):
                 languages_of.append(found.languages[number])
@@ -88,7 +88,7 @@ def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
     return ClassifiedNames(
         names=list(names),
         languages=languages_of,
-        bases=[usage.base(name.split(" "), language) for name, language in named_in],
+        bases=[usage.base_form(name.split(" "), language) for name, language in named_in],
         parts=parts,
         place_share=share(usage.place, first),
         preposition_share=share(usage.preposition, first),
@@ -98,7 +98,7 @@ def classify_names(found: Names, lower: Counter[str]) -> ClassifiedNames:
     )
 
 
-class _Span:
+class _CapitalizedSpan:
     """A distinct capitalized span that may contain several names."""
 
     def __init__(self, usage: CorpusStatistics, surnames: set[str], number: int) -> None:
@@ -109,72 +109,72 @@ class _Span:
         # The span occurs only at the start of sentences.
         self.initial = usage.inside[number] == 0
 
-    def names(self) -> Iterator[tuple[int, str]]:
+    def find_names(self) -> Iterator[tuple[int, str]]:
         """Yield the names in the span as (offset, name)."""
         words = self.words
-        pieces = [(0, 1)] if len(words) == 1 else self._pieces(0, len(words))
+        pieces = [(0, 1)] if len(words) == 1 else self._cut_words(0, len(words))
         if pieces == [(0, len(words))]:
             if self.usage.is_name(self.number):
                 yield 0, self.usage.found.names[self.number]
             return
         for first, last in pieces:
-            if self._names_something(words[first:last]):
+            if self._is_name(words[first:last]):
                 yield sum(map(len, words[:first])) + first, " ".join(words[first:last])
 
-    def _known(self, words: list[str]) -> int:
-        return self.usage.known(words, self.language)
+    def _count_known(self, words: list[str]) -> int:
+        return self.usage.count_mentions(words, self.language)
 
     def _is_given_name(self, word: str) -> bool:
         return is_given_name(word, self.language)
 
-    def _base(self, word: str) -> str:
-        return self.usage.base([word], self.language)[0]
+    def _base_form(self, word: str) -> str:
+        return self.usage.base_form([word], self.language)[0]
 
-    def _names_something(self, words: list[str]) -> bool:
+    def _is_name(self, words: list[str]) -> bool:
         """Return whether a part of the span is a name."""
         usage, word = self.usage, words[0]
         if len(words) > 1:
             return not all(word.islower() or usage.is_common(word) for word in words)
         # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
-        if self._known(words) or self._is_given_name(word):
+        if self._count_known(words) or self._is_given_name(word):
             return True
         if self.language.genitive_s:
-            base = self._base(word)
+            base = self._base_form(word)
             return base != word and not usage.is_common_noun(base)
         return bool(self.language.endings) and usage.is_part_of_name(word, self.language)
 
-    def _pieces(self, first: int, last: int) -> list[tuple[int, int]]:
+    def _cut_words(self, first: int, last: int) -> list[tuple[int, int]]:
         """Cut the words from `first` to `last` at all seams; return the span of each part."""
         words = self.words[first:last]
         if len(words) > 1:
-            seam = self._seam(words, begins=first == 0)
+            seam = self._find_seam(words, begins=first == 0)
             if seam is not None:
                 left, right = seam
-                pieces = self._pieces(first, first + left) if left else []
-                return pieces + self._pieces(first + right, last)
+                pieces = self._cut_words(first, first + left) if left else []
+                return pieces + self._cut_words(first + right, last)
         return [(first, last)]
 
-    def _seam(self, words: list[str], begins: bool) -> Seam | None:
+    def _find_seam(self, words: list[str], begins: bool) -> Seam | None:
         """Return the first seam, or None if the words are one name.
 
         If the left part is empty, the words before the right part belong to no name.
         """
         initial = begins and self.initial
         may_begin = begins or self.language.capitalizes_nouns
-        if may_begin and self._is_foreword(words[0], words[1:], initial):
+        if may_begin and self._precedes_name(words[0], words[1:], initial):
             # Remove the word and the particles after it.
             right = next((i for i in range(1, len(words)) if not words[i].islower()), 0)
             if right:
                 return 0, right
         return (
-            self._owner_seam(words)
-            or self._particle_seam(words, initial)
-            or self._person_seam(words, initial)
-            or self._meeting_seam(words, begins)
-            or self._noun_seam(words)
+            self._find_owner_seam(words)
+            or self._find_particle_seam(words, initial)
+            or self._find_person_seam(words, initial)
+            or self._find_seam_between_names(words, begins)
+            or self._find_noun_seam(words)
         )
 
-    def _is_foreword(self, word: str, rest: list[str], initial: bool) -> bool:
+    def _precedes_name(self, word: str, rest: list[str], initial: bool) -> bool:
         """Return whether the first word is not part of the name after it."""
         usage, language = self.usage, self.language
         if word.lower() in languages.PARTICLES:
@@ -184,8 +184,8 @@ class _Span:
             surname = len(rest) == 1 and rest[0] in self.surnames
             return surname or self._is_given_name(rest[0]) or is_title(rest[0])
         if language.capitalizes_nouns:
-            base = self._base(rest[0])
-            if len(rest) == 1 and base != rest[0] and self._known([base]):
+            base = self._base_form(rest[0])
+            if len(rest) == 1 and base != rest[0] and self._count_known([base]):
                 # "Den Namen Schillers": cut; "Johann Schillers": do not cut.
                 return not self._is_given_name(word)
             # A capitalized adjective is part of a name; a noun with an article is not.
@@ -207,10 +207,10 @@ class _Span:
             return False
         if self._is_given_name(word):
             # "Miny Adama Wilka": "Miny" is not a form of the name Mina if nobody is called Mina.
-            return self._base(word) not in GIVEN_NAMES and self._is_given_name(rest[0])
+            return self._base_form(word) not in GIVEN_NAMES and self._is_given_name(rest[0])
         if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
             return True
-        return bool(language.endings) and self._governs(word, rest)
+        return bool(language.endings) and self._governs_name(word, rest)
 
     def _begins_with_adjective(self, words: list[str]) -> bool:
         """Return whether German words begin with an adjective, as in Allgemeine Zeitung."""
@@ -218,7 +218,7 @@ class _Span:
             return False
         return len(words) > 1 or self.usage.lower[words[0].lower()] > 0
 
-    def _governs(self, word: str, rest: list[str]) -> bool:
+    def _governs_name(self, word: str, rest: list[str]) -> bool:
         """Return whether a word governs the name after it, as verbs and some nouns do.
 
         Examples: "Dzieło Mikołaja Kopernika", "Учился Пушкин".
@@ -231,12 +231,12 @@ class _Span:
             endings = self.language.verb_endings
             if (endings and word.endswith(endings)) or self._is_given_name(rest[0]):
                 return True
-        base = self.usage.base(rest, self.language)
+        base = self.usage.base_form(rest, self.language)
         if base == tuple(rest) and not is_oblique(rest[-1], self.language):
             return False
         if len(rest) == 1 and self.usage.is_part_of_name(rest[0], self.language):
             return True
-        return self._known(rest) > 0
+        return self._count_known(rest) > 0
 
     def _may_be_person(self, words: list[str]) -> bool:
         return not any(word.lower() in KINDS or self.usage.is_common(word) for word in words)
@@ -247,11 +247,11 @@ class _Span:
         given = len(words) > 1 and self._is_given_name(words[0])
         return given and self._may_be_person(words[1:])
 
-    def _owner_seam(self, words: list[str]) -> Seam | None:
+    def _find_owner_seam(self, words: list[str]) -> Seam | None:
         """Cut after an owner that is a name: Goethes Haus, (the) Nimrod's Captain."""
         for at, word in enumerate(words[:-1], 1):
             if word.endswith(("'s", "’s")):
-                if self._known([word[:-2]]):
+                if self._count_known([word[:-2]]):
                     return at, at
                 continue
             genitive = self.language.genitive_s and word.endswith("s")
@@ -261,12 +261,12 @@ class _Span:
 
     def _is_owner(self, words: list[str], rest: list[str]) -> bool:
         """Return whether words that end in s are an owner: Goethes Haus, Lena Harts Bruder."""
-        base = self._base(words[-1])
+        base = self._base_form(words[-1])
         if len(words) == 1:
             return base != words[0] and not self.usage.is_common_noun(base)
         if not self.language.capitalizes_nouns:
             return False
-        if base != words[-1] and self._known(words):
+        if base != words[-1] and self._count_known(words):
             return True
         if words[-1] in GIVEN_NAMES or _NO_GENITIVE.search(words[-1]):
             return False
@@ -274,7 +274,7 @@ class _Span:
             return False
         return self._is_full_name(words) and rest[0] not in self.surnames
 
-    def _particle_seam(self, words: list[str], initial: bool) -> Seam | None:
+    def _find_particle_seam(self, words: list[str], initial: bool) -> Seam | None:
         """Cut at an "of" between two names: Nimrod Expedition of Ernest Shackleton."""
         for at, word in enumerate(words):
             if word not in _PARTICLES or not 0 < at < len(words) - 1:
@@ -283,13 +283,13 @@ class _Span:
             if start is None:
                 return None
             left, right = words[:at], words[start:]
-            known = self._known(right)
+            known = self._count_known(right)
             # The left part is one word, and neither a word for a type nor a given name.
-            single = at == 1 and not _tells_kind(left[0]) and not self._is_given_name(left[0])
+            single = at == 1 and not _is_type_word(left[0]) and not self._is_given_name(left[0])
             if word == "of":
                 if self._is_full_name(left):
                     return at, start
-                both = self._known(left) > self.times or at > 1
+                both = self._count_known(left) > self.times or at > 1
                 if known >= max(3, 5 * self.times) and both:
                     return at, start
                 if known > self.times and self._is_full_name(right) and both:
@@ -302,7 +302,7 @@ class _Span:
                     return at, start
         return None
 
-    def _person_seam(self, words: list[str], initial: bool) -> Seam | None:
+    def _find_person_seam(self, words: list[str], initial: bool) -> Seam | None:
         """Cut before a person's full name: Innensenatorin Petra Lindner."""
         if words[-1].lower() in KINDS:
             return None
@@ -312,16 +312,16 @@ class _Span:
             return None
         if n_titles([*left, right[0]]) == len(left):
             return None
-        if self.language.capitalizes_nouns and not _tells_kind(left[-1]):
+        if self.language.capitalizes_nouns and not _is_type_word(left[-1]):
             return at, at
         if len(right) < 2 or is_title(left[-1]):
             return None
         begins_sentence = initial and self.language.endings and left[0].lower() not in KINDS
-        if begins_sentence or max(self._known(right), self._known(left)) > self.times:
+        if begins_sentence or max(self._count_known(right), self._count_known(left)) > self.times:
             return at, at
         return None
 
-    def _meeting_seam(self, words: list[str], begins: bool) -> Seam | None:
+    def _find_seam_between_names(self, words: list[str], begins: bool) -> Seam | None:
         """Cut a rare span between two names that are frequent: (at) Cape Evans Scott."""
         usage, times, is_german = self.usage, self.times, self.language.capitalizes_nouns
         if times > _RARE or not begins or words[-1].lower() in KINDS:
@@ -336,7 +336,7 @@ class _Span:
                 continue
             if self._is_given_name(words[0]) and at == 1:
                 continue
-            left, right = self._known(words[:at]), self._known(words[at:])
+            left, right = self._count_known(words[:at]), self._count_known(words[at:])
             place = at > 1 and (words[0].lower() in KINDS or words[at - 1].lower() in KINDS)
             # In German the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
             subject = is_german and at == 1 and usage.closing[words[0]] >= usage.opening[words[0]]
@@ -346,7 +346,7 @@ class _Span:
                 return at, at
         return None
 
-    def _noun_seam(self, words: list[str]) -> Seam | None:
+    def _find_noun_seam(self, words: list[str]) -> Seam | None:
         """Cut off a German noun after a person's name: (dann hatte) Heinrich Brandt Ärger."""
         left, noun = words[:-1], words[-1]
         if not self.language.capitalizes_nouns or len(left) < 2 or self.times > _RARE:
@@ -355,13 +355,13 @@ class _Span:
             return None
         if not self._is_full_name(left):
             return None
-        if self._known(left) < self.times and not self._known(left[-1:]):
+        if self._count_known(left) < self.times and not self._count_known(left[-1:]):
             return None
         # The noun may be a second surname if it is a surname elsewhere in the corpus.
-        if noun in self.surnames or self._known([noun]):
+        if noun in self.surnames or self._count_known([noun]):
             return None
         return len(left), len(left)
 
 
-def _tells_kind(word: str) -> bool:
+def _is_type_word(word: str) -> bool:
     return word.lower() in KINDS or is_title(word)

@@ -10,9 +10,9 @@ from graphrag_index.text.languages import NAMING_TITLES, n_titles, read_lists, w
 from graphrag_index.text.normalize import fold
 
 # Minimum share of mentions after an article that makes a name a thing, not a person.
-THING = 0.25
+MIN_THING_SHARE = 0.25
 # Minimum share of mentions after a preposition of place that makes a name a place.
-PLACE = 0.3
+MIN_PLACE_SHARE = 0.3
 # Words that, before a name, form a different name: New South Wales is not South Wales.
 DISTINGUISHING = word_set(read_lists("nlp/data/words")["distinguishing"])
 NO_ROLES = DISTINGUISHING | KINDS
@@ -27,31 +27,31 @@ class MergedNames:
     def __init__(self, classified: ClassifiedNames, counts: list[int]) -> None:
         self.names = list(classified.names)
         self.languages = list(classified.languages)
-        self.words: list[Words] = [_apart(words) for words in classified.bases]
+        self.words: list[Words] = [_separate_initials(words) for words in classified.bases]
         self.counts = counts
         self.common = classified.common
         self.parent = list(range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # Names with an article are things. German rarely uses an article with persons too.
-        self.thing: list[bool] = (classified.determiner_share >= THING).tolist()
-        self.place: list[bool] = (classified.place_share >= PLACE).tolist()
+        self.is_thing: list[bool] = (classified.determiner_share >= MIN_THING_SHARE).tolist()
+        self.is_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE).tolist()
         # Names that are used as a place, but less often: other evidence must prove a person.
-        self.placed: list[bool] = (classified.place_share >= PLACE / 3).tolist()
+        self.may_be_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE / 3).tolist()
         # Names that occur next to a verb for persons, such as "said".
-        self.acts: list[bool] = (classified.person_share > 0).tolist()
+        self.has_person_verb: list[bool] = (classified.person_share > 0).tolist()
         # Numbers of names that are certainly names of persons.
         self.persons: set[int] = set()
 
-    def root(self, name: int) -> int:
+    def find_root(self, name: int) -> int:
         parent = self.parent
         while parent[name] != name:
             parent[name] = parent[parent[name]]
             name = parent[name]
         return name
 
-    def merge(self, name: int, into: int) -> None:
-        if self.root(name) != self.root(into):
-            self.parent[self.root(name)] = self.root(into)
+    def merge_names(self, name: int, into: int) -> None:
+        if self.find_root(name) != self.find_root(into):
+            self.parent[self.find_root(name)] = self.find_root(into)
 
     def merge_same_spelling(self) -> None:
         """Merge names that differ only in case, accents and punctuation."""
@@ -66,7 +66,7 @@ class MergedNames:
                 key = "acronym " + key  # WHO is not Who
             first = spelled.setdefault(key, number)
             if first != number:
-                self.merge(number, first)
+                self.merge_names(number, first)
 
     def merge_inflected(self) -> None:
         """Merge the inflected forms of each name. Their words have the same base forms."""
@@ -78,7 +78,7 @@ class MergedNames:
         for (_, words), numbers in forms.items():
             base = self.number.get(" ".join(words))
             if base is None:
-                first = _apart(tuple(self.names[numbers[0]].split(" ")))
+                first = _separate_initials(tuple(self.names[numbers[0]].split(" ")))
                 # If every word is inflected, the base form is certain.
                 if self.languages[numbers[0]].genitive_s or not any(map(eq, first, words)):
                     base = self._add_name(" ".join(words), words, like=numbers[0])
@@ -86,7 +86,7 @@ class MergedNames:
                     # Choose the form with the fewest case endings.
                     base = min(numbers, key=lambda n: (self._n_oblique(n), -self.counts[n], n))
             for number in numbers:
-                self.merge(number, base)
+                self.merge_names(number, base)
 
     def merge_inflected_adjectives(self) -> None:
         """Merge German forms with inflected adjectives: "(der) Deutschen Bank" and "Deutsche Bank".
@@ -111,7 +111,7 @@ class MergedNames:
             n_oblique, counts = self._n_oblique_adjectives, self.counts
             base = min(numbers, key=lambda n: (n_oblique(n), len(self.words[n][-1]), -counts[n], n))
             for number in numbers:
-                self.merge(number, base)
+                self.merge_names(number, base)
 
     def _n_oblique_adjectives(self, number: int) -> int:
         return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
@@ -129,8 +129,8 @@ class MergedNames:
                 has_role = len(words) >= 3 and words[0] in self.common
                 known = self.number.get(" ".join(words[1:])) if has_role else None
                 is_role = words[0].lower() not in NO_ROLES
-                if known is not None and is_role and not self.thing[known]:
-                    self.merge(number, known)
+                if known is not None and is_role and not self.is_thing[known]:
+                    self.merge_names(number, known)
                     self.persons.add(known)
                 continue
             if any(word.lower() in KINDS - SURNAMES for word in words[first:]):
@@ -143,7 +143,7 @@ class MergedNames:
             if known is None and len(words) - first > 1 and not naming:
                 known = self._add_name(bare, words[first:], number)
             if known is not None and (len(words) - first > 1 or not naming):
-                self.merge(number, known)
+                self.merge_names(number, known)
                 self.persons.add(known)
 
     def _add_name(self, name: str, words: Words, like: int) -> int:
@@ -153,12 +153,12 @@ class MergedNames:
         self.languages.append(self.languages[like])
         self.counts.append(0)
         self.parent.append(number)
-        for column in (self.thing, self.place, self.placed, self.acts):
+        for column in (self.is_thing, self.is_place, self.may_be_place, self.has_person_verb):
             column.append(False)
         return number
 
 
-def _apart(words: Words) -> Words:
+def _separate_initials(words: Words) -> Words:
     """Separate initials that are written together: "J.R. Sorley" becomes "J. R. Sorley"."""
     if len(words) == 1 or all(word.count(".") < 2 for word in words):
         return words

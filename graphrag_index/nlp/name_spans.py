@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from graphrag_index.nlp import name_words, word_table
-from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, is_wrapped, word_before
-from graphrag_index.nlp.word_table import Integers, Words
+from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, is_wrapped_line, word_before
+from graphrag_index.nlp.word_table import DocumentWords, Integers
 from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 from graphrag_index.text.sentences import Sentence
 
@@ -32,9 +32,9 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
     *(1, 2, 4, 8, 16, 32, 64, 128),
 )
 
-# More flags, for `_usage` only: the word before the span shows its usage (BEHIND), the word after
-# the span shows its usage (BEFORE), an apostrophe follows the span (OWNER).
-BEHIND, BEFORE, OWNER = 256, 512, 1024
+# More flags, for `_usage_flags` only: the word before the span shows its usage (WORD_BEFORE), the
+# word after the span shows its usage (WORD_AFTER), a possessive follows the span (POSSESSIVE).
+WORD_BEFORE, WORD_AFTER, POSSESSIVE = 256, 512, 1024
 
 CALENDAR = word_set(_LISTS["calendar"])
 _NUMBERED = word_set(_LISTS["numbered"])
@@ -73,7 +73,7 @@ class Trimmed(NamedTuple):
 
 
 @dataclass
-class Names:
+class NameCandidates:
     """Candidate spans as columns, with one value per occurrence in the order of the text."""
 
     document: array[int] = field(default_factory=lambda: array("i"))
@@ -91,21 +91,21 @@ class Names:
     # (row, additional characters before it, longer name) of spans that may be longer names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
-    def add(
+    def add_document(
         self,
         document: int,
         text: str,
-        words: Words,
+        words: DocumentWords,
         sentences: Sequence[Sentence],
         language: Language,
     ) -> None:
         """Collect the candidate spans of one document."""
-        rows = self._spans(text, sentences, language) if sentences else []
+        rows = self._find_spans(text, sentences, language) if sentences else []
         if not rows:
             return
         columns = zip(*rows, strict=True)
         start, end, surface, marks = (np.array(column, np.int64) for column in columns)
-        flags = _usage(text, words, start, end, marks, language)
+        flags = _usage_flags(text, words, start, end, marks, language)
         self.document.extend([document] * len(rows))
         self.start.frombytes(start.astype(np.int32).tobytes())
         self.surface.frombytes(surface.astype(np.int32).tobytes())
@@ -129,9 +129,9 @@ class Names:
                 self.surface[row] = self.surfaces[name]
                 self.flags[row] |= INITIAL
             elif not ahead and times[name] > max(1, totals[self.surface[row]] // 4):
-                self.surface[row] = self._number(name, self.languages[self.surface[row]])
+                self.surface[row] = self._number_span(name, self.languages[self.surface[row]])
 
-    def _spans(
+    def _find_spans(
         self, text: str, sentences: Sequence[Sentence], language: Language
     ) -> list[tuple[int, int, int, int]]:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
@@ -169,35 +169,41 @@ class Names:
                 start == first
                 or (start <= first + 2 and not text[first].isalnum())
                 or (text[start - 1] in _OPENING_MARKS and start > 1)
-                or (text[start - 1] == "\n" and not all_prose and not is_wrapped(text, start - 1))
+                or (
+                    text[start - 1] == "\n"
+                    and not all_prose
+                    and not is_wrapped_line(text, start - 1)
+                )
             )
             after = text[end : end + 1]
             if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
-                longer = name_words.end_behind_possessive(text, start, end, language, pattern)
+                longer = name_words.find_end_after_possessive(text, start, end, language, pattern)
                 if end < longer <= sentence.end:
                     reached = end = longer
                     raw, after = text[start:end], text[end : end + 1]
             if "\n" in raw:
-                raw = name_words.up_to_line_end(text, start, raw)
+                raw = name_words.cut_at_line_end(text, start, raw)
                 reached = end = start + len(raw)
                 after = text[end : end + 1]
-            if raw[:3] in _CALENDAR_OPENINGS and _is_dating(word_before(text, start)):
-                span = self._trim(raw, language, initial or not prose, dated=True)
+            if raw[:3] in _CALENDAR_OPENINGS and _precedes_date(word_before(text, start)):
+                span = self._trim_span(raw, language, initial or not prose, dated=True)
             elif (number := surfaces.get(raw)) is not None:
                 span = Trimmed(0, len(raw), number, False)
             else:
                 key = language.code, raw, initial or not prose
                 if key not in self._trimmed:
-                    self._trimmed[key] = self._trim(raw, language, initial or not prose)
+                    self._trimmed[key] = self._trim_span(raw, language, initial or not prose)
                 span = self._trimmed[key]
             if span is None:
                 continue
-            marks = (PROSE if prose else 0) | (INITIAL if initial and not span.offset else BEHIND)
+            marks = (PROSE if prose else 0) | (
+                INITIAL if initial and not span.offset else WORD_BEFORE
+            )
             start += span.offset
             if after == " ":
-                marks |= 0 if span.cut else BEFORE
+                marks |= 0 if span.cut else WORD_AFTER
             elif after in _APOSTROPHES:
-                marks |= OWNER
+                marks |= POSSESSIVE
             elif after == "," and text.startswith(", who", end):
                 marks |= PERSON
             elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
@@ -208,7 +214,7 @@ class Names:
             ended = start + span.length
         return rows
 
-    def _trim(
+    def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool = False
     ) -> Trimmed | None:
         """Remove function words and dates at the start and end of a span; None if nothing is left.
@@ -217,13 +223,13 @@ class Names:
         """
         words = raw.split()
         first, last = 0, len(words)
-        number_behind = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
-        if number_behind and words[-2].lower() not in _NUMBERED:
+        number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
+        if number_at_end and words[-2].lower() not in _NUMBERED:
             last -= 1
         opening = -1
-        while first < last and _is_empty(words[first], language):
-            dated = _is_dating(words[first - 1]) if first else dated
-            if first < last - 1 and _may_open(words[first : first + 2], dated, language):
+        while first < last and _is_function_word_or_date(words[first], language):
+            dated = _precedes_date(words[first - 1]) if first else dated
+            if first < last - 1 and _may_open_name(words[first : first + 2], dated, language):
                 lower = words[first].lower()
                 # "(The) Monday Club", "April Mills" are names; in "May God help us", "May" is none.
                 named = words[first] in GIVEN_NAMES and lower not in language.function_words
@@ -231,7 +237,7 @@ class Names:
                     break
                 opening = first
             first += 1
-        while last > first and _is_empty(words[last - 1], language):
+        while last > first and _is_function_word_or_date(words[last - 1], language):
             closing = words[last - 1].lower() in _NAME_CLOSING
             if closing and last - 1 > first and is_given_name(words[last - 2], language):
                 break
@@ -251,16 +257,16 @@ class Names:
         is_capital = not elision or surface[0].isupper()
         if not is_capital or len(surface) > MAX_CHARS or last - first > MAX_WORDS:
             return None
-        number = self._number(surface, language)
+        number = self._number_span(surface, language)
         cut = last < len(words)
-        if number_behind and last == len(words) - 1:
-            return Trimmed(offset, len(surface), number, cut, f"{surface} {number_behind}")
+        if number_at_end and last == len(words) - 1:
+            return Trimmed(offset, len(surface), number, cut, f"{surface} {number_at_end}")
         if opening < 0 or opening != first - 1:
             return Trimmed(offset, len(surface), number, cut)
         longer = f"{words[opening]} {surface}"
         return Trimmed(offset, len(surface), number, cut, longer, len(words[opening]) + 1)
 
-    def _number(self, surface: str, language: Language) -> int:
+    def _number_span(self, surface: str, language: Language) -> int:
         number = self.surfaces.get(surface)
         if number is None:
             number = self.surfaces[surface] = len(self.surfaces)
@@ -271,34 +277,39 @@ class Names:
     def _add_abbreviation(self, before: int, number: int) -> None:
         """Store two spans if one is the abbreviation of the other: "Long Name (LN)"."""
         name, surface = self.names[before], self.names[number]
-        if _initials(name) == surface.replace(".", ""):
+        if _initials_of(name) == surface.replace(".", ""):
             self.abbreviations.add((number, before))
-        elif _initials(surface) == name.replace(".", ""):
+        elif _initials_of(surface) == name.replace(".", ""):
             self.abbreviations.add((before, number))
 
 
-def _is_empty(word: str, language: Language) -> bool:
+def _is_function_word_or_date(word: str, language: Language) -> bool:
     lower = word.lower()
     return word not in _ACRONYMS and (lower in language.function_words or lower in CALENDAR)
 
 
-def _may_open(words: list[str], dated: bool, language: Language) -> bool:
+def _may_open_name(words: list[str], dated: bool, language: Language) -> bool:
     """Return whether a function word or a month before a name may belong to the name."""
     word, lower = words[0], words[0].lower()
     if lower in _NAME_OPENING:
         return True
-    if lower not in CALENDAR or dated or _is_empty(words[1], language):
+    if lower not in CALENDAR or dated or _is_function_word_or_date(words[1], language):
         return False
     # "Sonntag Abend" is not a name.
     return word in GIVEN_NAMES or not language.capitalizes_nouns
 
 
-def _is_dating(word: str) -> bool:
+def _precedes_date(word: str) -> bool:
     return word.lower() in _DATING or word[:1].isdigit()
 
 
-def _usage(
-    text: str, words: Words, start: Integers, end: Integers, marks: Integers, language: Language
+def _usage_flags(
+    text: str,
+    words: DocumentWords,
+    start: Integers,
+    end: Integers,
+    marks: Integers,
+    language: Language,
 ) -> Integers:
     """Return the flags of spans, from the flags found so far and the words around the spans."""
     flags = marks & (PROSE | INITIAL | PERSON)
@@ -309,16 +320,16 @@ def _usage(
     before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
     # A span may begin inside a word: "l'Institut".
     for row in np.flatnonzero(words.starts[at] != start):
-        before[row] = word_table.kind_before(word_before(text, int(start[row])), language)
-    before[(marks & BEHIND) == 0] = 0
+        before[row] = word_table.kind_before_name(word_before(text, int(start[row])), language)
+    before[(marks & WORD_BEFORE) == 0] = 0
     placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
     flags |= np.where(before & word_table.ARTICLE, DETERMINER, 0)
     flags |= np.where(placed | other, PREPOSITION, 0)
     # "in Taylor's house" does not show that Taylor is a place.
-    flags |= np.where((placed > 0) & (marks & OWNER == 0), PLACE, 0)
+    flags |= np.where((placed > 0) & (marks & POSSESSIVE == 0), PLACE, 0)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
     after = words.kinds[following].astype(np.int64)
-    after[(marks & BEFORE) == 0] = 0
+    after[(marks & WORD_AFTER) == 0] = 0
     copula, verb = (after & word_table.COPULA) > 0, (after & word_table.PERSON_VERB) > 0
     flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
     noun = (after & (word_table.LOWER | word_table.FUNCTION)) == word_table.LOWER
@@ -326,5 +337,5 @@ def _usage(
     return np.asarray(flags, np.int64)
 
 
-def _initials(name: str) -> str:
+def _initials_of(name: str) -> str:
     return "".join(word[0] for word in name.split(" ") if word[0].isupper())

@@ -33,7 +33,7 @@ _POSSESSED = word_set(_LISTS["possessed"])
 MIN_WRAPPED = 30
 
 
-def type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
+def entity_type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
     """Return the type of an entity, from its words and the prepositions before its mentions.
 
     Both shares (0–1) refer to the mentions of the name: `place_share` to mentions after a
@@ -103,7 +103,7 @@ def base_forms(
                     bases[word] = base
     for word, base in bases.items():
         if base not in GIVEN_NAMES and (word in openings or is_oblique(base, language)):
-            names = _given_names(base, language)
+            names = _find_given_names(base, language)
             # "Dary" (gifts) is a form of "Daria" only if the corpus contains "Daria". A long case
             # ending, as in "Adamem", is enough by itself: few other words have one.
             if not base.casefold().endswith(tuple(e for e in language.oblique if len(e) > 1)):
@@ -120,10 +120,12 @@ def is_oblique(word: str, language: Language) -> bool:
 
 def is_given_name(word: str, language: Language) -> bool:
     """Return whether a word is a known given name, in any inflected form."""
-    return word in GIVEN_NAMES or (bool(language.endings) and bool(_given_names(word, language)))
+    return word in GIVEN_NAMES or (
+        bool(language.endings) and bool(_find_given_names(word, language))
+    )
 
 
-def _given_names(word: str, language: Language) -> set[str]:
+def _find_given_names(word: str, language: Language) -> set[str]:
     known = _given_stems(language.code)
     names = {known[stem] for stem in stems_of(word, language) if stem in known}
     folded = fold(word)
@@ -218,7 +220,7 @@ def word_before(text: str, start: int) -> str:
     return before[-1].lower() if before else ""
 
 
-def end_behind_possessive(
+def find_end_after_possessive(
     text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
 ) -> int:
     """Return the end of a name that may continue after a possessive or after "for".
@@ -250,15 +252,15 @@ def end_behind_possessive(
     return match.end()
 
 
-def up_to_line_end(text: str, start: int, raw: str) -> str:
+def cut_at_line_end(text: str, start: int, raw: str) -> str:
     """Cut a span at a line end if the line is a heading. A wrapped line may end inside a name."""
     for line in re.finditer("\n", raw):
-        if not is_wrapped(text, start + line.start()):
+        if not is_wrapped_line(text, start + line.start()):
             return raw[: line.start()]
     return raw
 
 
-def is_wrapped(text: str, line_end: int) -> bool:
+def is_wrapped_line(text: str, line_end: int) -> bool:
     """Return whether a line was wrapped, by its length and the length of the next line."""
     length = line_end - text.rfind("\n", 0, line_end) - 1
     longest = line_end + 1 + 2 * length

@@ -45,7 +45,7 @@ _RUN = re.compile(rf"{_UNSPACED_LETTER}(?:[·・]?{_UNSPACED_LETTER})*")
 Texts = Callable[[], Iterable[tuple[int, str, str]]]
 
 
-def find_uncased(
+def find_uncased_names(
     texts: Texts, codes: Iterable[str], min_frequency: int
 ) -> Iterator[tuple[int, int, int, str]]:
     """Yield (document, start, end, name) of the recurring strings in each language."""
@@ -58,10 +58,10 @@ def find_uncased(
         names: _UnspacedNames | _SpacedNames = names_of(of_language, code, min_frequency)
         for number, text, language in texts():
             if language == code:
-                yield from ((number, *place) for place in names.find(text))
+                yield from ((number, *place) for place in names.find_names(text))
 
 
-def find_fallback(text: str, code: str) -> tuple[int, int]:
+def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
     """Return the span of a fallback entity for a text without names and noun phrases.
 
     The entity is the most frequent word that is not a function word. On a tie the longest word
@@ -85,7 +85,7 @@ def find_fallback(text: str, code: str) -> tuple[int, int]:
     return start, min(end, start + MAX_FALLBACK)
 
 
-class _Word(NamedTuple):
+class _ClauseWord(NamedTuple):
     """A word of a text, with its form and span without affixes."""
 
     text: str
@@ -112,22 +112,24 @@ class _SpacedNames:
         self._frequent = {word for word, times in frequency.items() if times >= min_frequency}
         phrases: Counter[str] = Counter()
         for text in texts():
-            for clause in self._clauses(text):
-                phrases.update(phrase for _, _, phrase in self._phrases(clause))
-        self.names = _without_parts(" ", {p: n for p, n in phrases.items() if n >= min_frequency})
+            for clause in self._split_clauses(text):
+                phrases.update(phrase for _, _, phrase in self._find_phrases(clause))
+        self.names = _drop_parts_of_longer(
+            " ", {p: n for p, n in phrases.items() if n >= min_frequency}
+        )
 
-    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def find_names(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
-        for clause in self._clauses(text):
+        for clause in self._split_clauses(text):
             reached = -1
-            for start, end, phrase in self._phrases(clause):
+            for start, end, phrase in self._find_phrases(clause):
                 if phrase in self.names and start >= reached:
                     yield start, end, phrase
                     reached = end
 
-    def _clauses(self, text: str) -> Iterator[list[_Word]]:
+    def _split_clauses(self, text: str) -> Iterator[list[_ClauseWord]]:
         """Split a text into sequences of words that are separated only by white space."""
-        clause: list[_Word] = []
+        clause: list[_ClauseWord] = []
         reached = 0
         for match in _SPACED_WORD.finditer(text):
             start, end = match.span()
@@ -137,11 +139,11 @@ class _SpacedNames:
             reached = end
             word = match.group()
             cut, bare, length = self._bare.get(word, (0, word, len(word)))
-            clause.append(_Word(word, bare, start + cut, start + cut + length))
+            clause.append(_ClauseWord(word, bare, start + cut, start + cut + length))
         if clause:
             yield clause
 
-    def _phrases(self, clause: list[_Word]) -> Iterator[tuple[int, int, str]]:
+    def _find_phrases(self, clause: list[_ClauseWord]) -> Iterator[tuple[int, int, str]]:
         """Yield the word sequences that may be names. At each word, longer sequences come first."""
         # A prefix is removed only from the first word, a suffix only from the last word.
         for first, head in enumerate(clause):
@@ -165,7 +167,7 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
 
     An affix is removed if the rest occurs in the corpus without an affix or with another affix.
     """
-    candidates = {word: list(_candidates(word, code)) for word in words}
+    candidates = {word: list(_strip_affixes(word, code)) for word in words}
     forms: dict[str, set[str]] = defaultdict(set)
     for word, options in candidates.items():
         forms[word].add(word)
@@ -184,7 +186,7 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
     return bare_words
 
 
-def _candidates(word: str, code: str) -> Iterator[tuple[int, str, int]]:
+def _strip_affixes(word: str, code: str) -> Iterator[tuple[int, str, int]]:
     """Yield the possible forms of a word without an affix, with the longest affix first."""
     if code == "ar":
         for prefix in ("ولل", "لل"):
@@ -212,7 +214,7 @@ class _UnspacedNames:
         # Distinct characters before and after each string. Function characters count as a space.
         beside: tuple[dict[str, set[str]], ...] = (defaultdict(set), defaultdict(set))
         for text in texts() if frequent else ():
-            for run in _runs(text):
+            for run in _split_runs(text):
                 edges.update(run)
                 padded = f" {run} "
                 for start, end in _frequent_spans(run, frequent):
@@ -232,10 +234,10 @@ class _UnspacedNames:
             and string[0] not in _LISTS["no_beginning"]
             and not string.startswith(_ENDINGS)
         }
-        self.names = _without_parts("", free)
+        self.names = _drop_parts_of_longer("", free)
         self._max_length = max(map(len, self.names), default=0)
 
-    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def find_names(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
         for match in _RUN.finditer(text):
             run, offset, start = match.group(), match.start(), 0
@@ -249,7 +251,7 @@ class _UnspacedNames:
                     start += 1
 
 
-def _runs(text: str) -> Iterator[str]:
+def _split_runs(text: str) -> Iterator[str]:
     """Yield the parts of a text between breaks, such as punctuation and function words."""
     for run in _RUN.findall(text):
         # Every second part is an ending that belongs to the part before it, or None for a break.
@@ -270,7 +272,7 @@ def _frequent_strings(
     for length in range(2, max_characters + 1):
         counts: Counter[str] = Counter()
         for text in texts():
-            for run in _runs(text):
+            for run in _split_runs(text):
                 strings = (run[at : at + length] for at in range(len(run) - length + 1))
                 if length > 2:
                     strings = (s for s in strings if s[1:] in frequent and s[:-1] in frequent)
@@ -291,7 +293,7 @@ def _frequent_spans(run: str, frequent: Collection[str]) -> Iterator[tuple[int, 
             yield start, end
 
 
-def _without_parts(separator: str, counts: dict[str, int]) -> set[str]:
+def _drop_parts_of_longer(separator: str, counts: dict[str, int]) -> set[str]:
     """Drop names that occur hardly more often than a longer name that contains them."""
     kept = set(counts)
     for longer, times in counts.items():

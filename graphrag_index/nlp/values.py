@@ -24,7 +24,7 @@ _SCALE_MARKS = _value_of_words("scale_marks")
 _CURRENCIES, _UNITS = _value_of_words("currencies"), _value_of_words("units")
 
 
-def _any_of(names: Iterable[str]) -> str:
+def _alternatives(names: Iterable[str]) -> str:
     return "|".join(sorted(map(re.escape, names), key=len, reverse=True))
 
 
@@ -32,15 +32,15 @@ _SPACE = r"[ \u00a0\u202f\u2009]"
 _NUMBER = re.compile(
     rf"""
     (?<![\w.,:/#№’'+–^-])(?P<sign>[-−](?=\d)|\bminus{_SPACE})?
-    (?P<before>(?:(?:US)?[$€£¥₹]|(?:{_any_of(_LISTS["currency_codes"].split())})(?!\w)){_SPACE}?)?
+    (?P<before>(?:(?:US)?[$€£¥₹]|(?:{_alternatives(_LISTS["currency_codes"].split())})(?!\w)){_SPACE}?)?
     (?P<digits>\d+(?:[.,’']\d+)*(?:[\u00a0\u202f\u2009 ]\d{{3}}(?!\d))*(?:[.,]\d+)?)
     (?P<short>[kmKM](?!\w)|bn(?!\w))?
-    (?:{_SPACE}(?P<scale>{_any_of([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)])})(?!\w)\.?)?
-    (?:{_SPACE}?(?P<mark>{_any_of(_SCALE_MARKS)})(?=[€$£]))?
+    (?:{_SPACE}(?P<scale>{_alternatives([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)])})(?!\w)\.?)?
+    (?:{_SPACE}?(?P<mark>{_alternatives(_SCALE_MARKS)})(?=[€$£]))?
     (?:{_SPACE}?(?:
-        (?P<percent>{_any_of(_LISTS["percent"])})
-      | (?:(?:de|di){_SPACE}|d['’])?(?P<after>{_any_of(_CURRENCIES)})
-      | (?P<unit>{_any_of(_UNITS)})
+        (?P<percent>{_alternatives(_LISTS["percent"])})
+      | (?:(?:de|di){_SPACE}|d['’])?(?P<after>{_alternatives(_CURRENCIES)})
+      | (?P<unit>{_alternatives(_UNITS)})
     )(?![\w²³/]))?
     (?!\w|[-–:/#’'^]\w|[.,]\d|{_SPACE}?[%′″])
     """,
@@ -140,11 +140,11 @@ def parse_number(digits: str, language: str) -> float | None:
     if len(set(marks)) == 2:
         # With two kinds of separators, the last one is the decimal separator, and it occurs once.
         whole = re.split(r"[.,]", head)
-        if marks.count(last) != 1 or not _are_groups(whole):
+        if marks.count(last) != 1 or not _are_digit_groups(whole):
             return None
         return float(f"{''.join(whole)}.{tail}")
     if len(marks) > 1:
-        return float("".join(groups)) if _are_groups(groups) else None
+        return float("".join(groups)) if _are_digit_groups(groups) else None
     decimal = "," if language in _LISTS["comma_languages"] else "." if language == "en" else None
     if len(tail) != 3 or len(head) > 3 or head == "0":
         # No thousands separator: "3.5" is unambiguous; "3,5" in English may be two numbers.
@@ -154,7 +154,7 @@ def parse_number(digits: str, language: str) -> float | None:
     return float(f"{head}.{tail}") if last == decimal else float(head + tail)
 
 
-def _are_groups(groups: list[str]) -> bool:
+def _are_digit_groups(groups: list[str]) -> bool:
     return len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
 
 
@@ -171,7 +171,7 @@ def _scale_factor(word: str, language: str) -> float | None:
     return float(_SCALES.get(word, 1.0))
 
 
-_MONTH = _any_of(_MONTHS)
+_MONTH = _alternatives(_MONTHS)
 _YEAR = r"(?:1\d|20)\d\d"
 _DATE = re.compile(
     rf"""
@@ -210,29 +210,29 @@ def find_dates(text: str, language: str) -> Iterator[FoundDate]:
     3/4/1914 and 2001-05, are left out.
     """
     for found in _DATE.finditer(text):
-        span = _days_of(found, text, language)
+        span = _parse_days(found, text, language)
         if span is not None:
             yield FoundDate(found.start(), found.end(), *span)
 
 
-def _days_of(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
+def _parse_days(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
     part = found.groupdict()
     for kind in ("iso_", "", "us_", "dot_"):
         if day := part[f"{kind}day"]:
             month = part[f"{kind}month"].lower()
-            return _day(part[f"{kind}year"], _MONTHS.get(month) or int(month), day)
+            return _one_day(part[f"{kind}year"], _MONTHS.get(month) or int(month), day)
     if part["only_month"]:
         if language == "en" and part["only_month"][0].islower():
             # "may" and "march" in lower case are verbs.
             return None
-        return _months(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
+        return _month_range(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
     if part["left"]:
         left, right = int(part["left"]), int(part["right"])
         if left > 12 or left == right:
-            return _day(part["slash_year"], right, part["left"])
-        return _day(part["slash_year"], left, part["right"]) if right > 12 else None
+            return _one_day(part["slash_year"], right, part["left"])
+        return _one_day(part["slash_year"], left, part["right"]) if right > 12 else None
     if part["quarter"]:
-        return _months(part["quarter_year"], 3 * int(part["quarter"]) - 2, 3)
+        return _month_range(part["quarter_year"], 3 * int(part["quarter"]) - 2, 3)
     if part["decade"]:
         start = int(part["decade"] + "0")
         return date(start, 1, 1), date(start + 9, 12, 31)
@@ -243,10 +243,10 @@ def _days_of(found: re.Match[str], text: str, language: str) -> tuple[date, date
             return None
         until = int(first[: 4 - len(last)] + last)
         return (date(int(first), 1, 1), date(until, 12, 31)) if until > int(first) else None
-    return _months(part["alone"], 1, 12) if _is_year(found, text, language) else None
+    return _month_range(part["alone"], 1, 12) if _is_year(found, text, language) else None
 
 
-def _day(year: str, month: int, day: str) -> tuple[date, date] | None:
+def _one_day(year: str, month: int, day: str) -> tuple[date, date] | None:
     try:
         one = date(int(year), month, int(day))
     except ValueError:
@@ -254,7 +254,7 @@ def _day(year: str, month: int, day: str) -> tuple[date, date] | None:
     return one, one
 
 
-def _months(year: str, month: int, count: int) -> tuple[date, date]:
+def _month_range(year: str, month: int, count: int) -> tuple[date, date]:
     last = month + count - 1
     return date(int(year), month, 1), date(int(year), last, monthrange(int(year), last)[1])
 
@@ -268,7 +268,7 @@ def _is_year(found: re.Match[str], text: str, language: str) -> bool:
     if word is None or word[1].lower() not in _BEFORE_YEAR or not before[-1:].isspace():
         return False
     # Before a noun, as in "in 1500 cases", the number is a count.
-    behind = re.match(r"\s+([^\W\d_]{3,})", text[found.end() :])
-    if behind is None or behind[1].lower() in _AFTER_YEAR:
+    after = re.match(r"\s+([^\W\d_]{3,})", text[found.end() :])
+    if after is None or after[1].lower() in _AFTER_YEAR:
         return True
-    return behind[1][0].isupper() and not language_of(language).capitalizes_nouns
+    return after[1][0].isupper() and not language_of(language).capitalizes_nouns

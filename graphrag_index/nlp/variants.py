@@ -20,7 +20,7 @@ from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
 # A short form is merged with a name in the whole corpus if at least this share of the documents
 # where the short form is unambiguous use it for that name.
-USUAL = 0.9
+MIN_USUAL_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def merge_variants(
     names.merge_inflected_adjectives()
     names.merge_titled()
     for short, long in abbreviations:
-        names.merge(short, long)
+        names.merge_names(short, long)
     by_document = [
         (document, [name for _, name in pairs])
         for document, pairs in groupby(documents_of, itemgetter(0))
@@ -65,7 +65,7 @@ def merge_variants(
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
     in_document |= short_forms.merge_heads(by_document)
-    root = names.root
+    root = names.find_root
     return Variants(
         names=names.names,
         entity_of=np.fromiter(map(root, range(len(names.names))), np.int64),
@@ -88,15 +88,15 @@ class _ShortForms:
         for number, words in enumerate(names.words):
             bare = words[n_titles(words) :]
             language = names.languages[number]
-            if len(bare) == 1 and bare[0] in GIVEN_NAMES and not names.place[number]:
+            if len(bare) == 1 and bare[0] in GIVEN_NAMES and not names.is_place[number]:
                 names.persons.add(number)
             if len(bare) < 2 or (len(bare) == 2 and bare[0].lower() in PARTICLES):
                 continue
             if number not in names.persons:
-                if names.thing[number] or not _may_be_person(bare, names.common, language):
+                if names.is_thing[number] or not _may_be_person(bare, names.common, language):
                     continue
                 has_initial = any(len(word) == 2 and word[1] == "." for word in bare[:-1])
-                if has_initial or names.acts[number] or is_given_name(bare[0], language):
+                if has_initial or names.has_person_verb[number] or is_given_name(bare[0], language):
                     names.persons.add(number)
             self.full_names[number] = bare
 
@@ -111,14 +111,16 @@ class _ShortForms:
             for group in by_ends.values()
             if 1 < len(group) <= 50
             for short in group
-            if (long := [n for n in group if _abbreviates(full_names[short], full_names[n])])
+            if (
+                long := [n for n in group if _is_abbreviated_form(full_names[short], full_names[n])]
+            )
         }
         # "Dudley Docker" is a short form of "Frank Dudley Docker".
         numbers = {words: number for number, words in full_names.items()}
         for number, words in full_names.items():
-            behind = numbers.get(words[1:])
-            if behind is not None and len(words) > 2:
-                candidates.setdefault(behind, []).append(number)
+            shorter = numbers.get(words[1:])
+            if shorter is not None and len(words) > 2:
+                candidates.setdefault(shorter, []).append(number)
         involved = set(candidates).union(*candidates.values())
         documents: dict[int, set[int]] = defaultdict(set)
         for document, present in by_document:
@@ -126,8 +128,8 @@ class _ShortForms:
                 documents[name].add(document)
         for short, long in candidates.items():
             together = [n for n in long if documents[n] & documents[short]]
-            if len({self.names.root(n) for n in together}) == 1:
-                self.names.merge(short, together[0])
+            if len({self.names.find_root(n) for n in together}) == 1:
+                self.names.merge_names(short, together[0])
 
     def merge_single_words(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
         """Merge single words, such as surnames, into the only full name that contains them.
@@ -148,7 +150,7 @@ class _ShortForms:
             # A place or a ship with the name of a person is not the person.
             saint = words[0].lower() in ("st", "st.", "saint")
             other = (len(words) == 1 or saint) and (
-                self.names.thing[number] or self.names.place[number]
+                self.names.is_thing[number] or self.names.is_place[number]
             )
             if len(bare) == 1 and not other and (bare[0] in surnames or bare[0] in given):
                 short[number] = bare[0]
@@ -164,13 +166,17 @@ class _ShortForms:
         in_document: dict[tuple[int, int], int] = {}
         meant: dict[int, Counter[int]] = defaultdict(Counter)
         for document, present in by_document if short else ():
-            for name, entity in self._meant_in(present, short):
+            for name, entity in self._resolve_short_forms(present, short):
                 in_document[document, name] = entity
                 meant[name][entity] += 1
         for name, word in short.items():
             self._merge_short_form(name, surnames[word], given[word], meant[name])
         self.names.persons.update(in_document.values())
-        return {k: n for k, n in in_document.items() if self.names.root(k[1]) != self.names.root(n)}
+        return {
+            k: n
+            for k, n in in_document.items()
+            if self.names.find_root(k[1]) != self.names.find_root(n)
+        }
 
     def _weak_short_forms(self, by_document: ByDocument, short: dict[int, str]) -> set[str]:
         """Return the single words that mostly occur without the longer name: (Air) Canada."""
@@ -183,11 +189,13 @@ class _ShortForms:
             if here:
                 alone.update(here)
                 together.update(here & {unsure[name] for name in present if name in unsure})
-        placed = {word for name, word in short.items() if self.names.placed[name]}
+        placed = {word for name, word in short.items() if self.names.may_be_place[name]}
         weak = {word for word, count in alone.items() if together[word] * 2 < count}
         return weak | placed
 
-    def _meant_in(self, present: list[int], short: dict[int, str]) -> Iterator[tuple[int, int]]:
+    def _resolve_short_forms(
+        self, present: list[int], short: dict[int, str]
+    ) -> Iterator[tuple[int, int]]:
         """Yield (short form, full name) for each unambiguous short form in a document."""
         shortened = [name for name in present if name in short]
         if not shortened:
@@ -195,11 +203,11 @@ class _ShortForms:
         surnames: dict[str, set[int]] = defaultdict(set)
         given: dict[str, set[int]] = defaultdict(set)
         # Include the names of the entities: the document may write a name only with its title.
-        for name in {*present, *map(self.names.root, present)} & self.full_names.keys():
+        for name in {*present, *map(self.names.find_root, present)} & self.full_names.keys():
             words = self.full_names[name]
-            surnames[words[-1]].add(self.names.root(name))
+            surnames[words[-1]].add(self.names.find_root(name))
             if name in self.names.persons:
-                given[words[0]].add(self.names.root(name))
+                given[words[0]].add(self.names.find_root(name))
         for name in shortened:
             fitting = surnames.get(short[name]) or given.get(short[name]) or set()
             if len(fitting) == 1:
@@ -209,17 +217,17 @@ class _ShortForms:
         self, name: int, surnames: set[int], given: set[int], meant: Counter[int]
     ) -> None:
         """Merge a short form into a full name in the whole corpus if only one full name fits."""
-        candidates = {self.names.root(n) for n in surnames}
+        candidates = {self.names.find_root(n) for n in surnames}
         for usual, count in meant.most_common(1):
             # If several names fit, the corpus may still use the short form for one of them.
-            if count >= max(3, USUAL * sum(meant.values())):
-                candidates = {self.names.root(usual)}
+            if count >= max(3, MIN_USUAL_SHARE * sum(meant.values())):
+                candidates = {self.names.find_root(usual)}
         # Outside a document, a given name is enough only if just one person has it.
-        if not candidates and len({*map(self.names.root, given)}) == 1:
-            candidates = set(map(self.names.root, meant))
+        if not candidates and len({*map(self.names.find_root, given)}) == 1:
+            candidates = set(map(self.names.find_root, meant))
         mentions = sum(self.names.counts[n] for n in surnames | given)
         if len(candidates) == 1 and self.names.counts[name] <= 20 * mentions:
-            self.names.merge(name, min(candidates))
+            self.names.merge_names(name, min(candidates))
             self.names.persons.add(min(candidates))
         elif surnames & self.names.persons:
             self.names.persons.add(name)
@@ -231,8 +239,8 @@ class _ShortForms:
             number: words[0]
             for number, words in enumerate(names.words)
             if len(words) == 1
-            and names.root(number) == number
-            and (words[0].lower() in KINDS or names.thing[number])
+            and names.find_root(number) == number
+            and (words[0].lower() in KINDS or names.is_thing[number])
         }
         for document, present in by_document if heads else ():
             alone = [name for name in present if name in heads]
@@ -242,7 +250,7 @@ class _ShortForms:
                 if len(words) > 1 and name not in self.full_names:
                     # The head noun is before the particle: University of Oslo.
                     particle = next((i for i, w in enumerate(words) if w.islower()), len(words))
-                    headed[words[particle - 1]].add(names.root(name))
+                    headed[words[particle - 1]].add(names.find_root(name))
             for name in alone:
                 fitting = headed.get(heads[name], set())
                 if len(fitting) == 1:
@@ -268,15 +276,15 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
     return True
 
 
-def _abbreviates(short: Words, long: Words) -> bool:
+def _is_abbreviated_form(short: Words, long: Words) -> bool:
     """Return whether every word of `short` is a word of `long` or its initial, in order."""
-    if len(short) > len(long) or short == long or not _stands_for(short[0], long[0]):
+    if len(short) > len(long) or short == long or not _matches_word(short[0], long[0]):
         return False
     if len(short) == len(long) and not any(word.endswith(".") for word in short[:-1]):
         return False
     position = 1
     for word in short[1:-1]:
-        while position < len(long) - 1 and not _stands_for(word, long[position]):
+        while position < len(long) - 1 and not _matches_word(word, long[position]):
             position += 1
         if position >= len(long) - 1:
             return False
@@ -284,5 +292,5 @@ def _abbreviates(short: Words, long: Words) -> bool:
     return True
 
 
-def _stands_for(word: str, full: str) -> bool:
+def _matches_word(word: str, full: str) -> bool:
     return word == full or (word.endswith(".") and len(word) == 2 and full.startswith(word[0]))

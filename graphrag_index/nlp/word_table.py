@@ -46,7 +46,7 @@ Kinds = npt.NDArray[np.uint16]
 Integers = npt.NDArray[np.int64]
 
 
-class Words(NamedTuple):
+class DocumentWords(NamedTuple):
     """The words of one document, split at each space and line end. Some words are empty.
 
     `kinds` has the kinds of each word; `starts` and `ends` are offsets in characters.
@@ -71,7 +71,7 @@ class Vocabulary(dict[str, int]):
             language.determiners | language.place_prepositions | language.other_prepositions
         ) - _BEFORE_VERBS
 
-    def read(self, text: str) -> Words:
+    def read_words(self, text: str) -> DocumentWords:
         """Count the words of a document, and return their kinds and offsets."""
         words = text.replace("\n", " ").split(" ")
         numbers = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
@@ -80,7 +80,7 @@ class Vocabulary(dict[str, int]):
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         ends = np.cumsum(lengths + 1) - 1
         kinds = np.frombuffer(self._kinds, np.uint16)[numbers]
-        return Words(kinds, ends - lengths, ends)
+        return DocumentWords(kinds, ends - lengths, ends)
 
     def add_lower_words(self, counts: Counter[str]) -> None:
         """Add to `counts` the words that occur in lower case, without punctuation."""
@@ -92,14 +92,14 @@ class Vocabulary(dict[str, int]):
         if len(word) > MAX_WORD_LENGTH or word.lower() == word.upper():
             return 0
         number = self[word] = len(self)
-        self._kinds.append(self._kind(word))
+        self._kinds.append(self._kinds_of_word(word))
         return number
 
-    def _kind(self, word: str) -> int:
+    def _kinds_of_word(self, word: str) -> int:
         language = self._language
         functions = language.function_words
         bare = word.rstrip(PUNCTUATION)
-        return kind_before(word, language) | sum(
+        return kind_before_name(word, language) | sum(
             kind
             for kind, holds in (
                 (COPULA, word in language.copulas),
@@ -119,7 +119,7 @@ class Vocabulary(dict[str, int]):
         )
 
 
-def kind_before(word: str, language: Language) -> int:
+def kind_before_name(word: str, language: Language) -> int:
     """Return the kind of a word before a name: an article, a preposition, or 0."""
     lower = word.lower()
     if lower in (language.articles or language.determiners):
@@ -138,7 +138,7 @@ MAX_BLOCK_SHARE = 0.25
 
 
 @dataclass
-class Terms:
+class TermCandidates:
     """Candidate noun phrases as columns, with one value per occurrence in the order of the text."""
 
     document: array[int] = field(default_factory=lambda: array("i"))
@@ -150,7 +150,9 @@ class Terms:
     block: array[int] = field(default_factory=lambda: array("i"))
     n_blocks: int = 0
 
-    def add(self, document: int, text: str, words: Words, language: Language) -> None:
+    def add_document(
+        self, document: int, text: str, words: DocumentWords, language: Language
+    ) -> None:
         """Collect the candidate noun phrases of one document."""
         first_block = self.n_blocks
         self.n_blocks += (len(text) + 1) // BLOCK + 1
@@ -166,7 +168,7 @@ class Terms:
         self.start.frombytes(starts.astype(np.int32).tobytes())
         self.block.frombytes((first_block + starts // BLOCK).astype(np.int32).tobytes())
 
-    def accepted(self, min_frequency: int) -> np.ndarray:
+    def term_of_phrases(self, min_frequency: int) -> np.ndarray:
         """Map each phrase to its singular; -1 if the phrase is too rare or occurs everywhere."""
         n = len(self.phrases)
         if not n:

@@ -12,7 +12,7 @@ from graphrag_index.reports.report import Report, community_rows, join_titles, r
 from graphrag_index.schema.list_columns import Grouped, Integers, positions
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
-from graphrag_index.text.sentences import Quotations, quotable
+from graphrag_index.text.sentences import Quotations, are_quotable
 
 # Maximum number of candidate sentences for one report.
 CANDIDATES = 24
@@ -157,7 +157,7 @@ class _Candidates:
         """Return the candidate sentences of a community, best first."""
         candidates = self._by_community[community]
         rows = self._rows[candidates]
-        at = self._quotations.positions(rows)
+        at = self._quotations.find_rows(rows)
         mentioned = (
             tuple(entity for entity in self._entities[row].tolist() if entity in members)
             for row in rows.tolist()
@@ -175,7 +175,7 @@ def _quoted(
         {"document": document[found["text_unit"].to_numpy()], "start_char": found["start_char"]}
     )
     row = _row_at(sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places)
-    is_quotable = quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
+    is_quotable = are_quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
     width = np.int64(1 << 32)
     # Overlapping text units repeat mentions; np.unique drops the repetitions.
     keys = np.unique(row[is_quotable] * width + found["entity"].to_numpy()[is_quotable])

@@ -16,8 +16,8 @@ from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import (
     Heading,
-    breadcrumb,
     find_headings,
+    heading_path,
     segment_starts,
     split_sentences,
 )
@@ -247,12 +247,12 @@ class _Cutter:
         self.segments: list[Segment] = []
         opening = {heading.start for heading in headings}
         spans = pairwise([*starts, len(text)])
-        for (start, end), n_tokens in zip(spans, self.counts.between(starts), strict=True):
+        for (start, end), n_tokens in zip(spans, self.counts.count_between(starts), strict=True):
             if n_tokens <= self.max_tokens:
                 self.segments.append(Segment(start, end, n_tokens, start in opening))
             else:
                 self.segments += [
-                    Segment(*piece, self.counts.of(*piece), piece[0] in opening)
+                    Segment(*piece, self.counts.count_span(*piece), piece[0] in opening)
                     for piece in self._pieces(start, end)
                 ]
 
@@ -269,7 +269,7 @@ class _Cutter:
                     self._halve(first)
                 start, end, n_tokens = self._measure(first, stop)
             if end > start:
-                yield Passage(start, end, n_tokens, breadcrumb(self.headings, start))
+                yield Passage(start, end, n_tokens, heading_path(self.headings, start))
             first = self._overlap(first, stop)
 
     def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -305,7 +305,7 @@ class _Cutter:
         piece = self.text[start : self.segments[stop - 1].end]
         end = start + len(piece.rstrip())
         start += len(piece) - len(piece.lstrip())
-        return start, end, self.counts.of(start, end)
+        return start, end, self.counts.count_span(start, end)
 
     def _halve(self, at: int) -> None:
         """Cut a segment into two segments, at a space near its middle if possible."""
@@ -314,8 +314,8 @@ class _Cutter:
         space = self.text.rfind(" ", (start + middle) // 2, middle)
         cut_at = space + 1 if space > start else middle
         self.segments[at : at + 1] = [
-            Segment(start, cut_at, self.counts.of(start, cut_at), opens_section),
-            Segment(cut_at, end, self.counts.of(cut_at, end), False),
+            Segment(start, cut_at, self.counts.count_span(start, cut_at), opens_section),
+            Segment(cut_at, end, self.counts.count_span(cut_at, end), False),
         ]
 
     def _overlap(self, first: int, stop: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate, merge_claims
+from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate_evidence, merge_claims
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, Request, pair_outcomes
@@ -180,6 +180,6 @@ def _located(claims: Sequence[Claim], text: str) -> list[Claim]:
     located = [
         (*place, order, claim)
         for order, claim in enumerate(claims)
-        if (place := locate(claim, text))
+        if (place := locate_evidence(claim, text))
     ]
     return [claim._replace(source_text=text[start:end]) for start, end, _, claim in sorted(located)]

@@ -9,11 +9,16 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.extraction.alignment import Passage, Places
-from graphrag_index.extraction.graph_reply import schema_of
+from graphrag_index.extraction.alignment import NameMentions, Passage
+from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.merging import TABLE, Findings, merge_findings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
-from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship, clean
+from graphrag_index.extraction.reply_records import (
+    FoundEntity,
+    FoundRecords,
+    FoundRelationship,
+    clean,
+)
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes
@@ -69,7 +74,9 @@ def extract_graph(
     """
     text_units = base_text_units.select("document_id", "start_char").collect()
     progress.start(text_units.height, "text units")
-    prompt = ExtractionPrompt(schema_of(settings), settings.max_gleanings, prompts, chat_model)
+    prompt = ExtractionPrompt(
+        schema_from_settings(settings), settings.max_gleanings, prompts, chat_model
+    )
     read = partial(_text_units, base_text_units, documents, settings.star)
 
     def hashes() -> pl.Series:
@@ -90,15 +97,17 @@ def extract_graph(
     findings, n_failed = Findings(), 0
     for (unit, passage), outcome in pair_outcomes(chat_model, _requests(read(), todo, prompt)):
         found = prompt.merge_replies(outcome.values)
-        places: Mapping[str, Places] = passage.align(entity.name for entity in found.entities)
+        places: Mapping[str, NameMentions] = passage.align_names(
+            entity.name for entity in found.entities
+        )
         if unit.key and settings.star and outcome.values:
             found, places = _with_star(found, places, passage, unit.key, settings.star)
         # An empty hash: the row of a failed request is not reused in the next run.
         row_hash = "" if outcome.failure else input_hash[unit.number]
-        findings.add(unit.number, passage, found, places, row_hash, outcome)
+        findings.add_text_unit(unit.number, passage, found, places, row_hash, outcome)
         n_failed += bool(outcome.failure)
         progress.advance()
-    rows = add_reply_hashes(findings.frame(), chat_model)
+    rows = add_reply_hashes(findings.to_frame(), chat_model)
     if not prompt.is_uniform and prompt.history.as_json() != history:
         # The types of the requests of this run are part of the inputs of the next run.
         now = pl.when(pl.col("input_hash") != "").then(hashes().gather(rows["text_unit"]))
@@ -128,14 +137,16 @@ def _requests(
 
 
 def _with_star(
-    found: Found, places: Mapping[str, Places], passage: Passage, key: str, star: Star
-) -> tuple[Found, Mapping[str, Places]]:
+    found: FoundRecords, places: Mapping[str, NameMentions], passage: Passage, key: str, star: Star
+) -> tuple[FoundRecords, Mapping[str, NameMentions]]:
     """Add the entity of the document, and a relationship from it to each other entity."""
-    mentions = passage.find(key) or Places(((0, len(passage.text)),), False)
+    mentions = passage.find_name(key) or NameMentions(((0, len(passage.text)),), False)
     others = {title_key(entity.name): entity.name for entity in found.entities}
     others.pop(title_key(key), None)
     links = [FoundRelationship(key, name, star.relationship, "", 1) for name in others.values()]
-    starred = Found((FoundEntity(key, star.type), *found.entities), (*links, *found.relationships))
+    starred = FoundRecords(
+        (FoundEntity(key, star.type), *found.entities), (*links, *found.relationships)
+    )
     return starred, {**places, key: mentions}
 
 

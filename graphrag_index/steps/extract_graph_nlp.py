@@ -9,19 +9,19 @@ import polars as pl
 from graphrag_index.nlp.mentions import (
     MENTIONS,
     Entities,
-    associate,
     find_mentions,
     pair_mentions,
     text_units_of_pairs,
+    weight_pairs,
 )
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
-from graphrag_index.nlp.uncased import find_fallback
+from graphrag_index.nlp.uncased import find_fallback_entity
 from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.text.sentences import Quotations, quotable
+from graphrag_index.text.sentences import Quotations, are_quotable
 
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 512
@@ -66,7 +66,7 @@ def extract_graph_nlp(
     links = (mentions, settings.max_links, settings.neighbour_weight)
     frequency = np.bincount(mentions["entity"].to_numpy(), minlength=len(entities.titles))
     pairs = (
-        associate(pair_mentions(*links), frequency)
+        weight_pairs(pair_mentions(*links), frequency)
         .filter(
             pl.col("evidence") >= settings.min_evidence, pl.col("weight") >= settings.min_weight
         )
@@ -160,11 +160,11 @@ def _with_fallback_entities(
     for document, text, code in _texts(documents):
         if document in first:
             offset, end = first[document]
-            start, end = find_fallback(text[offset:end], code)
+            start, end = find_fallback_entity(text[offset:end], code)
             title = text[offset + start : offset + end]
             number = len(entities.titles) + numbers.setdefault(title, len(numbers))
             rows.append((document, offset + start, offset + end, number, 0))
-    entities.extend(numbers, "noun phrase")
+    entities.add_entities(numbers, "noun phrase")
     found = _locate(pl.DataFrame(rows, schema=MENTIONS, orient="row"), units)
     return pl.concat([mentions, found]).sort("document", "start", maintain_order=True)
 
@@ -188,7 +188,7 @@ def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataF
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     return mentions.with_columns(
         sentence=pl.Series(row, dtype=pl.Int64),
-        quotable=quotable(sentences)[row],
+        quotable=are_quotable(sentences)[row],
         sentence_length=pl.Series(length[row], dtype=pl.Int32),
         sentence_start=pl.Series(sentences["start_char"].to_numpy()[row]),
     )
@@ -270,7 +270,7 @@ def _quoted_lists(
     owners: Integers, sentences: pl.Series, quotations: Quotations, ids: list[str], n_owners: int
 ) -> tuple[pl.Series, pl.Series]:
     """Return the texts and the spans of sentences, each as one list per owner."""
-    at = quotations.positions(sentences.to_numpy())
+    at = quotations.find_rows(sentences.to_numpy())
     places = quotations.places[at]
     evidence = places.select(
         document_id=pl.Series(ids, dtype=pl.String)[places["document"]],

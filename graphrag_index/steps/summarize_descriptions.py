@@ -67,14 +67,14 @@ def summarize_descriptions(
             new = several.filter(todo[several["at"]])
             for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
                 if prompt.needs_call(descriptions):
-                    pieces = prompt.pieces(descriptions)
+                    pieces = prompt.cut_descriptions(descriptions)
                     yield (at, pieces), prompt.request(about, pieces)
                 else:
                     rows.append((at, input_hash[at], (), join_descriptions(descriptions)))
                     progress.advance()
 
     for (at, pieces), outcome in pair_outcomes(chat_model, requests()):
-        description = prompt.description(outcome, pieces)
+        description = prompt.final_summary(outcome, pieces)
         # An empty hash: the row of a failed request is not reused in the next run.
         rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
         progress.advance()

@@ -13,11 +13,11 @@ from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.normalize import UNSPACED
 
 # Numbers of the rows in a context, by section ("Entities", "Sources").
-Shown = Mapping[str, Set[int]]
+ShownRows = Mapping[str, Set[int]]
 # Function from (section, number) to the new number, or to None to remove the number.
 NumberOf = Callable[[str, int], int | None]
 # (section, distinct numbers, whether "+more" follows) in a citation.
-Part = tuple[str, list[int], bool]
+CitedSection = tuple[str, list[int], bool]
 # Maximum characters of a citation that contains other text than names and numbers.
 MAX_CITATION = 300
 # A number of this range in round brackets is a year, unless the context has a row of this number.
@@ -28,28 +28,26 @@ _DATA_WORDS, _TABLE_WORDS = _LISTS["data"].split(), _LISTS["tables"].split()
 _OTHER_WORDS, _JOINING_WORDS = _LISTS["other_tables"].split(), _LISTS["joining"].split()
 
 
-def _one_of(words: Iterable[str]) -> str:
+def _words_pattern(words: Iterable[str]) -> str:
     # Longer words are tried first. In Chinese and Japanese, no space is needed after a word.
     ordered = sorted(words, key=lambda word: (-len(word), word))
     # `(?-i:` saves time: `re` would fold the case of each character of the class at compile time.
     return rf"(?:{'|'.join(ordered)})(?!(?-i:(?!{UNSPACED})[^\W\d_]))"
 
 
-def _begins(word: str) -> str:
+def _prefix_pattern(word: str) -> str:
     """Return a pattern that matches any prefix of a word, and prefers the longest."""
     return f"(?:{'(?:'.join(word)}{')?' * (len(word) - 1)})"
 
 
 _OPEN, _CLOSE, _INSIDE = r"[\[［【]", r"[\]］】]", r"[^\[\]［］【】]"
 _ANY_OPEN, _ANY_CLOSE = r"[\[［【(（{｛]", r"[\]］】)）}｝]"
-_DATA = _one_of(_DATA_WORDS)
-_TABLE = _one_of(_TABLE_WORDS)
-_ANY_TABLE = (
-    rf"(?:text\s+units?(?!\w)|community\s+reports?(?!\w)|{_one_of(_TABLE_WORDS + _OTHER_WORDS)})"
-)
-_AND = (
-    rf"(?:[,;、，；&和及]|{_one_of(w for w in _JOINING_WORDS if w not in ('more', 'id', 'ids'))})"
-)
+_DATA = _words_pattern(_DATA_WORDS)
+_TABLE = _words_pattern(_TABLE_WORDS)
+_ONE_WORD_TABLE = _words_pattern(_TABLE_WORDS + _OTHER_WORDS)
+_ANY_TABLE = rf"(?:text\s+units?(?!\w)|community\s+reports?(?!\w)|{_ONE_WORD_TABLE})"
+_JOINING = _words_pattern(word for word in _JOINING_WORDS if word not in ("more", "id", "ids"))
+_AND = rf"(?:[,;、，；&和及]|{_JOINING})"
 _BETWEEN = rf"\s*(?:{_AND}\s*)+"
 _NUMBER = r"#?[-–]?(?>\d+)(?:\s*[-–—]\s*(?>\d+))?(?![^\W和及])"
 _NUMBERS = rf"{_NUMBER}(?:{_BETWEEN}(?:{_NUMBER}|\+\s*more))*"
@@ -93,9 +91,9 @@ _CITATION = _AHEAD + (
 )
 
 _ALL_WORDS = [*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS]
-_WORDS = _one_of(_ALL_WORDS)
-_BEGUN_WORD = "|".join(map(_begins, _ALL_WORDS))
-_BEGUN_DATA = "|".join(map(_begins, _DATA_WORDS))
+_WORDS = _words_pattern(_ALL_WORDS)
+_BEGUN_WORD = "|".join(map(_prefix_pattern, _ALL_WORDS))
+_BEGUN_DATA = "|".join(map(_prefix_pattern, _DATA_WORDS))
 _GOING_ON = (
     rf"(?:{_WORDS}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
     rf"(?:{_BEGUN_WORD})?\Z"
@@ -114,17 +112,17 @@ _CUT_OFF = (
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern at its first use, because most programs use one pattern or none."""
     return re.compile(pattern, re.IGNORECASE)
 
 
-def _citations_in(text: str) -> Iterator[re.Match[str]]:
+def _match_citations(text: str) -> Iterator[re.Match[str]]:
     """Yield the match of each citation in a text, including the space before the citation."""
-    return (found for found in _compiled(_CITATION).finditer(text) if _is_meant(found))
+    return (found for found in _compile_pattern(_CITATION).finditer(text) if _is_citation(found))
 
 
-def _may_be_prose(citation: re.Match[str], parts: Iterable[Part]) -> bool:
+def _may_be_prose(citation: re.Match[str], parts: Iterable[CitedSection]) -> bool:
     """Return whether a citation may be a year in prose: "(Source: 1914)"."""
     named = citation["table"] or (citation["strict"] and not _names_table(citation["strict"]))
     is_square = citation["strict"] and citation.group().lstrip()[:1] in "[［【"
@@ -134,24 +132,24 @@ def _may_be_prose(citation: re.Match[str], parts: Iterable[Part]) -> bool:
 
 def unfinished_from(text: str) -> int:
     """Return the start of a citation that more text may complete; len(text) if there is none."""
-    found = _compiled(_MAY_GO_ON).search(text)
+    found = _compile_pattern(_MAY_GO_ON).search(text)
     return found.start() if found else len(text)
 
 
 def cut_off_from(text: str) -> int | None:
     """Return the start of a citation that the end of the text cuts off; None if there is none."""
-    whole = [citation.span() for citation in _citations_in(text)]
-    found = _compiled(_CUT_OFF).search(text)
+    whole = [citation.span() for citation in _match_citations(text)]
+    found = _compile_pattern(_CUT_OFF).search(text)
     while found:
         place = found.start()
         end = next((last for first, last in whole if first <= place < last), None)
         if end is None:
             return place
-        found = _compiled(_CUT_OFF).search(text, end)
+        found = _compile_pattern(_CUT_OFF).search(text, end)
     return None
 
 
-def _is_meant(citation: re.Match[str]) -> bool:
+def _is_citation(citation: re.Match[str]) -> bool:
     """Return whether a match is a citation, not prose or code."""
     if rows := citation["strict"]:
         if ":" in citation["parted"] or "：" in citation["parted"]:
@@ -174,7 +172,7 @@ def _is_meant(citation: re.Match[str]) -> bool:
 
 
 def _names_table(rows: str) -> bool:
-    return _compiled(_ANY_TABLE).match(rows) is not None
+    return _compile_pattern(_ANY_TABLE).match(rows) is not None
 
 
 # A name before a number, a range, a number or "+". "(3-5)" means 3, 4, 5; "(-1)" is no range.
@@ -193,7 +191,7 @@ _NO_SECTION = word_set(_LISTS["no_section"])
 _MAX_RANGE = 50
 
 
-def cited(text: str) -> dict[str, set[int]]:
+def cited_rows(text: str) -> dict[str, set[int]]:
     """Return the row numbers that a text cites, by section."""
     found: dict[str, set[int]] = {}
     for _, _, rows in find_citations(text):
@@ -203,21 +201,21 @@ def cited(text: str) -> dict[str, set[int]]:
 
 
 def find_citations(
-    text: str, shown: Shown | None = None
+    text: str, shown: ShownRows | None = None
 ) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
     """Yield (start, end, rows) for each citation in a text. A row is (section, number).
 
     "(Source: 1914)" is a citation only if `shown` contains source 1914; otherwise it is prose.
     """
-    for citation in _citations_in(text):
-        parts = _parts(citation)
+    for citation in _match_citations(text):
+        parts = _parse_sections(citation)
         rows = [(section, number) for section, numbers, _ in parts for number in numbers]
         is_shown = any(number in (shown or {}).get(section, ()) for section, number in rows)
         if is_shown or not _may_be_prose(citation, parts):
             yield *citation.span(), list(dict.fromkeys(rows))
 
 
-def check_citations(text: str, shown: Shown) -> tuple[str, int]:
+def check_citations(text: str, shown: ShownRows) -> tuple[str, int]:
     """Remove numbers that are not in `shown` from citations; return the text and their count."""
     return renumber_citations(
         text, lambda section, number: number if number in shown.get(section, ()) else None
@@ -228,8 +226,8 @@ def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
     """Renumber the citations in a text; return the text and the count of removed numbers."""
     pieces: list[str] = []
     n_removed = start = 0
-    for citation in _citations_in(text):
-        parts = _parts(citation)
+    for citation in _match_citations(text):
+        parts = _parse_sections(citation)
         written, n_unknown = _write_citation(parts, number_of)
         if written or not _may_be_prose(citation, parts):
             n_removed += n_unknown
@@ -238,7 +236,7 @@ def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
     return "".join([*pieces, text[start:]]).strip(), n_removed
 
 
-def _write_citation(parts: Iterable[Part], number_of: NumberOf) -> tuple[str, int]:
+def _write_citation(parts: Iterable[CitedSection], number_of: NumberOf) -> tuple[str, int]:
     """Format a citation with new numbers after a space, and count the removed numbers."""
     written, n_removed = [], 0
     for section, numbers, has_more in parts:
@@ -267,7 +265,7 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
     return "".join([*pieces, text[start:]]).strip()
 
 
-def _parts(citation: re.Match[str]) -> list[Part]:
+def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
     """Parse the sections of a citation. Numbers without a section are numbers of sources."""
     forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
     rows = next((citation[form] for form in forms if citation[form]), "")
@@ -288,14 +286,14 @@ def _parts(citation: re.Match[str]) -> list[Part]:
         if token["more"]:
             parts[-1] = (section, numbers, True)
         elif token["number"]:
-            numbers[_number(token["number"])] = None
+            numbers[_parse_number(token["number"])] = None
         else:
-            first, last = _number(token["first"]), _number(token["last"])
+            first, last = _parse_number(token["first"]), _parse_number(token["last"])
             is_range = 0 <= last - first <= _MAX_RANGE
             numbers.update(dict.fromkeys(range(first, last + 1) if is_range else (first, last)))
     return [(name, list(numbers), has_more) for name, numbers, has_more in parts]
 
 
-def _number(digits: str) -> int:
+def _parse_number(digits: str) -> int:
     """Parse an integer. Only the first 18 characters count."""
     return int(digits.replace("–", "-")[:18])

@@ -73,10 +73,10 @@ UNKNOWN = Language("und")
 def languages() -> Mapping[str, Language]:
     """Return all languages with word lists, by ISO 639-1 code."""
     lists = read_lists("text/data/languages")["languages"]
-    return {code: _language(code, values) for code, values in lists.items()}
+    return {code: _parse_language(code, values) for code, values in lists.items()}
 
 
-def _language(code: str, values: Mapping[str, Any]) -> Language:
+def _parse_language(code: str, values: Mapping[str, Any]) -> Language:
     read = dict(values)
     for field in fields(Language):
         if field.name == "alternations":
@@ -151,7 +151,7 @@ def stems_of(word: str, language: Language) -> frozenset[str]:
     """
     # Each part of a double name is inflected: Skłodowskiej-Curie.
     parts = fold(word).split(" ")
-    stems = [_stems(part, language.code) for part in parts]
+    stems = [_stems_of_part(part, language.code) for part in parts]
     if len(parts) == 1:
         return stems[0]
     combined = {""}
@@ -161,7 +161,7 @@ def stems_of(word: str, language: Language) -> frozenset[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _stems(word: str, code: str) -> frozenset[str]:
+def _stems_of_part(word: str, code: str) -> frozenset[str]:
     stems, language = {word}, language_of(code)
     for ending, stem_end in (*((e, "") for e in folded_endings(code)), *language.alternations):
         stem = word.removesuffix(ending) + stem_end

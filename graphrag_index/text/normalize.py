@@ -73,7 +73,7 @@ MAX_WIDTH = 60
 _SPACES = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 
 
-class _Folds(dict[int, str]):
+class _FoldTable(dict[int, str]):
     """Cache of the folded form of each character, by its code point.
 
     Characters that separate words become " ", and apostrophes become "'".
@@ -91,7 +91,7 @@ class _Folds(dict[int, str]):
         return folded
 
 
-_FOLDS = _Folds()
+_FOLD_TABLE = _FoldTable()
 
 
 @lru_cache(maxsize=65_536)
@@ -99,12 +99,12 @@ def fold(text: str) -> str:
     """Fold case, accents and width, and replace all other characters by single spaces."""
     if text.isascii():
         return " ".join(_ASCII_WORD.findall(text.lower()))
-    return " ".join(normalize("NFC", text.translate(_FOLDS)).replace("'", " ").split())
+    return " ".join(normalize("NFC", text.translate(_FOLD_TABLE)).replace("'", " ").split())
 
 
 def fold_name(name: str) -> str:
     """Fold a name as in the search tables: apply `fold` and drop the possessive 's."""
-    folded = normalize("NFC", name.translate(_FOLDS))
+    folded = normalize("NFC", name.translate(_FOLD_TABLE))
     return " ".join(_POSSESSIVE.sub("", folded).replace("'", " ").split())
 
 
@@ -128,14 +128,14 @@ def letters(text: str) -> str:
 
 
 @cache
-def _letters_of(character: str) -> str:
+def _fold_character(character: str) -> str:
     """Return the folded letters and digits of a character. Some have none or several (ß, ﬁ)."""
-    return _FOLDS[ord(character)].strip("' ")
+    return _FOLD_TABLE[ord(character)].strip("' ")
 
 
 def letters_with_offsets(text: str) -> tuple[str, list[int]]:
     """Return `letters` of a text, and the offset in the text of each of these letters."""
-    parts = list(map(_letters_of, text))
+    parts = list(map(_fold_character, text))
     return "".join(parts), [offset for offset, part in enumerate(parts) for _ in part]
 
 
@@ -167,11 +167,11 @@ def is_unspaced(text: str) -> bool:
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Return the English Snowball stem of a word in lower case, as in full-text search."""
-    return _stemmer()(word)
+    return _load_stemmer()(word)
 
 
 @cache
-def _stemmer() -> Callable[[str], str]:
+def _load_stemmer() -> Callable[[str], str]:
     import snowballstemmer
 
     stem_word: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord

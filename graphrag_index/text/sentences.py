@@ -222,7 +222,7 @@ def find_headings(text: str) -> list[Heading]:
     return headings
 
 
-def breadcrumb(headings: Sequence[Heading], position: int) -> str:
+def heading_path(headings: Sequence[Heading], position: int) -> str:
     """Join the headings above a position into a path, with the top-level heading first."""
     path: list[tuple[int, str]] = []
     for start, _, depth, words in headings:
@@ -274,7 +274,7 @@ _HYPHEN = re.compile(
 _NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
 
 
-def quotable(sentences: pl.DataFrame) -> pl.Series:
+def are_quotable(sentences: pl.DataFrame) -> pl.Series:
     """Return for each row of `sentences` whether it can be quoted.
 
     A row can be quoted if it is a whole sentence and its line is not repeated in the corpus, as
@@ -353,6 +353,6 @@ class Quotations:
         # One Arrow column: a list of Python strings would take three times the memory.
         self.texts = pl.concat(parts)
 
-    def positions(self, rows: Integers) -> Integers:
+    def find_rows(self, rows: Integers) -> Integers:
         """Return the row indexes of sentences in `texts` and `places`."""
         return np.searchsorted(self.rows, rows)

@@ -73,7 +73,7 @@ class TokenCounts:
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
         self._text, self._encoding = text, encoding
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-        self._starts = _seams(codes)
+        self._starts = _find_seams(codes)
         # Whether a part begins with a space.
         self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
         plain = _LONE.sub("\ufffd", text)
@@ -87,7 +87,7 @@ class TokenCounts:
         # Number of tokens before each part.
         self._before = np.searchsorted(ends, begins, "right")
 
-    def of(self, start: int, end: int) -> int:
+    def count_span(self, start: int, end: int) -> int:
         """Count the tokens of the span from `start` to `end`."""
         first = int(np.searchsorted(self._starts, start, "right")) - 1
         last = int(np.searchsorted(self._starts, end, "left")) - 1
@@ -98,7 +98,7 @@ class TokenCounts:
         between = int(self._before[last] - self._before[first + 1])
         return count_tokens(head, self._encoding) + between + count_tokens(tail, self._encoding)
 
-    def between(self, starts: Sequence[int]) -> list[int]:
+    def count_between(self, starts: Sequence[int]) -> list[int]:
         """Count the tokens from each offset to the next offset, or to the end of the text.
 
         A single space before an offset is counted with the text after it, as the encodings do.
@@ -117,7 +117,7 @@ class TokenCounts:
 _IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
-def _seams(codes: npt.NDArray[np.uint32]) -> Integers:
+def _find_seams(codes: npt.NDArray[np.uint32]) -> Integers:
     """Return the seams of a text, including its start and end.
 
     In both encodings, a single space can only begin a token, and a line end can only end a token.

@@ -10,7 +10,7 @@ import re
 from graphrag_index.text.citations import (
     MAX_CITATION,
     YEARS,
-    Shown,
+    ShownRows,
     cut_off_from,
     find_citations,
     unfinished_from,
@@ -70,7 +70,7 @@ class CitedText:
     `[1]`; with the style `data`, it is not changed.
     """
 
-    def __init__(self, index: IndexStore, shown: Shown, style: str = "footnotes") -> None:
+    def __init__(self, index: IndexStore, shown: ShownRows, style: str = "footnotes") -> None:
         self._index, self._shown, self._style = index, shown, style
         # The section of the context that footnotes such as "[12]" refer to.
         self._footnotes = next(iter(shown)) if len(shown) == 1 else "Sources"

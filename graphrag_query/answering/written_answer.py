@@ -11,8 +11,7 @@ import polars as pl
 
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import TextSink
-from graphrag_index.text.citations import Shown
-from graphrag_index.text.citations import cited as cited_rows
+from graphrag_index.text.citations import ShownRows, cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question
@@ -52,7 +51,7 @@ class Context:
     n_left_out: Mapping[str, int]  # number of rows that did not fit, by section
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> ShownRows:
         """The numbers of the rows that may be cited, by section."""
         return {name: set(rows.to_series(0).to_list()) for name, rows in self.tables.items()}
 
@@ -162,7 +161,7 @@ def write_answer(
     prompt: str,
     context: Context,
     notes: tuple[str, ...] = (),
-    shown: Shown | None = None,
+    shown: ShownRows | None = None,
 ) -> Answer:
     """Let the question's model write an answer from a context, with the prompt of this name.
 

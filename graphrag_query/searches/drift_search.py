@@ -13,7 +13,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import DriftSearch
-from graphrag_index.text.citations import Shown, check_citations
+from graphrag_index.text.citations import ShownRows, check_citations
 from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import NO_RECORD
@@ -270,7 +270,7 @@ def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
     )
 
 
-def _parse_step(shown: Shown, data: Any) -> ParsedReply:
+def _parse_step(shown: ShownRows, data: Any) -> ParsedReply:
     """Parse the reply to a step. Invalid citations and follow-up questions are dropped."""
     if isinstance(data, Sequence) and not isinstance(data, str) and data:
         data = data[0]

@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.citations import Shown, check_citations, cited
+from graphrag_index.text.citations import ShownRows, check_citations, cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLM, clean_text, first_of, read_importance
 from graphrag_query.answering.written_answer import (
@@ -180,7 +180,7 @@ def _records(data: Any) -> Sequence[Any]:
     raise ReplyError("its points are no list")
 
 
-def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
+def _point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point | None:
     if isinstance(record, str):
         record = {"description": record}
     if not isinstance(record, Mapping):
@@ -189,7 +189,7 @@ def _point(record: Any, reports: pl.DataFrame, shown: Shown) -> Point | None:
     description, _ = check_citations(clean_text(text), shown)
     if not check_citations(description, {})[0]:
         return None
-    numbers = cited(description).get("Reports", set())
+    numbers = cited_rows(description).get("Reports", set())
     if not numbers:
         number = _most_similar(description, reports)
         if number is None:

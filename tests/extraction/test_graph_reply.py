@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from graphrag_index.extraction.graph_reply import (
     ExtractionFormat,
-    Kind,
+    RelationshipKind,
     Schema,
     SchemaChain,
     TypeFilter,
     type_key,
 )
-from graphrag_index.extraction.reply_records import Found, FoundEntity, FoundRelationship
+from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.request import ParsedReply
 from graphrag_index.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
@@ -25,8 +25,8 @@ KNOWN = {"ada": ADA, "king": KING}
 TEXT = "Ada King London Turin Rome"
 
 
-def read(path: SchemaChain, data: Any, before: Found | None = None) -> ParsedReply:
-    before = before or Found()
+def read(path: SchemaChain, data: Any, before: FoundRecords | None = None) -> ParsedReply:
+    before = before or FoundRecords()
     known = {**KNOWN, **{title_key(entity.name): entity for entity in before.entities}}
     format = ExtractionFormat(path).reply_format(TEXT.__contains__, known, before)
     return format.read(data)
@@ -34,8 +34,8 @@ def read(path: SchemaChain, data: Any, before: Found | None = None) -> ParsedRep
 
 def added(names: Sequence[str], kinds: Sequence[str] = (), strict: bool = False) -> SchemaChain:
     """A path that goes on from persons and, if there are kinds, from those who know others."""
-    first = Schema(("person",), (Kind("knows"),) if kinds else (), strict)
-    return first, Schema(tuple(names), tuple(map(Kind, kinds[1:])), strict)
+    first = Schema(("person",), (RelationshipKind("knows"),) if kinds else (), strict)
+    return first, Schema(tuple(names), tuple(map(RelationshipKind, kinds[1:])), strict)
 
 
 def ends(reading: ParsedReply) -> list[tuple[str, str, str]]:
@@ -45,9 +45,11 @@ def ends(reading: ParsedReply) -> list[tuple[str, str, str]]:
 def test_entities_of_added_types_are_kept_and_known_ones_are_not_told_again() -> None:
     said = reply(entity("Ada", "person", "Again."), entity("London", "PLACE", "A city."))
     reading = read(added(["place"]), said)
-    assert reading == ParsedReply(Found((FoundEntity("London", "place", "A city."),)))
+    assert reading == ParsedReply(FoundRecords((FoundEntity("London", "place", "A city."),)))
     # What is neither known nor asked for counts as no good.
-    assert read(added(["place"]), reply(entity("Rome", "concept"))) == ParsedReply(Found(), 1)
+    assert read(added(["place"]), reply(entity("Rome", "concept"))) == ParsedReply(
+        FoundRecords(), 1
+    )
 
 
 def test_what_is_known_may_have_an_added_type_too() -> None:
@@ -99,8 +101,8 @@ def test_strictly_nothing_comes_in_that_was_never_asked_for() -> None:
 
 
 def test_strictly_an_added_type_joins_what_it_may() -> None:
-    first = Schema(("person",), (Kind("knows"),), True)
-    path = first, Schema(("place",), (Kind("visits", "person", "place"),), True)
+    first = Schema(("person",), (RelationshipKind("knows"),), True)
+    path = first, Schema(("place",), (RelationshipKind("visits", "person", "place"),), True)
     links = [link("Ada", "Rome", "visits"), link("Rome", "Ada", "visits")]
     assert ends(read(path, reply(entity("Rome", "place"), links=links))) == [
         ("Ada", "Rome", "visits")
@@ -108,45 +110,48 @@ def test_strictly_an_added_type_joins_what_it_may() -> None:
 
 
 def test_a_gleaning_joins_what_the_reply_before_it_found() -> None:
-    before = Found((FoundEntity("London", "place"),))
+    before = FoundRecords((FoundEntity("London", "place"),))
     reading = read(added(["place"]), reply(links=[link("Ada", "London", "visits")]), before)
     assert ends(reading) == [("Ada", "London", "visits")]
     # Without it, the place is none that was found as one.
     assert ends(read(added(["place"]), reply(links=[link("Ada", "London", "visits")]))) == []
 
 
-def narrowed(found: Found, wanted: Schema, names: str = "", kinds: str = "") -> Found:
+def narrowed(found: FoundRecords, wanted: Schema, names: str = "", kinds: str = "") -> FoundRecords:
     taken_out = frozenset(names.split()), frozenset(kinds.split())
-    return TypeFilter(wanted, taken_out).filter(found)
+    return TypeFilter(wanted, taken_out).filter_records(found)
 
 
 def test_with_an_entity_go_its_relationships_and_what_only_they_name() -> None:
     london, rome = FoundEntity("London", "place"), FoundEntity("Rome")
     visits = FoundRelationship("London", "Rome", "twin of")
     knows = FoundRelationship("Ada", "King", "knows")
-    found = Found((ADA, london, KING, rome), (visits, knows))
-    assert narrowed(found, Schema(("person",)), "place") == Found((ADA, KING), (knows,))
+    found = FoundRecords((ADA, london, KING, rome), (visits, knows))
+    assert narrowed(found, Schema(("person",)), "place") == FoundRecords((ADA, KING), (knows,))
     # It stays as something else, if it was found as that too.
     city = FoundEntity("London", "city", "It has a bridge.")
-    found = Found((london, city, rome), (visits,))
-    assert narrowed(found, Schema(("city",)), "place") == Found((city, rome), (visits,))
+    found = FoundRecords((london, city, rome), (visits,))
+    assert narrowed(found, Schema(("city",)), "place") == FoundRecords((city, rome), (visits,))
 
 
 def test_relationships_of_a_type_that_is_taken_out_go_alone() -> None:
     links = FoundRelationship("Ada", "King", "Knows"), FoundRelationship("Ada", "King", "MARRIES")
     found = narrowed(
-        Found((ADA, KING), links), Schema(("person",), (Kind("marries"),)), "", "knows"
+        FoundRecords((ADA, KING), links),
+        Schema(("person",), (RelationshipKind("marries"),)),
+        "",
+        "knows",
     )
-    assert found == Found((ADA, KING), (links[1]._replace(type="marries"),))
+    assert found == FoundRecords((ADA, KING), (links[1]._replace(type="marries"),))
 
 
 def test_strictly_a_relationship_joins_what_it_may_now() -> None:
     links = (FoundRelationship("Ada", "King", "knows"),)
     for target, kept in (("person", links), ("place", ())):
-        wanted = Schema(("person", "place"), (Kind("knows", None, target),), True)
-        assert narrowed(Found((ADA, KING), links), wanted).relationships == kept
+        wanted = Schema(("person", "place"), (RelationshipKind("knows", None, target),), True)
+        assert narrowed(FoundRecords((ADA, KING), links), wanted).relationships == kept
         assert (
-            narrowed(Found((ADA, KING), links), replace(wanted, strict=False)).relationships
+            narrowed(FoundRecords((ADA, KING), links), replace(wanted, strict=False)).relationships
             == links
         )
 
@@ -154,18 +159,18 @@ def test_strictly_a_relationship_joins_what_it_may_now() -> None:
 names = st.sampled_from(["Ada", "ada", "King", "Rome"])
 types = st.sampled_from(["person", "Place", "event", ""])
 found = st.builds(
-    Found,
+    FoundRecords,
     st.lists(st.builds(FoundEntity, names, types, st.sampled_from(["", "x"]))).map(tuple),
     st.lists(st.builds(FoundRelationship, names, names, types)).map(tuple),
 )
 
 
 @given(found, st.sets(st.sampled_from(["person", "place", "event"])))
-def test_nothing_of_a_type_that_is_taken_out_is_left(found: Found, out: set[str]) -> None:
-    wanted = Schema(("person",), (Kind("person"),))
+def test_nothing_of_a_type_that_is_taken_out_is_left(found: FoundRecords, out: set[str]) -> None:
+    wanted = Schema(("person",), (RelationshipKind("person"),))
     narrowing = TypeFilter(wanted, (out, out))
-    left = narrowing.filter(found)
+    left = narrowing.filter_records(found)
     assert not out & {type_key(record.type) for record in (*left.entities, *left.relationships)}
     named = {title_key(entity.name) for entity in left.entities}
     assert {title_key(end) for link in left.relationships for end in link[:2]} <= named
-    assert narrowing.filter(left) == left
+    assert narrowing.filter_records(left) == left

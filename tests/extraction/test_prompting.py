@@ -6,19 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.extraction.graph_reply import (
-    Kind,
+    RelationshipKind,
     Schema,
     SchemaChain,
     merge_schemas,
-    schema_of,
+    schema_from_settings,
 )
-from graphrag_index.extraction.prompting import History, choose_chain
+from graphrag_index.extraction.prompting import RequestHistory, choose_chain
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 
 
 def schema(names: str = "", kinds: str = "", strict: bool = False) -> Schema:
     """Types by their first letters."""
-    return Schema(tuple(names.split()), tuple(Kind(kind) for kind in kinds.split()), strict)
+    return Schema(
+        tuple(names.split()), tuple(RelationshipKind(kind) for kind in kinds.split()), strict
+    )
 
 
 def test_all_types_are_asked_for_at_first() -> None:
@@ -67,7 +69,7 @@ def test_a_list_is_another_question_than_whatever_fits() -> None:
 
 
 def test_a_type_of_relationship_is_wider_than_one_that_says_what_it_joins() -> None:
-    wide, narrow = Kind("knows"), Kind("knows", "a", "b")
+    wide, narrow = RelationshipKind("knows"), RelationshipKind("knows", "a", "b")
     asked = Schema(("a", "b"), (wide,))
     assert choose_chain([(asked,)], Schema(("a", "b"), (narrow,))) == (asked,)
     asked = Schema(("a", "b"), (narrow,))
@@ -79,28 +81,33 @@ def test_settings_say_what_is_wanted() -> None:
     settings = ExtractGraph.model_validate(
         {"entity_types": ["a"], "relationship_types": ["x", {"type": "y", "target": "a"}]}
     )
-    assert schema_of(settings) == Schema(("a",), (Kind("x"), Kind("y", None, "a")))
+    assert schema_from_settings(settings) == Schema(
+        ("a",), (RelationshipKind("x"), RelationshipKind("y", None, "a"))
+    )
 
 
 names = st.lists(st.sampled_from("abcde"), unique=True, max_size=4).map(tuple)
-kinds = st.lists(st.sampled_from([Kind("x"), Kind("y", "a"), Kind("z")]), unique=True).map(tuple)
+kinds = st.lists(
+    st.sampled_from([RelationshipKind("x"), RelationshipKind("y", "a"), RelationshipKind("z")]),
+    unique=True,
+).map(tuple)
 schemas = st.builds(Schema, names, kinds, st.booleans())
 
 
 @given(st.lists(schemas, min_size=1, max_size=6))
 def test_whatever_was_wanted_in_turn_each_type_is_asked_for_once(wants: list[Schema]) -> None:
-    history, answered = History(), list[SchemaChain]()
+    history, answered = RequestHistory(), list[SchemaChain]()
     for wanted in wants:
         path = choose_chain(answered, wanted)
         new = path not in answered
         # One request at most goes beyond what has replies.
         assert not new or len(path) == 1 or path[:-1] in answered
         asked = merge_schemas(path)
-        assert wanted.names.keys() <= asked.names.keys()
+        assert wanted.type_names.keys() <= asked.type_names.keys()
         assert {kind.type for kind in wanted.kinds} <= {kind.type for kind in asked.kinds}
         assert path[0].is_comparable(wanted)
         for before, after in pairwise(path):
-            assert not before.names.keys() & after.names.keys()
+            assert not before.type_names.keys() & after.type_names.keys()
         if new:
             answered.append(path)
             history.chains.append(path)
@@ -108,16 +115,16 @@ def test_whatever_was_wanted_in_turn_each_type_is_asked_for_once(wants: list[Sch
         # What has been wanted once is never asked for again.
         for earlier in wants[: wants.index(wanted)]:
             assert choose_chain(answered, earlier) in answered
-    read = History(history.as_json())
+    read = RequestHistory(history.as_json())
     assert read.chains == history.chains
-    assert {read.find(path) for path in answered} == set(answered)
+    assert {read.find_chain(path) for path in answered} == set(answered)
     for path in answered:
         assert path[0] in read.next_schemas(())
         assert all(path[n] in read.next_schemas(path[:n]) for n in range(len(path)))
 
 
 def test_types_that_nobody_wants_any_more_are_taken_out() -> None:
-    history = History()
+    history = RequestHistory()
     history.chains = [(schema("a B", "x"), schema("c")), (schema("a", "y_z"),)]
     assert history.removed_types(schema("A", "x")) == ({"b", "c"}, {"y z"})
     # Where whatever fits is wanted, none is.

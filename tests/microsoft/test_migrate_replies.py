@@ -13,7 +13,7 @@ import pytest
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import schema_of
+from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
@@ -132,7 +132,7 @@ def test_what_was_extracted_is_not_asked_again(tmp_path: Path, settings: str) ->
     models = Models(own.models, root / "output", check=False)
     model = models.open_chat_model("chat", "extract_graph")
     assert isinstance(model, ChatModel)
-    asking = ExtractionPrompt(schema_of(own.extract_graph), 0, Prompts(root), model)
+    asking = ExtractionPrompt(schema_from_settings(own.extract_graph), 0, Prompts(root), model)
     outcomes = list(
         model.replies(asking.request(PassagePrompt(Passage(text), "here", "")) for text in TEXTS)
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.extraction.claims import Claim, locate, read_claims
+from graphrag_index.extraction.claims import Claim, locate_evidence, read_claims
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
@@ -226,7 +226,7 @@ class TestSourceText:
     text = "Scott was late. The dogs were eaten by\nhis crew. スコットは遅れた。犬は食べられた。"
 
     def found(self, *parts: str) -> str | None:
-        place = locate(made(*parts), self.text)
+        place = locate_evidence(made(*parts), self.text)
         return None if place is None else self.text[slice(*place)]
 
     def test_a_quotation_is_found_whatever_its_spaces_and_quotation_marks(self) -> None:
@@ -247,7 +247,7 @@ class TestSourceText:
 
     @given(text=st.text(max_size=200), quoted=st.text(max_size=80), told=st.text(max_size=80))
     def test_it_is_always_a_part_of_the_text(self, text: str, quoted: str, told: str) -> None:
-        place = locate(made(quoted, told), text)
+        place = locate_evidence(made(quoted, told), text)
         assert place is None or 0 <= place[0] < place[1] <= len(text)
 
 

@@ -13,7 +13,12 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import IN_WORDS, ExtractionFormat, Schema
-from graphrag_index.extraction.reply_records import Found, FoundEntity, read_records, read_strength
+from graphrag_index.extraction.reply_records import (
+    FoundEntity,
+    FoundRecords,
+    read_records,
+    read_strength,
+)
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.step_sections import ExtractGraph
@@ -290,7 +295,7 @@ def test_no_mark_in_a_name_or_text_breaks_anything(name: str) -> None:
 
 
 def aligned(text: str, *names: str, language: str = "en") -> dict[str, list[str]]:
-    places = Passage(text, language).align(names)
+    places = Passage(text, language).align_names(names)
     return {name: [text[start:end] for start, end in places[name].spans] for name in names}
 
 
@@ -372,7 +377,7 @@ ADA, BEN = FoundEntity("Ada", "person", "A."), FoundEntity("Ben")
     ],
 )
 def test_entities_are_read_in_many_forms(data: Any) -> None:
-    assert read_records(data) == (Found((ADA, BEN)), 0)
+    assert read_records(data) == (FoundRecords((ADA, BEN)), 0)
 
 
 @pytest.mark.parametrize(
@@ -408,14 +413,14 @@ def test_lists_of_three_are_triples_unless_two_names_come_first() -> None:
 
 def test_a_type_that_never_ends_is_none() -> None:
     found, n_bad = read_records({"entities": [{"name": "Ada", "type": "person " * 5_000}]})
-    assert (found, n_bad) == (Found((FoundEntity("Ada"),)), 0)
+    assert (found, n_bad) == (FoundRecords((FoundEntity("Ada"),)), 0)
 
 
 def test_a_bad_record_is_dropped_and_counted() -> None:
     bad: list[Any] = [None, 7, {}, {"name": None}, {"name": "..."}, [], "x" * 500]
     links = [None, {"source": "Ada"}, {"source": "Ada", "target": "ADA"}, ["Ada"]]
     found, n_bad = read_records({"entities": ["Ada", *bad], "relationships": links})
-    assert found == Found((FoundEntity("Ada"),))
+    assert found == FoundRecords((FoundEntity("Ada"),))
     assert n_bad == len(bad) + len(links)
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.text.citations import (
     check_citations,
-    cited,
+    cited_rows,
     find_citations,
     renumber_citations,
     renumber_written,
@@ -73,7 +73,7 @@ from graphrag_index.text.citations import (
 def test_citations_are_read_in_every_form_that_models_write(
     citation: str, rows: dict[str, set[int]]
 ) -> None:
-    assert cited(f"So it is {citation}.") == rows
+    assert cited_rows(f"So it is {citation}.") == rows
 
 
 def test_what_was_not_shown_is_removed_and_counted() -> None:

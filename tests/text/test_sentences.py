@@ -9,9 +9,9 @@ from graphrag_index.step import Silent
 from graphrag_index.steps.create_text_units import create_text_units
 from graphrag_index.text.sentences import (
     are_near_duplicates,
+    are_quotable,
     find_quotation,
     one_line,
-    quotable,
     segment_starts,
     split_sentences,
     telling_words,
@@ -240,7 +240,7 @@ def quoted(*texts: str) -> list[list[str]]:
         documents, settings=CreateTextUnits(), previous=EarlierTables(), progress=Silent()
     )
     sentences = pl.concat([batch["sentences"] for batch in batches])
-    sentences = sentences.with_columns(quotable(sentences)).filter("quotable")
+    sentences = sentences.with_columns(are_quotable(sentences)).filter("quotable")
     places = sentences.select("document", "start_char", "end_char").rows()
     return [
         [texts[number][start:end] for document, start, end in places if document == number]
@@ -286,7 +286,7 @@ def test_copies_and_long_paragraphs_stay_quotable() -> None:
 
 
 def test_no_sentences_no_flags() -> None:
-    assert quotable(TABLES["sentences"].empty()).to_list() == []
+    assert are_quotable(TABLES["sentences"].empty()).to_list() == []
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,9 @@ def test_a_span_has_the_tokens_of_its_text(text: str, data: st.DataObject, name:
     encoding = load_encoding(name)
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
-    assert TokenCounts(text, encoding).of(start, end) == count_tokens(text[start:end], encoding)
+    assert TokenCounts(text, encoding).count_span(start, end) == count_tokens(
+        text[start:end], encoding
+    )
 
 
 def test_the_tokens_between_places_are_those_of_the_pieces() -> None:
@@ -104,8 +106,8 @@ def test_the_tokens_between_places_are_those_of_the_pieces() -> None:
     assert [text[start] for start in starts] == ["H", "I", "N", "A"]
     pieces = ["Hello world.", " It goes on.\n", "Next 北京大学。", "And the end"]
     counts = TokenCounts(text, encoding)
-    assert counts.between(starts) == [count_tokens(piece, encoding) for piece in pieces]
-    assert TokenCounts("", encoding).between([]) == []
+    assert counts.count_between(starts) == [count_tokens(piece, encoding) for piece in pieces]
+    assert TokenCounts("", encoding).count_between([]) == []
 
 
 def test_a_text_that_is_encoded_piece_by_piece_has_the_tokens_of_the_whole() -> None:
@@ -114,8 +116,8 @@ def test_a_text_that_is_encoded_piece_by_piece_has_the_tokens_of_the_whole() -> 
     counts = TokenCounts(text, encoding)
     line = count_tokens("Straße and more.\n", encoding)
     starts = range(0, len(text), 17)
-    assert set(counts.between(starts)) == {line}
-    assert counts.of(17 * 5_000, 17 * 7_000) == 2_000 * line
+    assert set(counts.count_between(starts)) == {line}
+    assert counts.count_span(17 * 5_000, 17 * 7_000) == 2_000 * line
 
 
 @given(st.text(st.characters() | st.sampled_from("\ud800\udfff <|endoftext|>")))

@@ -280,7 +280,7 @@ def _prove(
     titles = given.entities.titles
     aligned = Aligned(text[passage.start : passage.end])
     named = dict.fromkeys([*entities, *(end for _, *ends in links for end in ends)])
-    places = aligned.align([titles[entity] for entity in named])
+    places = aligned.align_names([titles[entity] for entity in named])
 
     def moved(span: Span) -> Span:
         return passage.start + span[0], passage.start + span[1]
@@ -292,5 +292,5 @@ def _prove(
         if entity in entities:
             evidence.prove_entity(entity, moved(aligned.sentences_around(*spans[0])))
     for link, source, target in links:
-        span = aligned.evidence(places[titles[source]], places[titles[target]])
+        span = aligned.find_evidence(places[titles[source]], places[titles[target]])
         evidence.prove_relationship(link, moved(span), range(number, number + 1))
