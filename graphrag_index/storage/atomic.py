@@ -102,7 +102,7 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
     for name in present:
         if name not in names:
             raise ExportError(
-                f"{target} holds {name}, which is not of an export: name another folder."
+                f"{target} holds {name}, which is not part of an export: name another folder."
             )
     if present and not overwrite:
         raise _exists(target)
