@@ -33,7 +33,7 @@ def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
     return np.repeat(np.arange(len(lists)), lengths), values
 
 
-def _ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
+def _expand_ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
     """Return (number of the range, integer) for each integer of several ranges, as two arrays."""
     place = np.repeat(np.arange(len(starts)), lengths)
     before = np.cumsum(lengths) - lengths
@@ -49,7 +49,7 @@ class Spread:
 
     def of(self, rows: Integers) -> tuple[Integers, pl.Series]:
         """Return (position in `rows`, value) for each value in the lists of these rows."""
-        place, at = _ranges(self.bounds[rows], self.bounds[rows + 1] - self.bounds[rows])
+        place, at = _expand_ranges(self.bounds[rows], self.bounds[rows + 1] - self.bounds[rows])
         return place, self.values.gather(at)
 
 
@@ -87,7 +87,7 @@ class Grouped:
     def take(self, owners: Integers) -> tuple[Integers, Integers]:
         """Return (position in `owners`, row) for each row of these owners, as two arrays."""
         starts = self.bounds[owners]
-        place, at = _ranges(starts, self.bounds[owners + 1] - starts)
+        place, at = _expand_ranges(starts, self.bounds[owners + 1] - starts)
         return place, self.rows[at]
 
     def sums(self, values: Integers) -> Integers:

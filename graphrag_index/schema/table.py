@@ -28,34 +28,34 @@ _TYPES: dict[str, DataType] = {
 }
 
 
-def _parse(columns: str) -> dict[str, DataType]:
+def _parse_columns(columns: str) -> dict[str, DataType]:
     """Parse columns such as "id, level: int64, metadata?"; a column without a type is text."""
     parts = (column.partition(": ") for column in columns.split(", "))
     return {name.removesuffix("?"): _TYPES[dtype or "text"] for name, _, dtype in parts}
 
 
-def _structs(fields: str) -> pl.List:
-    return pl.List(pl.Struct(_parse(fields)))
+def _struct_list(fields: str) -> pl.List:
+    return pl.List(pl.Struct(_parse_columns(fields)))
 
 
 # Type of the passages of documents that support a row.
-EVIDENCE = _structs("document_id, start_char: int64, end_char: int64")
+EVIDENCE = _struct_list("document_id, start_char: int64, end_char: int64")
 # Type of passages in search tables, with the `human_readable_id` of the document.
-PLACES = _structs("document: int32, start_char: int32, end_char: int32")
-FINDINGS = _structs("explanation, summary")
+PLACES = _struct_list("document: int32, start_char: int32, end_char: int32")
+FINDINGS = _struct_list("explanation, summary")
 _TYPES |= {
     "evidence": EVIDENCE,
     "places": PLACES,
     "findings": FINDINGS,
-    "found_entities": _structs(
+    "found_entities": _struct_list(
         "number: int32, name, type, description, start_char: int32, end_char: int32, forms: strings"
     ),
-    "found_mentions": _structs("entity: int32, start_char: int32, end_char: int32"),
-    "found_relationships": _structs(
+    "found_mentions": _struct_list("entity: int32, start_char: int32, end_char: int32"),
+    "found_relationships": _struct_list(
         "source: int32, target: int32, type, description, strength: float64, start_char: int32, "
         "end_char: int32"
     ),
-    "claims": _structs(
+    "claims": _struct_list(
         "subject, object, type, status, start_date, end_date, description, source_text"
     ),
 }
@@ -92,4 +92,4 @@ def define(name: str, row: str, order: str, columns: str, kind: Kind, **options:
     A column without a type is text. A question mark allows nulls.
     """
     nullable = [c.partition("?")[0] for c in columns.split(", ") if "?" in c]
-    return Table(name, row, order, _parse(columns), kind, nullable, **options)
+    return Table(name, row, order, _parse_columns(columns), kind, nullable, **options)

@@ -74,16 +74,16 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     if place.exists() and not place.is_file():
         raise ExportError(f"{target} is no plain file: name another, and read that.")
     if place.exists() and not overwrite:
-        raise _exists(target)
+        raise _existing_target_error(target)
     temporary = temporary_path(place)
-    with _locked(place):
+    with _lock_target(place):
         try:
-            _remove(temporary)
+            _remove_paths(temporary)
             yield temporary
             flush_file(temporary)
             temporary.replace(place)
         finally:
-            _remove(temporary)
+            _remove_paths(temporary)
 
 
 @contextmanager
@@ -105,14 +105,14 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
                 f"{target} holds {name}, which is not part of an export: name another folder."
             )
     if present and not overwrite:
-        raise _exists(target)
+        raise _existing_target_error(target)
     if place == Path.cwd():
         # If its current folder were replaced, the shell would be in a deleted folder.
         raise ExportError(f"{target} is the folder that you are in: name a new one in it.")
     temporary, replaced = temporary_path(place), place.with_name(f".{place.name}.old.tmp")
-    with _locked(place):
+    with _lock_target(place):
         try:
-            _remove(temporary, replaced)
+            _remove_paths(temporary, replaced)
             temporary.mkdir()
             yield temporary
             for path in temporary.rglob("*"):
@@ -126,15 +126,15 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
             if replaced.exists() and not place.exists():
                 # The export was stopped between the two renames: restore the old folder.
                 replaced.replace(place)
-            _remove(temporary, replaced)
+            _remove_paths(temporary, replaced)
 
 
-def _exists(target: Path) -> ExportError:
+def _existing_target_error(target: Path) -> ExportError:
     return ExportError(f"{target} is there already: name another, or replace it with --overwrite.")
 
 
 @contextmanager
-def _locked(target: Path) -> Iterator[None]:
+def _lock_target(target: Path) -> Iterator[None]:
     """Create the parent folder of the target, and lock the target against a second export."""
     from filelock import FileLock, Timeout
 
@@ -157,7 +157,7 @@ def _locked(target: Path) -> Iterator[None]:
         raise ExportError(f"Another export is writing {target}: wait for it to finish.") from None
 
 
-def _remove(*paths: Path) -> None:
+def _remove_paths(*paths: Path) -> None:
     """Delete what this export, or an export that was killed, has left."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():

@@ -80,7 +80,7 @@ class MappedTable:
     def slice(self, column: str, first: int, stop: int) -> npt.NDArray[Any]:
         """Return the values of a column of numbers in the rows from `first` to `stop`."""
         parts = self._numbers(column)
-        pieces = [parts[at][start:end] for at, start, end in self._split(first, stop)]
+        pieces = [parts[at][start:end] for at, start, end in self._split_by_batch(first, stop)]
         if len(pieces) == 1:
             return pieces[0]
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
@@ -88,7 +88,7 @@ class MappedTable:
     def flags(self, column: str, first: int, stop: int) -> npt.NDArray[np.bool_]:
         """Return the values of a column of booleans in the rows from `first` to `stop`."""
         pieces = [np.zeros(0, np.bool_)]
-        for at, start, end in self._split(first, stop):
+        for at, start, end in self._split_by_batch(first, stop):
             values = self._columns(column)[at]
             bits = np.frombuffer(values.buffers()[1], np.uint8)
             start, end = start + values.offset, end + values.offset
@@ -115,9 +115,12 @@ class MappedTable:
 
     def bounds(self, column: str, values: Integers) -> tuple[Integers, Integers]:
         """Return (first row, row after the last row) of each value in an ascending column."""
-        return self._places(column, values, "left"), self._places(column, values, "right")
+        first = self._search_rows(column, values, "left")
+        return first, self._search_rows(column, values, "right")
 
-    def _places(self, column: str, values: Integers, side: Literal["left", "right"]) -> Integers:
+    def _search_rows(
+        self, column: str, values: Integers, side: Literal["left", "right"]
+    ) -> Integers:
         places = np.full(len(values), len(self), np.int64)
         # Find the first batch whose last value is not less than the value.
         parts = np.searchsorted(self._ends(column), values, side)
@@ -196,7 +199,7 @@ class MappedTable:
             found[here] = values[wanted[here] - self._starts[at]]
         return found
 
-    def _split(self, first: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    def _split_by_batch(self, first: int, stop: int) -> Iterator[tuple[int, int, int]]:
         """Yield (batch, first row in the batch, row after the last) for a range of rows."""
         while first < stop:
             part = first // self._starts[1]

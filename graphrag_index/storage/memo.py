@@ -69,19 +69,19 @@ def content_ids(*parts: str | pl.Series) -> pl.Series:
     lists gives each row one part per value of its list. The parts are joined in memory, so pass
     long texts in batches.
     """
-    rows = pc.binary_join_element_wise(*map(_measured, parts), _NOTHING)
+    rows = pc.binary_join_element_wise(*map(_prefix_lengths, parts), _NOTHING)
     hashes = [blake2b(row, digest_size=16).hexdigest() for row in pl.Series(rows)]
     return pl.Series(hashes, dtype=pl.String)
 
 
-def _measured(part: str | pl.Series) -> Any:
+def _prefix_lengths(part: str | pl.Series) -> Any:
     """Put the length of each text, in eight bytes, before the text, as `content_id` does."""
     if isinstance(part, str):
-        return _measured(pl.Series([part]))[0]
+        return _prefix_lengths(pl.Series([part]))[0]
     if isinstance(part.dtype, pl.List):
         lists: Any = part.to_arrow(compat_level=pl.CompatLevel.oldest())
         # `flatten` returns only the values of this slice of the column.
-        values = _measured(pl.Series(lists.flatten(), dtype=pl.String))
+        values = _prefix_lengths(pl.Series(lists.flatten(), dtype=pl.String))
         starts = pc.subtract(lists.offsets, lists.offsets[0])
         return pc.binary_join(pa.LargeListArray.from_arrays(starts, values), _NOTHING)
     texts: Any = part.cast(pl.Binary).to_arrow(compat_level=pl.CompatLevel.oldest())
@@ -121,7 +121,7 @@ def reuse_rows(
     if tables is not None:
         rows = tables[0] if where is None else tables[0].filter(where)
         kept = read_or(
-            kept, table.name, lambda: _match(rows, key, column, replies).select(kept.columns)
+            kept, table.name, lambda: _join_rows(rows, key, column, replies).select(kept.columns)
         )
     if replies is not None:
         replies.mark_used(spread_lists(kept["request_keys"])[1].to_list())
@@ -162,7 +162,7 @@ def add_reply_hashes(rows: pl.DataFrame, replies: Replies) -> pl.DataFrame:
     return rows.with_columns(reply_hashes=gather_lists(owners, hashes, rows.height))
 
 
-def _match(
+def _join_rows(
     rows: pl.LazyFrame, key: pl.Series, column: str, replies: Replies | None
 ) -> pl.DataFrame:
     """Join the rows to the keys. Rows with the same key are equal, so the first row is used."""

@@ -44,30 +44,30 @@ def create_search_tables(
     numbers of links are in memory.
     """
     links = pair_text_units_with_entities(mentions, entities, text_units, documents)
-    yield from _in_parts("entities_of_text_units", links)
+    yield from _split_table("entities_of_text_units", links)
     by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
-    yield from _in_parts("text_units_of_entities", links, by_entity)
+    yield from _split_table("text_units_of_entities", links, by_entity)
     del links, by_entity
     tables = {"document": documents, "text_unit": text_units, "entity": entities}
     ids = {name: table.select("id").collect()["id"] for name, table in tables.items()}
-    yield from _columns_of("document_rows", documents, BATCH_ROWS)
-    yield from _text_units(text_units, ids["document"])
-    yield from _entities(entities, ids["document"])
-    yield from _relationships(relationships, ids)
-    yield from _communities(communities, ids["entity"])
+    yield from _copy_columns("document_rows", documents, BATCH_ROWS)
+    yield from _text_unit_tables(text_units, ids["document"])
+    yield from _entity_tables(entities, ids["document"])
+    yield from _relationship_tables(relationships, ids)
+    yield from _community_tables(communities, ids["entity"])
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
-    yield from _columns_of("report_rows", community_reports, BATCH_LONG_ROWS)
-    yield from _places_of_communities(communities, community_reports)
-    names = _names_of_entities(entities).sort("name", "entity").collect()
-    yield from _in_parts("entity_names", names)
+    yield from _copy_columns("report_rows", community_reports, BATCH_LONG_ROWS)
+    yield from _community_place_tables(communities, community_reports)
+    names = _entity_names(entities).sort("name", "entity").collect()
+    yield from _split_table("entity_names", names)
     number = pl.col("human_readable_id").cast(pl.Int32)
-    titles = _normalized(documents.select(name=_names_of_title("title"), document=number))
-    yield from _in_parts("title_names", titles.sort("name", "document").collect())
+    titles = _normalize_names(documents.select(name=_title_names("title"), document=number))
+    yield from _split_table("title_names", titles.sort("name", "document").collect())
     if covariates is not None:
-        yield from _claims(covariates.collect(), names, ids["text_unit"])
+        yield from _claim_tables(covariates.collect(), names, ids["text_unit"])
     degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
-    yield from _words(names, degrees)
+    yield from _word_tables(names, degrees)
 
 
 def pair_text_units_with_entities(
@@ -85,12 +85,12 @@ def pair_text_units_with_entities(
     document also has a row for each entity in the title.
     """
     named = mentions.select("text_unit", "entity").collect()
-    keys = _keys(named["text_unit"], named["entity"])
+    keys = _pack_pairs(named["text_unit"], named["entity"])
     is_first = named["text_unit"].ne_missing(named["text_unit"].shift())
     first = keys[is_first.to_numpy()]
     del named
-    titled = _entities_in_titles(_names_of_entities(entities), text_units, documents)
-    titled_keys = _keys(titled["text_unit"], titled["entity"])
+    titled = _entities_in_titles(_entity_names(entities), text_units, documents)
+    titled_keys = _pack_pairs(titled["text_unit"], titled["entity"])
     opening = titled_keys[titled["opening"].to_numpy()]
     pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
     del keys
@@ -121,7 +121,7 @@ def _entities_in_titles(
         pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
     )
     titles = (
-        _normalized(documents.select(document_id="id", name=_names_of_title("title")))
+        _normalize_names(documents.select(document_id="id", name=_title_names("title")))
         .join(names, on="name")
         .select("document_id", "entity")
         .unique()
@@ -135,9 +135,9 @@ def _entities_in_titles(
         units.filter(pl.col("headings") != "")
         .select("text_unit", heading=pl.col("headings").str.split(" > "))
         .explode("heading")
-        .select("text_unit", name=_names_of_title("heading"))
+        .select("text_unit", name=_title_names("heading"))
     )
-    by_heading = _normalized(headings).join(names, on="name")
+    by_heading = _normalize_names(headings).join(names, on="name")
     return (
         pl.concat([by_title, by_heading.select("text_unit", "entity", opening=pl.lit(False))])
         .group_by("text_unit", "entity")
@@ -146,13 +146,13 @@ def _entities_in_titles(
     )
 
 
-def _names_of_title(column: str) -> pl.Expr:
+def _title_names(column: str) -> pl.Expr:
     """Return a list for each title: the title with and without its text in brackets."""
     return pl.concat_list(column, pl.col(column).str.replace_all(_IN_BRACKETS, ""))
 
 
-def _names_of_entities(entities: pl.LazyFrame) -> pl.LazyFrame:
-    return _normalized(
+def _entity_names(entities: pl.LazyFrame) -> pl.LazyFrame:
+    return _normalize_names(
         entities.select(
             name=pl.concat_list(pl.concat_list("title"), "aliases"),
             entity=pl.col("human_readable_id").cast(pl.Int32),
@@ -160,7 +160,7 @@ def _names_of_entities(entities: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _normalized(rows: pl.LazyFrame) -> pl.LazyFrame:
+def _normalize_names(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row per normalized name in the lists of column `name`, without duplicates."""
     return (
         rows.explode("name")
@@ -170,7 +170,7 @@ def _normalized(rows: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _keys(high: pl.Series, low: pl.Series) -> Integers:
+def _pack_pairs(high: pl.Series, low: pl.Series) -> Integers:
     """Pack each pair of numbers into one number; the order of the pairs is preserved."""
     keys: Integers = high.to_numpy().astype(np.int64) << 32
     keys |= low.to_numpy()
@@ -183,7 +183,7 @@ def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
     return np.asarray(np.append(ascending, -1)[places] == values)
 
 
-def _in_parts(
+def _split_table(
     name: str, rows: pl.DataFrame, order: "npt.NDArray[np.uint32] | None" = None
 ) -> Frames:
     for start in range(0, rows.height, BATCH_LINKS):
@@ -191,7 +191,7 @@ def _in_parts(
         yield {name: rows[part] if order is None else rows[order[part]]}
 
 
-def _numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
+def _find_numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
     return pl.Series(ids.name, positions(ids, known).astype(np.int32))
 
 
@@ -211,28 +211,28 @@ def _number_documents(evidence: pl.Series, document_ids: pl.Series) -> pl.Series
         return pl.Series("evidence", [[]] * len(evidence), dtype=PLACES)
     fields = places.struct.unnest()
     numbered = fields.select(
-        _numbers(fields["document_id"], document_ids).alias("document"),
+        _find_numbers(fields["document_id"], document_ids).alias("document"),
         pl.col("start_char", "end_char").cast(pl.Int32),
     ).to_struct()
     return gather_lists(owners, numbered, len(evidence)).alias("evidence")
 
 
-def _columns_of(name: str, rows: pl.LazyFrame, size: int) -> Frames:
+def _copy_columns(name: str, rows: pl.LazyFrame, size: int) -> Frames:
     columns = [pl.col(column).cast(dtype) for column, dtype in TABLES[name].schema.items()]
     for batch in batches(rows.select(columns), size):
         yield {name: batch}
 
 
-def _text_units(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
+def _text_unit_tables(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["text_unit_rows"].columns)
     places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
     rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
     for batch in batches(rows, BATCH_LONG_ROWS):
-        document = _numbers(batch["document_id"], document_ids).alias("document")
+        document = _find_numbers(batch["document_id"], document_ids).alias("document")
         yield {"text_unit_rows": batch.with_columns(document).select(columns)}
 
 
-def _entities(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
+def _entity_tables(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["entity_rows"].columns)
     for batch in batches(entities.select(columns), BATCH_ROWS):
         evidence = _number_documents(batch["evidence"], document_ids)
@@ -240,7 +240,7 @@ def _entities(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
         yield {"entity_rows": batch.with_columns(counts, evidence)}
 
 
-def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Frames:
+def _relationship_tables(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Frames:
     ends: list[pl.DataFrame] = []
     texts = ("type", "description")
     columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
@@ -257,10 +257,10 @@ def _relationships(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Fr
         )
         yield {"relationship_rows": rows}
     if ends:
-        yield from _relationships_of_entities(pl.concat(ends))
+        yield from _entity_link_tables(pl.concat(ends))
 
 
-def _relationships_of_entities(ends: pl.DataFrame) -> Frames:
+def _entity_link_tables(ends: pl.DataFrame) -> Frames:
     source, target, weight = (ends[name].to_numpy() for name in ("source", "target", "weight"))
     # In an imported index, the ends of a relationship may be unknown or equal.
     linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
@@ -284,7 +284,7 @@ def _relationships_of_entities(ends: pl.DataFrame) -> Frames:
         }
 
 
-def _communities(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
+def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
     members: list[pl.DataFrame] = []
     numbers = pl.col("community", "level", "parent", "size").cast(pl.Int32)
     columns = communities.select(
@@ -298,10 +298,10 @@ def _communities(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
         members.append(batch.select("level", "community")[row].with_columns(entity.alias("entity")))
     if members:
         order = ("entity", "level", "community")
-        yield from _in_parts("communities_of_entities", pl.concat(members).sort(order))
+        yield from _split_table("communities_of_entities", pl.concat(members).sort(order))
 
 
-def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> Frames:
+def _community_place_tables(communities: pl.LazyFrame, reports: pl.LazyFrame) -> Frames:
     def rows(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
         return table.select(
             pl.col("community").cast(pl.Int32), pl.int_range(pl.len(), dtype=pl.Int32).alias(name)
@@ -314,10 +314,10 @@ def _places_of_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> 
         .sort("community")
         .collect()
     )
-    yield from _in_parts("community_places", places)
+    yield from _split_table("community_places", places)
 
 
-def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
+def _word_tables(names: pl.DataFrame, degrees: pl.Series) -> Frames:
     words = names.select("entity", word=pl.col("name").str.split(" ")).explode("word").unique()
     listed = (
         words.with_columns(degrees.gather(words["entity"]).alias("degree"))
@@ -325,7 +325,7 @@ def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
         .group_by("word", maintain_order=True)
         .agg(entities="entity")
     )
-    yield from _in_parts("name_words", listed)
+    yield from _split_table("name_words", listed)
     sounds = (
         listed.select(sound=sounds_of(pl.col("word")))
         .with_columns(word=pl.int_range(pl.len(), dtype=pl.Int32))
@@ -334,12 +334,14 @@ def _words(names: pl.DataFrame, degrees: pl.Series) -> Frames:
         .group_by("sound", maintain_order=True)
         .agg(words="word")
     )
-    yield from _in_parts("name_sounds", sounds)
+    yield from _split_table("name_sounds", sounds)
 
 
-def _claims(covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Series) -> Frames:
+def _claim_tables(
+    covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Series
+) -> Frames:
     columns = TABLES["claim_rows"].columns
-    text_unit = _numbers(covariates["text_unit_id"], text_unit_ids).alias("text_unit")
+    text_unit = _find_numbers(covariates["text_unit_id"], text_unit_ids).alias("text_unit")
     renamed = covariates.rename({"subject_id": "subject", "object_id": "object"})
     yield {"claim_rows": renamed.with_columns(text_unit).select(list(columns))}
     ends = pl.concat_list("subject", "object")
@@ -352,4 +354,4 @@ def _claims(covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Ser
         .unique()
         .sort("entity", "claim")
     )
-    yield from _in_parts("claims_of_entities", ends_of_claims)
+    yield from _split_table("claims_of_entities", ends_of_claims)

@@ -39,10 +39,10 @@ class TableWriter:
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.schema = arrow_schema(self.table)
-        self.writer: Any = self._open()
+        self.writer: Any = self._open_writer()
         return self
 
-    def _open(self) -> Any:
+    def _open_writer(self) -> Any:
         import pyarrow.parquet as pq
 
         # Encode only texts with a dictionary: it would make columns of numbers larger and slower.
@@ -53,21 +53,21 @@ class TableWriter:
 
     def append(self, batch: pl.DataFrame) -> None:
         """Check the columns of a batch of rows, and write the rows."""
-        self._write(to_arrow(conform(batch, self.table), self.schema))
+        self._write_rows(to_arrow(conform(batch, self.table), self.schema))
         self.rows += batch.height
 
-    def _write(self, rows: "pa.Table") -> None:
+    def _write_rows(self, rows: "pa.Table") -> None:
         self.writer.write_table(rows, ROW_GROUP)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             self.writer.close()
             if kind is None:
-                self.stored = self._place()
+                self.stored = self._move_to_place()
         finally:
             self.temporary.unlink(missing_ok=True)
 
-    def _place(self) -> StoredTable:
+    def _move_to_place(self) -> StoredTable:
         flush_file(self.temporary)
         digest = digest_file(self.temporary)
         self.temporary.replace(self.path)
@@ -80,13 +80,13 @@ class MappedWriter(TableWriter):
 
     suffix = MAPPED_SUFFIX
 
-    def _open(self) -> Any:
+    def _open_writer(self) -> Any:
         import pyarrow as pa
 
         self.regrouped = EqualBatches(LONG_MAPPED_BATCH if self.table.long else MAPPED_BATCH)
         return pa.ipc.new_file(self.temporary, self.schema)
 
-    def _write(self, rows: "pa.Table", is_last: bool = False) -> None:
+    def _write_rows(self, rows: "pa.Table", is_last: bool = False) -> None:
         for part in self.regrouped.add(rows, is_last):
             [batch] = part.to_batches()
             # Copy the batch: the bytes of a slice would depend on the rows around the slice.
@@ -95,7 +95,7 @@ class MappedWriter(TableWriter):
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
             if kind is None:
-                self._write(self.schema.empty_table(), is_last=True)
+                self._write_rows(self.schema.empty_table(), is_last=True)
         except BaseException as error:
             super().__exit__(type(error), *rest)
             raise
@@ -199,7 +199,7 @@ class TableCheck:
             raise TableError(f"{self.wrote} the wrong columns. {error}") from None
         for name, dtype in self.table.schema.items():
             column = batch[name]
-            if not fits(column.dtype, dtype):
+            if not can_cast(column.dtype, dtype):
                 raise TableError(
                     f"{self.wrote} {column.dtype} in the column {name}, which is {dtype}."
                 )
@@ -229,7 +229,7 @@ class TableCheck:
         raise TableError(f"{self.wrote} the same id in the rows {first} and {again}.")
 
 
-def fits(given: Any, wanted: Any) -> bool:
+def can_cast(given: Any, wanted: Any) -> bool:
     """Return whether values of a type can be cast to another type without changing the values.
 
     Integers may be cast to floats and to integers of other widths. The cast checks the range.
@@ -237,11 +237,11 @@ def fits(given: Any, wanted: Any) -> bool:
     if given in (pl.Null, wanted):
         return True
     if wanted == pl.List and given in (pl.List, pl.Array):
-        return fits(given.inner, wanted.inner)
+        return can_cast(given.inner, wanted.inner)
     if wanted == pl.Struct and given == pl.Struct:
         parts = {part.name: part.dtype for part in given.fields}
         return parts.keys() == {part.name for part in wanted.fields} and all(
-            fits(parts[part.name], part.dtype) for part in wanted.fields
+            can_cast(parts[part.name], part.dtype) for part in wanted.fields
         )
     if wanted.is_integer():
         return bool(given.is_integer())

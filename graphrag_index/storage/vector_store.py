@@ -80,7 +80,7 @@ class VectorWriter:
 
         check_columns(batch, self.definition)
         data = _to_arrow(batch.select(list(self.definition.columns)))
-        self._write(self.regrouped.add(data))
+        self._write_rows(self.regrouped.add(data))
         # Keep the schema, which is needed to create a table without rows.
         self.schema = data.schema
         self.rows += batch.height
@@ -97,7 +97,7 @@ class VectorWriter:
         for chunk in data.to_batches():
             self.digest.update(chunk.serialize())
 
-    def _write(self, parts: "Iterable[pa.Table]") -> None:
+    def _write_rows(self, parts: "Iterable[pa.Table]") -> None:
         for part in parts:
             with convert_os_errors(self.folder):
                 if self.table is None:
@@ -113,9 +113,9 @@ class VectorWriter:
         # After an error the new version remains, but no index names it.
         if kind is None:
             empty = self.schema.empty_table()
-            self._write(self.regrouped.add(empty, is_last=True))
+            self._write_rows(self.regrouped.add(empty, is_last=True))
             if self.table is None:
-                self._write([empty])
+                self._write_rows([empty])
             with convert_os_errors(self.folder):
                 self._build_indexes()
             self.stored = StoredTable(
@@ -164,7 +164,7 @@ class VectorTable:
     @classmethod
     def open(cls, folder: Path, name: str, version: int | None) -> "VectorTable":
         """Open a version of a table; raise TableError if the version does not exist."""
-        return cls(_open(folder, name, version))
+        return cls(_open_table(folder, name, version))
 
     @property
     def dimension(self) -> int:
@@ -185,7 +185,7 @@ class VectorTable:
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first; `similarity` is their cosine."""
         query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_SEARCHED)
-        found = self._found(query, top_k, columns, where, "_distance")
+        found = self._run_search(query, top_k, columns, where, "_distance")
         return _best_first(found, columns, similarity=1 - pl.col("_distance"))
 
     def matching(
@@ -202,10 +202,10 @@ class VectorTable:
         if not self._n_rows or not words.strip():
             return pl.DataFrame(schema=[*columns, "score"])
         query = self.table.search(MatchQuery(words, column), query_type="fts")
-        found = self._found(query, top_k, columns, where, "_score")
+        found = self._run_search(query, top_k, columns, where, "_score")
         return _best_first(found, columns, score=pl.col("_score"))
 
-    def _found(
+    def _run_search(
         self, query: Any, top_k: int, columns: Sequence[str], where: str | None, score: str
     ) -> pl.DataFrame:
         """Run a search; if only row numbers are wanted, compute them from row ids."""
@@ -271,11 +271,11 @@ def convert_os_errors(folder: Path) -> Iterator[None]:
 def connect(folder: Path) -> Any:
     import lancedb
 
-    return lancedb.connect(str(folder), session=_session())
+    return lancedb.connect(str(folder), session=_shared_session())
 
 
 @cache
-def _session() -> Any:
+def _shared_session() -> Any:
     """Return the LanceDB session with the caches that all tables of this process share."""
     import lancedb
 
@@ -314,7 +314,7 @@ def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -
     gets `newest`. Raises TableError, and deletes nothing, if the table cannot be opened.
     """
     kept = set(keep)
-    table = _open(folder, name)
+    table = _open_table(folder, name)
     with convert_os_errors(folder):
         tags = table.tags.list()
         for tag, about in tags.items():
@@ -337,12 +337,12 @@ def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -
 def show_versions(folder: Path, versions: Mapping[str, int]) -> None:
     """Make these versions the newest, for programs that open a table without a version."""
     for name, version in versions.items():
-        table = _open(folder, name)
+        table = _open_table(folder, name)
         with convert_os_errors(folder):
             table.restore(version)
 
 
-def _open(folder: Path, name: str, version: int | None = None) -> Any:
+def _open_table(folder: Path, name: str, version: int | None = None) -> Any:
     try:
         table = connect(folder).open_table(name)
         if version is not None:

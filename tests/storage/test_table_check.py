@@ -9,7 +9,7 @@ import pytest
 from graphrag_index.errors import TableError
 from graphrag_index.schema.table import EVIDENCE, STRINGS, Table
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.table_writer import TableCheck, fits
+from graphrag_index.storage.table_writer import TableCheck, can_cast
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from graphrag_index.storage.table_writer import TableCheck, fits
     ],
 )
 def test_types_that_become_another_without_a_change_of_meaning(given: Any, wanted: Any) -> None:
-    assert fits(given, wanted)
+    assert can_cast(given, wanted)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_types_that_become_another_without_a_change_of_meaning(given: Any, wante
     ],
 )
 def test_types_that_do_not(given: Any, wanted: Any) -> None:
-    assert not fits(given, wanted)
+    assert not can_cast(given, wanted)
 
 
 LISTS = Table("lists", "", "", {"names": STRINGS, "places": EVIDENCE}, nullable=())

@@ -87,7 +87,7 @@ _MAX_DEPTH = 50
 _MAX_VALUES = 100_000
 
 
-class _Loader(yaml.SafeLoader):
+class _StrictLoader(yaml.SafeLoader):
     """YAML loader that rejects duplicate keys; the base class would silently use the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -109,7 +109,7 @@ def read_yaml(text: str) -> Any:
     beginning of the sentence to the message.
     """
     try:
-        value = yaml.load(text, _Loader)
+        value = yaml.load(text, _StrictLoader)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     # The YAML library raises ValueError for an impossible date.
@@ -117,7 +117,7 @@ def read_yaml(text: str) -> Any:
         raise ValueError(" ".join(str(error).split()).rstrip(".")) from error
     except (LookupError, AttributeError, TypeError) as error:
         raise ValueError("a value does not fit the tag before it, such as `!!int`") from error
-    _check(value)
+    _check_depth(value)
     return value
 
 
@@ -142,7 +142,7 @@ def convert_read_errors(path: Path) -> Iterator[None]:
         raise SettingsError(f"{path} is not UTF-8: save it in that encoding.") from error
 
 
-def _check(whole: Any) -> None:
+def _check_depth(whole: Any) -> None:
     """Check all values without recursion, since a value may contain itself by an alias."""
     left, n_values = [(whole, 0)], 0
     while left:

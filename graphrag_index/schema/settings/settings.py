@@ -115,7 +115,7 @@ def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool =
     if values.get("models") is None:
         values["models"] = copy.deepcopy(DEFAULT_MODELS)
     variables = {**read_env_file(root / ".env"), **os.environ}
-    values = _expand(values, variables, str(path))
+    values = _expand_variables(values, variables, str(path))
     for override in overrides:
         _apply_override(values, override, variables)
     return parse_settings(values, f"{path} with --set" if overrides else str(path))
@@ -133,20 +133,20 @@ _VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}?")
 _NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
-def _expand(value: Any, variables: Mapping[str, str], where: str) -> Any:
+def _expand_variables(value: Any, variables: Mapping[str, str], where: str) -> Any:
     """Expand `${NAME}` and `${NAME:-default}` in every string; `$$` becomes a dollar sign.
 
     The default is used for an unset or empty variable, as in a shell. The value of a variable is
     a string; validation converts the string to the type of the setting.
     """
     if isinstance(value, dict):
-        return {key: _expand(item, variables, where) for key, item in value.items()}
+        return {key: _expand_variables(item, variables, where) for key, item in value.items()}
     if isinstance(value, list):
-        return [_expand(item, variables, where) for item in value]
+        return [_expand_variables(item, variables, where) for item in value]
     if not isinstance(value, str):
         return value
 
-    def replace(found: re.Match[str]) -> str:
+    def replace_variable(found: re.Match[str]) -> str:
         if found.group() == "$$":
             return "$"
         parts = _NAME_AND_DEFAULT.fullmatch(found[1])
@@ -164,7 +164,7 @@ def _expand(value: Any, variables: Mapping[str, str], where: str) -> Any:
             )
         return variables[name]
 
-    return _VARIABLE.sub(replace, value)
+    return _VARIABLE.sub(replace_variable, value)
 
 
 # Pattern of NAME=value, with or without `export`; the value is in quotes, or ends at a comment.
@@ -201,7 +201,7 @@ def _apply_override(values: dict[str, Any], override: str, variables: Mapping[st
     if not equals or not keys:
         raise SettingsError(f"--set {override}: expected section.key=value.")
     where = f"--set {override}"
-    value = _expand(read_settings_yaml(text, where), variables, where)
+    value = _expand_variables(read_settings_yaml(text, where), variables, where)
     *parents, last = keys.split(".")
     for parent in parents:
         if values.get(parent) is None:
@@ -301,7 +301,7 @@ def _keys_text(
     """Yield the lines of each key of a section: its description, then its value or default."""
     for key, field in fields.items():
         yield f"{indent}# {field.description}"
-        yield f"{indent}{key}: {_yaml(values.get(key, field.default))}"
+        yield f"{indent}{key}: {_format_yaml(values.get(key, field.default))}"
 
 
 def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -311,12 +311,12 @@ def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
         fields = ModelSettings.model_fields
         if lines:
             fields = {key: field for key, field in fields.items() if key in values}
-        lines += [f"  # The model {name} of the steps.", f"  {_yaml(name)}:"]
+        lines += [f"  # The model {name} of the steps.", f"  {_format_yaml(name)}:"]
         lines += _keys_text(fields, values, "    ")
     return lines
 
 
-def _yaml(value: Any) -> str:
+def _format_yaml(value: Any) -> str:
     """Return a value as one line of YAML."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
