@@ -23,14 +23,14 @@ Set = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
-def quote(path: Path) -> str:
+def quote_path(path: Path) -> str:
     """Quote a path for a shell."""
     return f'"{path}"' if os.name == "nt" else shlex.quote(str(path))
 
 
 def root_option(root: Path) -> str:
     """Return the option `--root` for a folder; empty for the current folder."""
-    return "" if root.resolve() == Path.cwd() else f" --root {quote(root)}"
+    return "" if root.resolve() == Path.cwd() else f" --root {quote_path(root)}"
 
 
 def first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
@@ -40,16 +40,18 @@ def first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]
     return [*(f"  {line}" for line in lines[:at_most]), *more]
 
 
-def settings_of(root: Path, overrides: Sequence[str] | None, *, needed: bool = True) -> "Settings":
+def load_project_settings(
+    root: Path, overrides: Sequence[str] | None, *, needed: bool = True
+) -> "Settings":
     """Load the settings of a project with overrides; a missing file is an error if `needed`."""
     from graphrag_index.schema.settings.settings import load_settings
 
     return load_settings(root, tuple(overrides or ()), needed=needed)
 
 
-def load(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":
+def load_project(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":
     """Load the settings of a project with overrides, and its workflow."""
     from graphrag_index.pipeline.workflow import load_workflow
 
-    settings = settings_of(root, overrides)
+    settings = load_project_settings(root, overrides)
     return settings, load_workflow(root, settings.workflow)

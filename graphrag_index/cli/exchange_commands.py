@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.cli import Root, Set, root_option, settings_of
+from graphrag_index.cli import Root, Set, load_project_settings, root_option
 from graphrag_index.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graphrag_index.storage.versions import Version
 
 
-class GraphForm(NamedTuple):
+class GraphFormat(NamedTuple):
     """A file format of the graph: a module in `export/`, and its function that writes the graph.
 
     The function takes a graph and a path. It returns lines to print, with the placeholder TARGET
@@ -37,31 +37,33 @@ class GraphForm(NamedTuple):
 # Formats of the whole index, and for each a module with the function `export`.
 FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
 GRAPH_FORMS = {
-    "graphml": GraphForm(
+    "graphml": GraphFormat(
         "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx", "graph_files", "write_graphml"
     ),
-    "gexf": GraphForm(
+    "gexf": GraphFormat(
         "GEXF 1.3, drawn: positions, sizes, a colour for each community",
         "graph_files",
         "write_gexf",
     ),
-    "node-link": GraphForm("node-link JSON, for networkx and d3", "graph_files", "write_node_link"),
-    "neo4j": GraphForm(
+    "node-link": GraphFormat(
+        "node-link JSON, for networkx and d3", "graph_files", "write_node_link"
+    ),
+    "neo4j": GraphFormat(
         "a folder of CSV files for neo4j-admin database import",
         "graph_databases",
         "write_neo4j",
         "NEO4J_FILES",
     ),
-    "cypher": GraphForm(
+    "cypher": GraphFormat(
         "a script of MERGE statements for cypher-shell", "graph_databases", "write_cypher"
     ),
-    "parquet": GraphForm(
+    "parquet": GraphFormat(
         "a folder of nodes and edges in Parquet, for Kùzu and its like",
         "graph_databases",
         "write_kuzu",
         "KUZU_FILES",
     ),
-    "ntriples": GraphForm("RDF 1.1 N-Triples", "graph_databases", "write_ntriples"),
+    "ntriples": GraphFormat("RDF 1.1 N-Triples", "graph_databases", "write_ntriples"),
 }
 _FORMS_HELP = "; ".join(f"{name}: {form.description}" for name, form in GRAPH_FORMS.items())
 
@@ -121,7 +123,7 @@ def export(
     # After `kill` and `docker stop`, clean up the files like after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     filters = Filters(level, community, tuple(types or ()), min_degree)
-    store = TableStore(root / settings_of(root, set_).output)
+    store = TableStore(root / load_project_settings(root, set_).output)
     version = current_version(store) if as_of is None else store.read_version(as_of)
     check_outside(target, store.output)
     if to in GRAPH_FORMS:
@@ -190,7 +192,7 @@ def import_(
     from graphrag_index.pipeline.import_version import import_index
     from graphrag_index.pipeline.run import Watcher
 
-    settings = settings_of(root, set_)
+    settings = load_project_settings(root, set_)
     watcher = Watcher() if quiet else TerminalWatcher(bars=True)
     try:
         result = import_index(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Json, Root, Set, root_option, settings_of
+from graphrag_index.cli import Json, Root, Set, load_project_settings, root_option
 from graphrag_index.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def show(
     set_: Set = None,
 ) -> None:
     """Print the size of everything, the largest communities and the top entities."""
-    output = root / settings_of(root, set_).output
+    output = root / load_project_settings(root, set_).output
     if html is None:
         from graphrag_index.cli.index_tables import write_overview
 
@@ -55,7 +55,7 @@ def check(
     set_: Set = None,
 ) -> None:
     """Check an index: inconsistencies, missing parts, and statistics."""
-    settings = settings_of(root, set_, needed=folder is None)
+    settings = load_project_settings(root, set_, needed=folder is None)
     from graphrag_index.cli.terminal import passing_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
@@ -104,7 +104,7 @@ def resolve(
     """Decide which names are one thing: stored in resolutions.yaml, applied by the next run."""
     from graphrag_index.cli import resolve_dialog as dialog
 
-    settings = settings_of(root, set_)
+    settings = load_project_settings(root, set_)
     path, output = root / settings.resolve_entities.file, root / settings.output
     if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
         raise typer.BadParameter("give one of --merge, --never, --undo and --list.")
@@ -125,7 +125,7 @@ def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> No
     from graphrag_index.cli.index_tables import version_as_json, write_versions
     from graphrag_index.pipeline.history import current_version
 
-    store = _store(root, set_)
+    store = _open_store(root, set_)
     current = current_version(store).number
     found = [store.read_version(number) for number in store.versions()]
     if as_json:
@@ -149,7 +149,7 @@ def diff(
     from graphrag_index.pipeline.changes import compare
     from graphrag_index.pipeline.history import current_version
 
-    store = _store(root, set_)
+    store = _open_store(root, set_)
     new = current_version(store)
     old = store.read_version(before)
     if after is not None:
@@ -169,7 +169,7 @@ def rollback(
     """Restore the tables of an earlier version, as a new version; nothing is lost."""
     from graphrag_index.pipeline.history import current_version, roll_back
 
-    store = _store(root, set_)
+    store = _open_store(root, set_)
     before = current_version(store).number
     version = roll_back(store, number)
     if version.number == before:
@@ -192,7 +192,7 @@ def gc(
     """Delete old versions, with the files and vectors that only they use."""
     from graphrag_index.pipeline.history import collect_garbage
 
-    freed = collect_garbage(_store(root, set_), keep)
+    freed = collect_garbage(_open_store(root, set_), keep)
     gone, kept = (", ".join(map(str, numbers)) for numbers in (freed.deleted, freed.kept))
     what = f"version{'s' * (len(freed.deleted) > 1)} {gone}" if gone else "no version"
     print(f"Deleted {what}; {freed.n_bytes / 1e6:,.1f} MB are free. Kept: {kept}.")
@@ -204,10 +204,10 @@ def gc(
         )
 
 
-def _store(root: Path, overrides: list[str] | None) -> "TableStore":
+def _open_store(root: Path, overrides: list[str] | None) -> "TableStore":
     from graphrag_index.storage.table_store import TableStore
 
-    return TableStore(root / settings_of(root, overrides).output)
+    return TableStore(root / load_project_settings(root, overrides).output)
 
 
 def _print_json(content: object, indent: int = 2) -> None:

@@ -42,7 +42,7 @@ class Section(NamedTuple):
         ]
 
 
-def align(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
     """Return rows as lines with aligned columns: `left` columns to the left, others right."""
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):
@@ -58,7 +58,7 @@ def write_overview(output: Path, out: TextIO) -> None:
     store, version = open_index(output)
     by = f"by the workflow {version.workflow} of graphrag-index {version.program}"
     head = f"Version {version.number} of {store.output}, {by}"
-    sections = [section for section in _sections(store, version) if section.rows]
+    sections = [section for section in _overview_sections(store, version) if section.rows]
     if not out.isatty():
         out.write("\n\n".join([head, *map(as_text, sections)]) + "\n")
         return
@@ -84,15 +84,15 @@ def write_overview(output: Path, out: TextIO) -> None:
 
 def as_text(section: Section) -> str:
     left = [n for n in range(len(section.header)) if not section.is_number(n)]
-    lines = align([section.header, *section.cells()], left)
+    lines = align_columns([section.header, *section.cells()], left)
     return "\n".join([section.title, *(f"  {line}" for line in lines)])
 
 
-def _sections(store: TableStore, version: Version) -> Iterator[Section]:
+def _overview_sections(store: TableStore, version: Version) -> Iterator[Section]:
     from rich.filesize import decimal
 
-    yield Section("Tables", ("table", "rows"), _sizes(version, "public"))
-    yield Section("Vectors", ("table", "rows"), _sizes(version, "vectors"))
+    yield Section("Tables", ("table", "rows"), _size_rows(version, "public"))
+    yield Section("Vectors", ("table", "rows"), _size_rows(version, "vectors"))
     size = sum(
         path.lstat().st_size
         for path in store.output.rglob("*")
@@ -102,11 +102,11 @@ def _sections(store: TableStore, version: Version) -> Iterator[Section]:
 
     counts = scan_table(store, version, "documents").group_by("language").len()
     languages = counts.sort("len", "language", descending=[True, False])
-    yield Section("Languages", ("language", "documents"), _rows(languages))
+    yield Section("Languages", ("language", "documents"), _cell_rows(languages))
 
     communities = scan_table(store, version, "communities")
     levels = communities.group_by("level").agg(pl.len(), pl.col("size").sum()).sort("level")
-    yield Section("Levels", ("level", "communities", "entities"), _rows(levels))
+    yield Section("Levels", ("level", "communities", "entities"), _cell_rows(levels))
     reports = scan_table(store, version, "community_reports").select("community", report="title")
     largest = (
         communities.filter(pl.col("level") == 0)
@@ -117,17 +117,19 @@ def _sections(store: TableStore, version: Version) -> Iterator[Section]:
         .select("community", "size", pl.coalesce("report", "title"))
     )
     header = ("community", "entities", "title of the report")
-    yield Section("Largest communities of level 0", header, _rows(largest))
+    yield Section("Largest communities of level 0", header, _cell_rows(largest))
     entities = (
         scan_table(store, version, "entities")
         .sort("degree", "frequency", "human_readable_id", descending=[True, True, False])
         .head(TOP_ENTITIES)
         .select("title", "type", "degree", "frequency")
     )
-    yield Section("Main entities", ("entity", "type", "neighbours", "text units"), _rows(entities))
+    yield Section(
+        "Main entities", ("entity", "type", "neighbours", "text units"), _cell_rows(entities)
+    )
 
 
-def _sizes(version: Version, kind: str) -> list[tuple[str | int, ...]]:
+def _size_rows(version: Version, kind: str) -> list[tuple[str | int, ...]]:
     return [
         (name, version.tables[name].rows)
         for name, table in TABLES.items()
@@ -135,7 +137,7 @@ def _sizes(version: Version, kind: str) -> list[tuple[str | int, ...]]:
     ]
 
 
-def _rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
+def _cell_rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
     return table.collect(engine="streaming").rows()
 
 
@@ -162,11 +164,11 @@ def _spent_as_json(made: Made | None) -> dict[str, object]:
 def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> None:
     """Print a line for each version; a star marks the current version."""
     heading = ("version", "made", *COUNTED.values(), "calls", "$", "what ran")
-    rows = [heading, *(_cells(version, version.number == current) for version in versions)]
-    print("\n".join(align(rows, left=[len(heading) - 1])), file=out)
+    rows = [heading, *(_version_cells(version, version.number == current) for version in versions)]
+    print("\n".join(align_columns(rows, left=[len(heading) - 1])), file=out)
 
 
-def _cells(version: Version, is_current: bool) -> tuple[str, ...]:
+def _version_cells(version: Version, is_current: bool) -> tuple[str, ...]:
     tables, made = version.tables, version.made
     number = f"{version.number}{'*' if is_current else ' '}"
     counts = [f"{tables[name].rows:,}" if name in tables else "-" for name in COUNTED]

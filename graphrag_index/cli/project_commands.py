@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, load, quote, root_option
+from graphrag_index.cli import Root, Set, load_project, quote_path, root_option
 
 
 def init(
@@ -40,7 +40,7 @@ def init(
 
 def validate(root: Root = Path(), set_: Set = None) -> None:
     """Check settings, workflow, models and input, without running anything."""
-    settings, workflow = load(root, set_)
+    settings, workflow = load_project(root, set_)
     from graphrag_index.pipeline.workflow import check_workflow, services_of
 
     check_workflow(workflow, settings, root, services_of(settings, None, root))
@@ -89,5 +89,8 @@ def _migrate(
         if items:
             lines += ["", title, *(f"  {line}" for line in items)]
     root = root_option(folder)
-    lines += ["", f"Next: graphrag-index import {quote(source)}{root}, which makes its index ours;"]
+    lines += [
+        "",
+        f"Next: graphrag-index import {quote_path(source)}{root}, which makes its index ours;",
+    ]
     return [*lines, f"or graphrag-index run{root}, which makes a new one from the documents."]

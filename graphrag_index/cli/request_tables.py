@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TextIO
 
 from graphrag_index.cli import first_lines
-from graphrag_index.cli.index_tables import align, format_cost
+from graphrag_index.cli.index_tables import align_columns, format_cost
 from graphrag_index.errors import join_names
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
@@ -31,7 +31,7 @@ def write_status(
         print("No model was asked.", file=out)
         return
     counts = ("done", "open", "quarantined", "skipped", "prompt_tokens", "completion_tokens")
-    cells = _cells(rows, counts, ["cost"])
+    cells = _request_cells(rows, counts, ["cost"])
     for line, row in zip(cells, rows, strict=False):
         if row.cached_tokens:
             line[6] += f" ({row.cached_tokens:,} cached)"
@@ -47,7 +47,7 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
     """Print a line for each step and model, then the sum and the assumptions."""
     lines = estimate.lines
     counts = ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
-    cells = _cells(lines, counts, ["cost", "low", "high"])
+    cells = _request_cells(lines, counts, ["cost", "low", "high"])
     headings = ["answered", "to ask", "prompt", "reply", "$", "low", "high"]
     _print_table(headings, cells, lines, out)
     if not all(line.replies_are_known for line in lines):
@@ -63,7 +63,7 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
         print(f"{sample}: {everything}", file=out)
 
 
-def _cells(
+def _request_cells(
     rows: Sequence[StepStatus | Line], counts: Sequence[str], costs: Sequence[str]
 ) -> list[list[str]]:
     """Return the cells of each row: step, model, counts, costs. Several rows get a row of sums."""
@@ -88,7 +88,7 @@ def _print_table(
     headings: list[str], cells: list[list[str]], rows: Sequence[StepStatus | Line], out: TextIO
 ) -> None:
     """Print the table; if a cell has a question mark, explain its meaning below the table."""
-    print("\n".join(align([["step", "model", *headings], *cells], left=[0, 1])), file=out)
+    print("\n".join(align_columns([["step", "model", *headings], *cells], left=[0, 1])), file=out)
     if any(row.cost is None for row in rows):
         print(
             "The price of a model that is marked ? is not in the list of "

@@ -25,7 +25,7 @@ def doubtful_pairs(output: Path, path: Path) -> list[Row]:
     decided = {frozenset(pair) for pair in decisions.never_pairs()}
     titles = {key: title_key(title) for key, title in decisions.titles.items()}
     rows: list[Row] = []
-    for row in _table(output, "doubtful_pairs").iter_rows(named=True):
+    for row in _read_table(output, "doubtful_pairs").iter_rows(named=True):
         one, other = title_key(row["title"]), title_key(row["other"])
         same = titles.get(one, one) == titles.get(other, other)
         if frozenset((one, other)) not in decided and not same:
@@ -33,7 +33,7 @@ def doubtful_pairs(output: Path, path: Path) -> list[Row]:
     return rows
 
 
-def _table(output: Path, name: str) -> pl.DataFrame:
+def _read_table(output: Path, name: str) -> pl.DataFrame:
     store = TableStore(output)
     version = store.read_pointer()
     if version is None:
@@ -49,7 +49,7 @@ def _table(output: Path, name: str) -> pl.DataFrame:
 
 def write_list(output: Path, path: Path, as_json: bool) -> None:
     """Print the merged names and the doubtful pairs, highest score first."""
-    merged = _table(output, "entity_resolutions")
+    merged = _read_table(output, "entity_resolutions")
     doubtful = doubtful_pairs(output, path)
     if as_json:
         content = {"resolved": merged.to_dicts(), "doubtful": doubtful}
@@ -61,10 +61,10 @@ def write_list(output: Path, path: Path, as_json: bool) -> None:
         why = "" if by == "person" else f", {score:.2f}: {', '.join(evidence)}"
         print(f"  {title} → {resolved} ({by}{why})")
     found = f"Doubtful ({len(doubtful):,}), best first:" if doubtful else "No pair is doubtful."
-    print(found, *(f"  {describe(row)}" for row in doubtful), sep="\n")
+    print(found, *(f"  {describe_pair(row)}" for row in doubtful), sep="\n")
 
 
-def describe(row: Row) -> str:
+def describe_pair(row: Row) -> str:
     model = f", a model: {row['model']}" if row["model"] else ""
     one = _describe_name(row["title"], row["type"], row["frequency"])
     other = _describe_name(row["other"], row["other_type"], row["other_frequency"])
@@ -79,12 +79,12 @@ def _describe_name(title: str, type_: str, n_units: int) -> str:
 def merge(path: Path, names: tuple[str, str]) -> None:
     """Record that two names mean the same thing; the first name becomes the title."""
     title, other = names
-    _report(decisions_edit.merge(path, title, [other]), f"{other} is {title}", path)
+    _print_decision(decisions_edit.merge(path, title, [other]), f"{other} is {title}", path)
 
 
 def never(path: Path, names: tuple[str, str]) -> None:
     """Record that two names never mean the same thing."""
-    _report(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path)
+    _print_decision(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path)
 
 
 def undo(output: Path, path: Path, one: str, other: str) -> None:
@@ -96,7 +96,7 @@ def undo(output: Path, path: Path, one: str, other: str) -> None:
     if decisions_edit.undo(path, one, other):
         print(f"{path} has no decision about {one} and {other} any more: {APPLY}")
         return
-    resolved = _table(output, "entity_resolutions").select("title", "resolved")
+    resolved = _read_table(output, "entity_resolutions").select("title", "resolved")
     titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
     keys = title_key(one), title_key(other)
     if keys[0] == keys[1] or len({titles.get(key, key) for key in keys}) > 1:
@@ -107,7 +107,7 @@ def undo(output: Path, path: Path, one: str, other: str) -> None:
     never(path, (one, other))
 
 
-def _report(is_new: bool, decision: str, path: Path) -> None:
+def _print_decision(is_new: bool, decision: str, path: Path) -> None:
     print(decision + (f". Written to {path}: {APPLY}" if is_new else f": {path} says so already."))
 
 
@@ -122,17 +122,17 @@ def ask(output: Path, path: Path, read_line: Callable[[str], str] = input) -> No
     for number, row in enumerate(rows, 1):
         if row not in doubtful_pairs(output, path):
             continue
-        print(f"\n{number}/{len(rows)}  {describe(row)}")
-        answer = _answer(read_line)
+        print(f"\n{number}/{len(rows)}  {describe_pair(row)}")
+        answer = _read_answer(read_line)
         if answer == "q":
             break
         if answer != "s":
-            n_decided += _decide(row, answer, path)
+            n_decided += _record_decision(row, answer, path)
     if n_decided:
         print(f"\n{n_decided} decided: {APPLY}")
 
 
-def _decide(row: Row, answer: str, path: Path) -> bool:
+def _record_decision(row: Row, answer: str, path: Path) -> bool:
     """Record a decision about a pair; return False if it contradicts an earlier decision."""
     names = row["title"], row["other"]
     try:
@@ -149,7 +149,7 @@ def _decide(row: Row, answer: str, path: Path) -> bool:
     return True
 
 
-def _answer(read_line: Callable[[str], str]) -> str:
+def _read_answer(read_line: Callable[[str], str]) -> str:
     while True:
         try:
             answer = read_line("m/o/n/s/q> ").strip().lower()[:1]

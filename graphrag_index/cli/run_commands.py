@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.cli import Root, Set, first_lines, load, root_option
+from graphrag_index.cli import Root, Set, first_lines, load_project, root_option
 from graphrag_index.errors import ExitCode, WaitingError
 
 if TYPE_CHECKING:
@@ -71,11 +71,13 @@ def run(
     if dry_run:
         _print_dry_run(root, set_, batch, json)
         return
-    options = RunOptions(quiet, verbose, budget, _share(allow_partial), batch, wait, purge=purge)
-    with _session(root, set_, options) as session:
+    options = RunOptions(
+        quiet, verbose, budget, _parse_share(allow_partial), batch, wait, purge=purge
+    )
+    with _open_session(root, set_, options) as session:
         from graphrag_index.pipeline.run import run_workflow
 
-        session.report(run_workflow(*session.arguments, **session.hooks))
+        session.print_report(run_workflow(*session.arguments, **session.hooks))
 
 
 def retry(
@@ -89,11 +91,13 @@ def retry(
     wait: Wait = False,
 ) -> None:
     """Send quarantined requests again, and bring the index up to date."""
-    options = RunOptions(quiet, verbose, budget, _share(allow_partial), batch, wait, retry=True)
-    with _session(root, set_, options) as session:
+    options = RunOptions(
+        quiet, verbose, budget, _parse_share(allow_partial), batch, wait, retry=True
+    )
+    with _open_session(root, set_, options) as session:
         from graphrag_index.pipeline.run import run_workflow
 
-        session.report(run_workflow(*session.arguments, **session.hooks))
+        session.print_report(run_workflow(*session.arguments, **session.hooks))
 
 
 def status(
@@ -104,7 +108,7 @@ def status(
     set_: Set = None,
 ) -> None:
     """Print the requests to models: done, open and quarantined; tokens and money."""
-    settings, workflow = load(root, set_)
+    settings, workflow = load_project(root, set_)
     from graphrag_index.cli.request_tables import write_status
     from graphrag_index.pipeline.workflow import models_of
 
@@ -130,7 +134,7 @@ def estimate(
     batch: Annotated[bool, typer.Option("--batch", help="At the price of run --batch.")] = False,
 ) -> None:
     """Estimate the requests of a run and their price; nothing is sent."""
-    settings, workflow = load(root, set_)
+    settings, workflow = load_project(root, set_)
     from graphrag_index.cli.request_tables import write_estimate
     from graphrag_index.cli.terminal import BarWatcher
     from graphrag_index.pipeline.estimate import estimate
@@ -145,7 +149,7 @@ def estimate(
 
 
 def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json: bool) -> None:
-    settings, workflow = load(root, overrides)
+    settings, workflow = load_project(root, overrides)
     from graphrag_index.cli.request_tables import dry_run_as_json, write_dry_run
     from graphrag_index.cli.terminal import BarWatcher
     from graphrag_index.pipeline.changes import dry_run
@@ -175,7 +179,9 @@ class RunOptions:
 
 
 @contextmanager
-def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "Iterator[_Session]":
+def _open_session(
+    root: Path, overrides: list[str] | None, options: RunOptions
+) -> "Iterator[_RunSession]":
     """Open the project and its models for a run; Ctrl-C ends it with a message."""
     if options.wait and not options.batch:
         raise typer.BadParameter("--wait goes with --batch.")
@@ -187,7 +193,7 @@ def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "I
     # `kill` and `docker stop` stop a run like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        session = _Session(root, overrides, options)
+        session = _RunSession(root, overrides, options)
         with closing(session.models):
             yield session
     except KeyboardInterrupt:
@@ -200,13 +206,13 @@ def _session(root: Path, overrides: list[str] | None, options: RunOptions) -> "I
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-class _Session:
+class _RunSession:
     """A run of a workflow from the command line, with its progress and its report."""
 
     def __init__(self, root: Path, overrides: list[str] | None, options: RunOptions) -> None:
         self.started = time.perf_counter()
         self.root, self.options = root, options
-        self.settings, self.workflow = load(root, overrides)
+        self.settings, self.workflow = load_project(root, overrides)
         from graphrag_index.cli.terminal import TerminalWatcher
         from graphrag_index.pipeline.history import lock
         from graphrag_index.pipeline.import_version import restore_imported
@@ -222,7 +228,7 @@ class _Session:
         def new_watcher() -> Watcher:
             if options.quiet:
                 return Watcher()
-            return TerminalWatcher(bars=not options.verbose, remark=self._changes)
+            return TerminalWatcher(bars=not options.verbose, remark=self._describe_changes)
 
         restored = restore_imported(self.workflow, self.settings, root, new_watcher())
         if restored and not options.quiet:
@@ -235,13 +241,13 @@ class _Session:
         self.arguments = (self.workflow, self.settings, root, services, new_watcher())
         self.hooks: dict[str, Any] = {
             "quarantined": lambda step: len(self.models.quarantined_requests([step])),
-            "again": self._again,
+            "again": self._steps_to_repeat,
             "spent": self.models.spent,
-            "wait": self._wait,
-            "at_end": self._end,
+            "wait": self._wait_for_batch,
+            "at_end": self._end_purge,
         }
 
-    def _again(self) -> list[str]:
+    def _steps_to_repeat(self) -> list[str]:
         from graphrag_index.pipeline.history import begin_purge
 
         steps = self.models.reopened_steps()
@@ -249,7 +255,7 @@ class _Session:
             steps += begin_purge(self.models, self.workflow, self.settings)
         return steps
 
-    def _end(self, result: "RunResult") -> None:
+    def _end_purge(self, result: "RunResult") -> None:
         """Purge the ledger only if nothing is missing; a purged reply must be paid again."""
         from graphrag_index.pipeline.history import end_purge
 
@@ -258,7 +264,7 @@ class _Session:
                 self.models, self.workflow, self.settings, self.store, result.version
             )
 
-    def _wait(self, error: WaitingError) -> None:
+    def _wait_for_batch(self, error: WaitingError) -> None:
         """With `--wait`, wait until a batch has ended; else exit. A later run gets the replies."""
         from graphrag_index.cli.terminal import wait_for_batches
 
@@ -270,7 +276,7 @@ class _Session:
             raise typer.Exit(error.exit_code)
         wait_for_batches(self.models.batch_progress, self.models.poll_seconds, out)
 
-    def _changes(self, record: "StepRecord") -> str:
+    def _describe_changes(self, record: "StepRecord") -> str:
         """Describe how the input documents have changed since the last run."""
         from graphrag_index.pipeline.changes import changes_since
 
@@ -284,20 +290,20 @@ class _Session:
         """Return whether all input was read and no more requests failed than allowed."""
         steps = (record.name for record in result.version.steps if record.quarantined)
         share = max(map(self.models.quarantined_share, steps), default=0.0)
-        return share <= self.options.allowed_share and not self._unread(result)
+        return share <= self.options.allowed_share and not self._unread_files(result)
 
-    def _unread(self, result: "RunResult") -> list[tuple[str, str]]:
+    def _unread_files(self, result: "RunResult") -> list[tuple[str, str]]:
         table = result.version.tables.get("unread_files")
         if table is None or not table.rows:
             return []
         return list(self.store.scan("unread_files", table).collect().iter_rows())
 
-    def report(self, result: "RunResult") -> None:
+    def print_report(self, result: "RunResult") -> None:
         """Print the result of the run; exit with an error code if the index is incomplete."""
         self.models.mark_finished()
         if not self.options.quiet:
-            self._summarize(result)
-        unread = self._unread(result)
+            self._print_summary(result)
+        unread = self._unread_files(result)
         if unread:
             print(_describe_unread(unread), file=sys.stderr)
         failed = self.models.quarantined_requests(
@@ -314,7 +320,7 @@ class _Session:
                 print(f"Nothing was purged, since something is missing: {why}.", file=sys.stderr)
             raise typer.Exit(ExitCode.QUARANTINED)
 
-    def _summarize(self, result: "RunResult") -> None:
+    def _print_summary(self, result: "RunResult") -> None:
         tables, number = result.version.tables, result.version.number
         if not result.steps_run:
             print(f"\nNothing changed: {self.store.output} is up to date (version {number}).")
@@ -343,7 +349,7 @@ def _describe_unread(unread: list[tuple[str, str]]) -> str:
     return "\n".join([f"\n{what} not read:", *lines, end])
 
 
-def _share(text: str) -> float:
+def _parse_share(text: str) -> float:
     """Parse a share such as "2%" or "0.02" to a number from 0 to 1."""
     number, percent, rest = text.partition("%")
     try:

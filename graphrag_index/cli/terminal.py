@@ -37,7 +37,7 @@ class TerminalWatcher(Watcher):
         self.remark = remark
         self.out = out or sys.stdout
         self.bars = bars and self.out.isatty()
-        self.bar: Bar | None = None
+        self.bar: ProgressBar | None = None
         self.number = 0
         # Steps whose line is printed. A run that waits for batches goes through its steps again.
         self.printed: set[str] = set()
@@ -45,7 +45,7 @@ class TerminalWatcher(Watcher):
     def step_started(self, step: Step, number: int, of: int) -> Progress:
         if not self.bars:
             return Silent()
-        self.bar = Bar(self.out, step.name)
+        self.bar = ProgressBar(self.out, step.name)
         return self.bar
 
     def step_finished(self, record: StepRecord, kept: bool) -> None:
@@ -73,7 +73,7 @@ class BarWatcher(TerminalWatcher):
         self.close()
 
 
-class Bar:
+class ProgressBar:
     """Progress bar of one step, with its rate and the remaining time."""
 
     def __init__(self, out: TextIO, name: str) -> None:
@@ -109,7 +109,7 @@ def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
     if not out.isatty():
         yield Silent()
         return
-    bar = Bar(out, name)
+    bar = ProgressBar(out, name)
     with bar.bars:
         yield bar
 
