@@ -1,14 +1,14 @@
 """Readers: one function per file type, chosen by the suffix of the file.
 
-A reader yields `Document` and `Unread` objects. It streams its file, so a file of records may be
-larger than memory. To add a file type, write a reader and list it in `READERS`. `readers/graph`
+A reader yields `Document` and `ReadFailure` objects. It streams its file, so a file of records may
+be larger than memory. To add a file type, write a reader and list it in `READERS`. `readers/graph`
 reads a graph that the user already has.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from graphrag_index.readers.document import Document, Unread, UnreadableFile, system_reason
+from graphrag_index.readers.document import Document, ReadFailure, UnreadableFile, system_reason
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
 from graphrag_index.readers.text_html_pdf_office import (
     read_html,
@@ -19,7 +19,7 @@ from graphrag_index.readers.text_html_pdf_office import (
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 # The parameters are the file, its path relative to the input folder, and the settings.
-Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | Unread]]
+Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | ReadFailure]]
 
 READERS: dict[str, Reader] = {
     ".txt": read_text_file,
@@ -33,17 +33,17 @@ READERS: dict[str, Reader] = {
 }
 
 
-def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    """Yield the documents of one file; a failure is yielded as an `Unread` with its reason."""
+def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
+    """Yield the documents of one file; a failure is yielded as a `ReadFailure` with its reason."""
     try:
         for item in READERS[path.suffix.lower()](path, name, settings):
-            yield item.printable()
+            yield item.to_printable()
     except UnreadableFile as error:
-        yield Unread(str(error)).printable()
+        yield ReadFailure(str(error)).to_printable()
     except OSError as error:
-        yield Unread(f"cannot be read: {system_reason(error)}")
+        yield ReadFailure(f"cannot be read: {system_reason(error)}")
     except RecursionError:
-        yield Unread("is nested too deeply to be read")
+        yield ReadFailure("is nested too deeply to be read")
 
 
-__all__ = ["READERS", "Document", "Unread", "read_file", "system_reason"]
+__all__ = ["READERS", "Document", "ReadFailure", "read_file", "system_reason"]

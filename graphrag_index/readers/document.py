@@ -31,7 +31,7 @@ class Document:
     # Source record or front matter; None if the file has neither.
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 
-    def printable(self) -> "Document":
+    def to_printable(self) -> "Document":
         """Return a copy in valid Unicode: lone surrogates, which JSON allows, are replaced."""
         changed: dict[str, Any] = {
             name: _replace_surrogates(value)
@@ -42,15 +42,17 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class ReadFailure:
     """A file or record that could not be read. Messages show the path, then the reason."""
 
     reason: str
 
-    def printable(self) -> "Unread":
+    def to_printable(self) -> "ReadFailure":
         """Return a copy whose reason is valid Unicode and at most `_MAX_REASON` characters."""
         reason = _replace_surrogates(self.reason)
-        return Unread(reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…")
+        return ReadFailure(
+            reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…"
+        )
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
@@ -60,7 +62,7 @@ class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
 MISSING: Any = object()  # sentinel for an absent field; None is a possible value of a field
 
 
-def field(record: Record, column: str) -> Any:
+def get_field(record: Record, column: str) -> Any:
     """Return a field by its name or dotted path; `MISSING` if the record lacks it."""
     if column in record:
         return record[column]
@@ -96,22 +98,22 @@ def as_text(value: Any) -> str:
             return str(value)
 
 
-def date_of(record: Record, settings: LoadDocuments) -> str:
+def format_date(record: Record, settings: LoadDocuments) -> str:
     """Return the date of a record: dates and times in ISO 8601, text unchanged."""
     if settings.date_column is None:
         return ""
-    value = field(record, settings.date_column)
+    value = get_field(record, settings.date_column)
     # Most programs that write tables have no date type: they store a date as midnight.
     if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
         value = value.date()
     return one_line(value)
 
 
-def metadata_of(record: Record, settings: LoadDocuments) -> str | None:
+def format_metadata(record: Record, settings: LoadDocuments) -> str | None:
     """Return the metadata columns of a record as JSON; None if no column is configured."""
     if not settings.metadata_columns:
         return None
-    values = {column: field(record, column) for column in settings.metadata_columns}
+    values = {column: get_field(record, column) for column in settings.metadata_columns}
     return to_json({column: value for column, value in values.items() if value is not MISSING})
 
 
@@ -121,14 +123,14 @@ def to_json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text)
     except (TypeError, ValueError):
         # A key is not a string, or a float is not finite.
-        return json.dumps(_plain(value), ensure_ascii=False)
+        return json.dumps(_to_plain_value(value), ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _to_plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_plain(item) for item in value]
+        return [_to_plain_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | None) else as_text(value)

@@ -96,13 +96,13 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
     UnreadableFile if the file is not text.
     """
     with path.open("rb") as stream:
-        name = _resolve(encoding, stream, path)
+        name = _choose_encoding(encoding, stream, path)
         stream.seek(0)
         with io.TextIOWrapper(stream, name, errors="surrogateescape", newline="") as text:
             try:
                 yield text
             except UnicodeError as error:
-                raise UnreadableFile(_describe(error)) from error
+                raise UnreadableFile(_describe_error(error)) from error
 
 
 def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
@@ -113,14 +113,18 @@ def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = No
     """
     data = path.read_bytes()
     found = declared.search(data, 0, 2048) if declared else None
-    name = _resolve(encoding, io.BytesIO(data), path, found[1].decode("ascii") if found else None)
+    name = _choose_encoding(
+        encoding, io.BytesIO(data), path, found[1].decode("ascii") if found else None
+    )
     try:
         return normalize_newlines(data.decode(name))
     except UnicodeError as error:
-        raise UnreadableFile(_describe(error)) from error
+        raise UnreadableFile(_describe_error(error)) from error
 
 
-def _resolve(encoding: str, stream: BinaryIO, path: Path, declared: str | None = None) -> str:
+def _choose_encoding(
+    encoding: str, stream: BinaryIO, path: Path, declared: str | None = None
+) -> str:
     """Return the configured encoding; for "auto", detect it, and warn if it is uncertain."""
     if encoding != "auto":
         # This codec reads UTF-8 with or without a byte order mark.
@@ -135,7 +139,7 @@ def _resolve(encoding: str, stream: BinaryIO, path: Path, declared: str | None =
     return found.name
 
 
-def _describe(error: UnicodeError) -> str:
+def _describe_error(error: UnicodeError) -> str:
     if isinstance(error, UnicodeDecodeError):
         byte = error.object[error.start]
         return f"is not valid {error.encoding}: byte {error.start:,} is 0x{byte:02x}"
@@ -148,12 +152,12 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
     for mark, name in _MARKS:
         if head.startswith(mark):
             return Encoding(name)
-    if name := _utf16_without_mark(head):
+    if name := _detect_utf16(head):
         return Encoding(name)
     if 0 in head or len(head.translate(None, _CONTROLS)) < 0.95 * len(head):
         raise UnreadableFile("looks binary; if it is text, set load_documents.encoding")
     stream.seek(0)
-    invalid = _first_invalid(stream)
+    invalid = _find_first_invalid(stream)
     if invalid is None:
         return Encoding("utf-8")
     start = max(0, invalid - _SAMPLE // 2)
@@ -167,11 +171,11 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
     if sum(not character.isascii() for character in text) > 3 * text.count("\ufffd"):
         # The file is UTF-8 with a few damaged bytes.
         return Encoding("utf-8")
-    known = _known(declared)
-    return Encoding(known) if known else _legacy(sample)
+    known = _normalize_declared(declared)
+    return Encoding(known) if known else _detect_legacy(sample)
 
 
-def _first_invalid(stream: BinaryIO) -> int | None:
+def _find_first_invalid(stream: BinaryIO) -> int | None:
     """Return the offset of the first byte that is not UTF-8; None if all bytes are UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     position = 0
@@ -188,7 +192,7 @@ def _first_invalid(stream: BinaryIO) -> int | None:
         position += len(chunk)
 
 
-def _utf16_without_mark(head: bytes) -> str:
+def _detect_utf16(head: bytes) -> str:
     """Detect UTF-16 and its byte order; return "" if the bytes are probably not UTF-16.
 
     ASCII text has null bytes in UTF-16. Chinese, Japanese and Korean text has frequent characters.
@@ -222,7 +226,7 @@ def _is_utf8(head: bytes) -> bool:
     return True
 
 
-def _known(declared: str | None) -> str | None:
+def _normalize_declared(declared: str | None) -> str | None:
     try:
         name = codecs.lookup(declared).name if declared else None
     except LookupError:
@@ -233,7 +237,7 @@ def _known(declared: str | None) -> str | None:
     return None if name == "utf-8" else name
 
 
-def _legacy(sample: bytes) -> Encoding:
+def _detect_legacy(sample: bytes) -> Encoding:
     """Detect an encoding that is older than Unicode."""
     from charset_normalizer import from_bytes
 
@@ -241,7 +245,7 @@ def _legacy(sample: bytes) -> Encoding:
     latin = min(errors, key=errors.__getitem__, default=None)
     is_latin = len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
     if latin is not None and not errors[latin] and is_latin:
-        return _by_letters(latin, sample)
+        return _judge_by_letters(latin, sample)
     matches = list(from_bytes(sample, cp_isolation=_CANDIDATES))
     if matches and matches[0].encoding not in _ALPHABETS:
         best = matches[0]
@@ -249,20 +253,20 @@ def _legacy(sample: bytes) -> Encoding:
             (match.chaos, match.coherence) == (best.chaos, best.coherence) for match in matches[1:]
         )
         is_guess = has_equal or best.chaos > _MAX_CHAOS or is_latin
-        return _guess(best.encoding, sample) if is_guess else Encoding(best.encoding)
+        return _uncertain_encoding(best.encoding, sample) if is_guess else Encoding(best.encoding)
     if latin is None:
         raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
-    return _guess(latin, sample) if errors[latin] else _by_letters(latin, sample)
+    return _uncertain_encoding(latin, sample) if errors[latin] else _judge_by_letters(latin, sample)
 
 
-def _by_letters(name: str, sample: bytes) -> Encoding:
+def _judge_by_letters(name: str, sample: bytes) -> Encoding:
     """Return the encoding; it is uncertain if the sample has too few non-ASCII letters."""
     letters = set(_LETTER.findall(sample.decode(name).lower()))
     is_guess = name != "cp1252" and len(letters) < _MIN_LETTERS
-    return _guess(name, sample) if is_guess else Encoding(name)
+    return _uncertain_encoding(name, sample) if is_guess else Encoding(name)
 
 
-def _guess(name: str, sample: bytes) -> Encoding:
+def _uncertain_encoding(name: str, sample: bytes) -> Encoding:
     words = dict.fromkeys(_WORD_BEYOND_ASCII.findall(sample.decode(name, "replace")))
     return Encoding(name, ", ".join([repr(word[:40]) for word in words][:3]))
 

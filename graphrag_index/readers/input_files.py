@@ -40,14 +40,16 @@ def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
     folder = Path(os.path.realpath(input_folder(settings, root)))
     output = Path(os.path.realpath(output))
     # In a file system that ignores case, two different paths may be the same folder.
-    if any(place == output or _is_same(place, output) for place in (folder, *folder.parents)):
+    if any(
+        place == output or _is_same_folder(place, output) for place in (folder, *folder.parents)
+    ):
         what = "is" if output == folder else "holds"
         raise SettingsError(
             f"The output {output} {what} the input folder: name another with `--set output=FOLDER`."
         )
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same_folder(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
     except OSError:
@@ -72,15 +74,15 @@ def find_files(
             f"The input folder {folder} {what}: put your documents there, "
             "or name their folder in load_documents.folder."
         )
-    included = [_glob(pattern) for pattern in settings.include]
-    excluded = [_glob(pattern) for pattern in settings.exclude]
+    included = [_translate_glob(pattern) for pattern in settings.include]
+    excluded = [_translate_glob(pattern) for pattern in settings.exclude]
     # An unsupported type is an error only if a pattern names it.
     asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
     types = ", ".join(READERS)
     files: list[tuple[str, InputFile]] = []
     ignored: set[str] = set()
     n_seen = 0
-    for name, path, problem in _walk(folder, excluded):
+    for name, path, problem in _walk_files(folder, excluded):
         n_seen += 1
         suffix = path.suffix.lower()
         if not problem:
@@ -91,7 +93,7 @@ def find_files(
                     ignored.add(suffix or "files without a suffix")
                     continue
                 problem = f"is of a type that is not read; read are {types}"
-        files.append((name, _inspect(name, path, problem)))
+        files.append((name, _inspect_file(name, path, problem)))
     if files or may_be_empty:
         return [file for _, file in sorted(files)]
     if not n_seen and not settings.exclude:
@@ -110,7 +112,7 @@ def find_files(
     )
 
 
-def _walk(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
+def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
     """Yield (name with /, path, problem) for every file below a folder.
 
     The problem is empty if there is none. A folder that cannot be listed is yielded with a
@@ -162,7 +164,7 @@ def _is_index(folder: Path, names: set[str]) -> bool:
         return False
 
 
-def _inspect(name: str, path: Path, problem: str) -> InputFile:
+def _inspect_file(name: str, path: Path, problem: str) -> InputFile:
     # In names that are not valid Unicode, replace the invalid bytes.
     shown = os.fsencode(name).decode("utf-8", "replace")
     if problem:
@@ -176,7 +178,7 @@ def _inspect(name: str, path: Path, problem: str) -> InputFile:
     return InputFile(shown, path, size=status.st_size)
 
 
-def _glob(pattern: str) -> re.Pattern[str]:
+def _translate_glob(pattern: str) -> re.Pattern[str]:
     """Translate a glob pattern to a regular expression.
 
     ``*``, ``?``, ``[abc]``, ``[a-c]`` and ``[!abc]`` match characters of one name; ``**`` matches
@@ -188,13 +190,13 @@ def _glob(pattern: str) -> re.Pattern[str]:
         r"(\*\*/|\*\*|\*|\?|\[!?[^/][^]/]*\])", pattern.replace("\\", "/").removeprefix("./")
     )
     expression = "".join(
-        wildcards.get(part) or (_one_of(part) if index % 2 else re.escape(part))
+        wildcards.get(part) or (_translate_bracket(part) if index % 2 else re.escape(part))
         for index, part in enumerate(parts)
     )
     # A pattern that ends with / matches everything in that folder.
     return re.compile(expression + (".*" if pattern.endswith("/") else ""), re.DOTALL)
 
 
-def _one_of(bracket: str) -> str:
+def _translate_bracket(bracket: str) -> str:
     """Translate a character class like `fnmatch`; the result never matches a slash."""
     return "(?!/)" + fnmatch.translate(bracket).removesuffix(r"\Z")

@@ -33,34 +33,34 @@ class JsonStream:
         self.count = 0
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
-        self.is_list = self._skip("[")
-        if self.is_list and self._skip("]"):
+        self.is_list = self._skip_character("[")
+        if self.is_list and self._skip_character("]"):
             return
-        while self._peek():
+        while self._peek_character():
             self.count += 1
-            yield self._value()
+            yield self._parse_value()
             if not self.is_list:
                 continue
-            if self._skip("]"):
-                if self._peek():
-                    raise self._error("there is more after the list")
+            if self._skip_character("]"):
+                if self._peek_character():
+                    raise self._make_error("there is more after the list")
                 return
-            if not self._skip(","):
-                raise self._error("a comma or the end of the list is missing")
+            if not self._skip_character(","):
+                raise self._make_error("a comma or the end of the list is missing")
         if self.is_list:
-            raise self._error("the list has no end")
+            raise self._make_error("the list has no end")
 
-    def _value(self) -> tuple[Any, str]:
+    def _parse_value(self) -> tuple[Any, str]:
         while True:
             try:
                 value, end = DECODER.raw_decode(self.buffer, self.position)
             except json.JSONDecodeError as error:
                 at_end = error.pos >= len(self.buffer) - _MARGIN
                 if self.ended or not (at_end or error.msg.startswith("Unterminated string")):
-                    raise self._error(error.msg, error.pos) from error
+                    raise self._make_error(error.msg, error.pos) from error
             except ValueError as error:
                 # Python refuses a number with thousands of digits.
-                raise self._error(str(error)) from error
+                raise self._make_error(str(error)) from error
             else:
                 # A number at the end of the buffer may be incomplete.
                 if end < len(self.buffer) or self.ended:
@@ -68,24 +68,24 @@ class JsonStream:
                     self.position = end
                     return value, source
             if len(self.buffer) - self.position > _MAX_VALUE:
-                raise self._error(f"it is longer than {_MAX_VALUE:,} characters")
-            self._read()
+                raise self._make_error(f"it is longer than {_MAX_VALUE:,} characters")
+            self._read_chunk()
 
-    def _peek(self) -> str:
+    def _peek_character(self) -> str:
         """Return the next character except white space; empty at the end of the file."""
         while True:
             match = _SPACE.match(self.buffer, self.position)
             self.position = match.end() if match else self.position
             if self.position < len(self.buffer) or self.ended:
                 return self.buffer[self.position : self.position + 1]
-            self._read()
+            self._read_chunk()
 
-    def _skip(self, character: str) -> bool:
-        found = self._peek() == character
+    def _skip_character(self, character: str) -> bool:
+        found = self._peek_character() == character
         self.position += found
         return found
 
-    def _read(self) -> None:
+    def _read_chunk(self) -> None:
         """Drop the parsed text and read more. The buffer doubles, so a long value stays cheap."""
         self.offset += self.position
         rest, self.position = self.buffer[self.position :], 0
@@ -93,7 +93,7 @@ class JsonStream:
         self.ended = not chunk
         self.buffer = rest + chunk
 
-    def _error(self, what: str, position: int | None = None) -> UnreadableFile:
+    def _make_error(self, what: str, position: int | None = None) -> UnreadableFile:
         place = self.offset + (self.position if position is None else position) + 1
         return UnreadableFile(
             f"is not valid JSON in or after record {self.count:,} (character {place:,}): {what}; "

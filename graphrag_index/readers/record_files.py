@@ -15,14 +15,14 @@ from graphrag_index.errors import join_names
 from graphrag_index.readers.document import (
     MISSING,
     Document,
+    ReadFailure,
     Record,
-    Unread,
     UnreadableFile,
     as_text,
-    date_of,
-    field,
+    format_date,
+    format_metadata,
+    get_field,
     has_surrogates,
-    metadata_of,
     normalize_newlines,
     one_line,
     to_json,
@@ -32,7 +32,7 @@ from graphrag_index.readers.json_stream import DECODER, JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 # (record number from 1, the record or the reason why it is invalid).
-Numbered = tuple[int, Record | str]
+NumberedRecord = tuple[int, Record | str]
 
 # Maximum characters of one field. A missing quotation mark would make the rest of the file a field.
 _MAX_FIELD = 1 << 27
@@ -49,35 +49,41 @@ _TYPE_NAMES = {
 }
 
 
-def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Read a table with a header. The delimiter is a comma, a semicolon, a tab or |.
 
     A first line such as ``sep=;``, which Excel writes, names the delimiter.
     """
     with open_text(path, settings.encoding) as stream:
-        yield from _to_documents(_csv_records(stream, path, settings), "record", name, settings)
+        yield from _to_documents(
+            _read_csv_records(stream, path, settings), "record", name, settings
+        )
 
 
-def read_json(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+def read_json(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Read a file with one record, or stream a file with a list of records."""
     with open_text(path, settings.encoding) as stream:
-        yield from _to_documents(_json_records(JsonStream(stream)), "record", name, settings)
+        yield from _to_documents(_read_json_records(JsonStream(stream)), "record", name, settings)
 
 
-def read_json_lines(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+def read_json_lines(
+    path: Path, name: str, settings: LoadDocuments
+) -> Iterator[Document | ReadFailure]:
     with open_text(path, settings.encoding) as stream:
-        yield from _to_documents(_json_line_records(stream), "line", name, settings)
+        yield from _to_documents(_read_json_lines(stream), "line", name, settings)
 
 
-def read_parquet(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    yield from _to_documents(_parquet_records(path, settings), "record", name, settings)
+def read_parquet(
+    path: Path, name: str, settings: LoadDocuments
+) -> Iterator[Document | ReadFailure]:
+    yield from _to_documents(_read_parquet_records(path, settings), "record", name, settings)
 
 
 def _to_documents(
-    records: Iterator[Numbered], noun: str, name: str, settings: LoadDocuments
-) -> Iterator[Document | Unread]:
+    records: Iterator[NumberedRecord], noun: str, name: str, settings: LoadDocuments
+) -> Iterator[Document | ReadFailure]:
     """Convert each record to a document; if all records lack the text column, report it once."""
-    entries = _until_error(records)
+    entries = _catch_last_error(records)
     first = list(islice(entries, 2))
     if not first:
         raise UnreadableFile("has no records")
@@ -87,31 +93,31 @@ def _to_documents(
     for entry in chain(first, entries):
         if isinstance(entry, Exception):
             if without:
-                yield Unread(_no_text_column(column, without))
+                yield ReadFailure(_describe_missing_column(column, without))
             raise entry
         number, record = entry
         place = f"{noun} {number:,}"
         if isinstance(record, str):
-            yield Unread(f"{place} {record}")
+            yield ReadFailure(f"{place} {record}")
             continue
-        value = field(record, column)
+        value = get_field(record, column)
         if value is not MISSING:
             for earlier, fields in without or ():
-                yield Unread(f"{noun} {earlier:,} {_no_field(column, fields)}")
+                yield ReadFailure(f"{noun} {earlier:,} {_describe_missing_field(column, fields)}")
             without = None
             title = f"{name} ({number})" if len(first) > 1 else name
             yield _to_document(record, value, place, title, settings)
         elif without is None:
-            yield Unread(f"{place} {_no_field(column, tuple(record))}")
+            yield ReadFailure(f"{place} {_describe_missing_field(column, tuple(record))}")
         else:
             without.append((number, tuple(record)))
     if without:
-        raise UnreadableFile(_no_text_column(column, without))
+        raise UnreadableFile(_describe_missing_column(column, without))
 
 
-def _until_error(
-    records: Iterator[Numbered],
-) -> Iterator[Numbered | UnreadableFile | UnicodeError | OSError]:
+def _catch_last_error(
+    records: Iterator[NumberedRecord],
+) -> Iterator[NumberedRecord | UnreadableFile | UnicodeError | OSError]:
     """Yield the records; if an error ends the file, yield the error as the last item."""
     try:
         yield from records
@@ -121,33 +127,33 @@ def _until_error(
 
 def _to_document(
     record: Record, value: Any, place: str, title: str, settings: LoadDocuments
-) -> Document | Unread:
+) -> Document | ReadFailure:
     """Convert a record to a document; `title` is the default title."""
     if value is None:
-        return Unread(f"{place}: field {settings.text_column!r} is null")
+        return ReadFailure(f"{place}: field {settings.text_column!r} is null")
     text = normalize_newlines(as_text(value))
     if not text.strip():
         what = "has no text" if isinstance(value, str) else f"is {_type_name(value)}, not text"
-        return Unread(f"{place}: field {settings.text_column!r} {what}")
+        return ReadFailure(f"{place}: field {settings.text_column!r} {what}")
     identity = None
     if settings.id_column is not None:
-        identity = as_text(field(record, settings.id_column)).strip()
+        identity = as_text(get_field(record, settings.id_column)).strip()
         if not identity:
-            return Unread(f"{place} has no id in field {settings.id_column!r}")
-    own = one_line(field(record, settings.title_column)) if settings.title_column else ""
+            return ReadFailure(f"{place} has no id in field {settings.id_column!r}")
+    own = one_line(get_field(record, settings.title_column)) if settings.title_column else ""
     return Document(
         text=text,
         title=own or title,
-        creation_date=date_of(record, settings),
+        creation_date=format_date(record, settings),
         raw_data=to_json(record),
-        metadata=metadata_of(record, settings),
+        metadata=format_metadata(record, settings),
         id=identity,
         place=place,
         record=record,
     )
 
 
-def _no_text_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -> str:
+def _describe_missing_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -> str:
     by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
     close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
     hint = f"its fields are {join_names(by_lower.values()) or 'none'}."
@@ -156,7 +162,7 @@ def _no_text_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -
     return f"has no field {column!r}; {hint} Set load_documents.text_column"
 
 
-def _no_field(column: str, fields: tuple[str, ...]) -> str:
+def _describe_missing_field(column: str, fields: tuple[str, ...]) -> str:
     return f"has no field {column!r}; its fields are {join_names(fields) or 'none'}"
 
 
@@ -168,14 +174,16 @@ def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
     """Raise UnreadableFile if a table lacks the text column, before any row is read."""
     column = settings.text_column
     if column not in columns and column.split(".")[0] not in columns:
-        raise UnreadableFile(_no_text_column(column, [(0, columns)]))
+        raise UnreadableFile(_describe_missing_column(column, [(0, columns)]))
 
 
-def _csv_records(stream: TextIO, path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
+def _read_csv_records(
+    stream: TextIO, path: Path, settings: LoadDocuments
+) -> Iterator[NumberedRecord]:
     csv.field_size_limit(_MAX_FIELD)
     first = next(stream, "")
     named = re.fullmatch(r'"?sep=([^"\r\n])"?[\r\n]*', first)
-    delimiter = named[1] if named else _delimiter(first, path, settings)
+    delimiter = named[1] if named else _choose_delimiter(first, path, settings)
     lines = stream if named else chain([first], stream)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -184,7 +192,7 @@ def _csv_records(stream: TextIO, path: Path, settings: LoadDocuments) -> Iterato
         raise UnreadableFile(f"has a header that is not valid CSV: {error}") from error
     if header:
         _check_header(header, settings)
-    header = _distinct(header)
+    header = _make_names_unique(header)
     number = 0
     while True:
         line = rows.line_num + (2 if named else 1)
@@ -216,7 +224,7 @@ def _csv_records(stream: TextIO, path: Path, settings: LoadDocuments) -> Iterato
             yield number, dict(zip(header, row, strict=True))
 
 
-def _delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
+def _choose_delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
     """Choose the delimiter that makes the text column a field of the header.
 
     If no delimiter does, choose the delimiter that splits the header into the most fields.
@@ -246,7 +254,7 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
             )
 
 
-def _distinct(header: list[str]) -> list[str]:
+def _make_names_unique(header: list[str]) -> list[str]:
     """Append numbers to repeated column names, so that each column keeps its values."""
     # Number of occurrences of each name, in order of appearance.
     names: dict[str, int] = {}
@@ -259,22 +267,22 @@ def _distinct(header: list[str]) -> list[str]:
     return list(names)
 
 
-def _json_records(stream: JsonStream) -> Iterator[Numbered]:
+def _read_json_records(stream: JsonStream) -> Iterator[NumberedRecord]:
     for number, (value, source) in enumerate(stream, 1):
         is_only = isinstance(value, dict) and number == 1 and not stream.is_list
         if is_only and len(value) > 1 and all(isinstance(v, dict) for v in value.values()):
             raise UnreadableFile(
                 "is an object of records: write a list of them, or one a line in a .jsonl file"
             )
-        yield number, _checked(value, source)
+        yield number, _check_record(value, source)
 
 
-def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
+def _read_json_lines(lines: Iterable[str]) -> Iterator[NumberedRecord]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            yield number, _checked(DECODER.decode(line), line)
+            yield number, _check_record(DECODER.decode(line), line)
         except json.JSONDecodeError as error:
             yield number, f"is not valid JSON: {error.msg}, character {error.pos + 1:,}"
         except (ValueError, RecursionError) as error:
@@ -282,13 +290,13 @@ def _json_line_records(lines: Iterable[str]) -> Iterator[Numbered]:
             yield number, f"is not valid JSON: {error}"
 
 
-def _checked(value: Any, source: str) -> Record | str:
+def _check_record(value: Any, source: str) -> Record | str:
     if has_surrogates(source):
         return _UNDECODABLE
     return value if isinstance(value, dict) else f"is {_type_name(value)}, not an object"
 
 
-def _parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbered]:
+def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[NumberedRecord]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -16,12 +16,12 @@ import yaml
 
 from graphrag_index.readers.document import (
     Document,
+    ReadFailure,
     Record,
-    Unread,
     UnreadableFile,
-    date_of,
-    field,
-    metadata_of,
+    format_date,
+    format_metadata,
+    get_field,
     normalize_newlines,
     one_line,
 )
@@ -73,29 +73,35 @@ _IMPLIED_END = {
 }
 
 
-def read_text_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
-    yield whole_file(read_text(path, settings.encoding), "", name, settings)
+def read_text_file(
+    path: Path, name: str, settings: LoadDocuments
+) -> Iterator[Document | ReadFailure]:
+    yield make_document(read_text(path, settings.encoding), "", name, settings)
 
 
-def read_markdown(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+def read_markdown(
+    path: Path, name: str, settings: LoadDocuments
+) -> Iterator[Document | ReadFailure]:
     """Read a Markdown file; the text is unchanged, but has no front matter."""
     front_matter, text = split_front_matter(read_text(path, settings.encoding))
-    title = one_line(field(front_matter, settings.title_column)) if settings.title_column else ""
-    yield whole_file(text, title or first_heading(text), name, settings, front_matter)
+    title = (
+        one_line(get_field(front_matter, settings.title_column)) if settings.title_column else ""
+    )
+    yield make_document(text, title or first_heading(text), name, settings, front_matter)
 
 
-def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     page = Page(read_text(path, settings.encoding, _DECLARED))
-    yield whole_file(page.text, page.title, name, settings)
+    yield make_document(page.text, page.title, name, settings)
 
 
-def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | Unread]:
+def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Convert a PDF or Office file to Markdown, if the extra `documents` is installed."""
     suffix = path.suffix.lower()
     try:
         from markitdown import MarkItDownException, StreamInfo
 
-        converter = _converter(suffix)
+        converter = _load_converter(suffix)
     except ImportError as error:
         raise UnreadableFile(_INSTALL) from error
     try:
@@ -109,9 +115,11 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
         reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
         raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
     text = _SLIDE.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
-    document = whole_file(text, one_line(found.title), name, settings)
-    if suffix == ".pdf" and isinstance(document, Unread):
-        document = Unread(f"{document.reason}: a scanned PDF needs text recognition (OCR) first")
+    document = make_document(text, one_line(found.title), name, settings)
+    if suffix == ".pdf" and isinstance(document, ReadFailure):
+        document = ReadFailure(
+            f"{document.reason}: a scanned PDF needs text recognition (OCR) first"
+        )
     yield document
 
 
@@ -124,7 +132,7 @@ def office_version() -> str:
 
 
 @cache
-def _converter(suffix: str) -> Any:
+def _load_converter(suffix: str) -> Any:
     """Load the converter of one file type. Other converters would read a damaged file as text."""
     from markitdown import MarkItDown, converters
 
@@ -134,19 +142,19 @@ def _converter(suffix: str) -> Any:
     return converter
 
 
-def whole_file(
+def make_document(
     text: str, title: str, name: str, settings: LoadDocuments, record: Record | None = None
-) -> Document | Unread:
+) -> Document | ReadFailure:
     """Return the document of a whole file; the title defaults to the file name."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
-        return Unread("has no text")
+        return ReadFailure("has no text")
     values = record or {}
     return Document(
         text=text,
         title=title or PurePosixPath(name).name,
-        creation_date=date_of(values, settings),
-        metadata=metadata_of(values, settings),
+        creation_date=format_date(values, settings),
+        metadata=format_metadata(values, settings),
         record=record or None,
     )
 
@@ -216,7 +224,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         while self.open and self.open[-1] in _IMPLIED_END.get(tag, ()):
-            self._close()
+            self._close_element()
         if tag == "br":
             self.lines.append([])
         elif tag in _BLOCKS or tag == "li" or tag in _HEADINGS or tag in ("table", "tr", "caption"):
@@ -224,7 +232,7 @@ class Page(HTMLParser):
         if tag in _VOID:
             return
         self.open.append(tag)
-        self.hides.append(self._hides(tag, dict(attrs)))
+        self.hides.append(self._hides_content(tag, dict(attrs)))
         self.hidden += self.hides[-1]
         self.content += tag in _CONTENT
         self.preformatted += tag == "pre"
@@ -246,7 +254,7 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         # An end tag also closes the open elements inside its element.
         while tag in self.open:
-            if self._close() == tag:
+            if self._close_element() == tag:
                 return
 
     def handle_data(self, data: str) -> None:
@@ -255,7 +263,7 @@ class Page(HTMLParser):
         elif not self.hidden:
             self.lines[-1].append(data)
 
-    def _hides(self, tag: str, attributes: dict[str, str | None]) -> bool:
+    def _hides_content(self, tag: str, attributes: dict[str, str | None]) -> bool:
         if tag in _HIDDEN or (tag in _EDGES and not self.content):
             return True
         # If the whole page is hidden, a script shows it later.
@@ -265,7 +273,7 @@ class Page(HTMLParser):
         is_hidden = (attributes.get("hidden", "until-found") or "").lower() != "until-found"
         return is_hidden or bool(_NOT_SHOWN.search(attributes.get("style") or ""))
 
-    def _close(self) -> str:
+    def _close_element(self) -> str:
         """Close the innermost open element and return its tag."""
         element, hides = self.open.pop(), self.hides.pop()
         if element in _BLOCKS or element in _HEADINGS or element in ("li", "td", "th", "caption"):

@@ -10,8 +10,8 @@ import polars as pl
 
 from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
-from graphrag_index.readers import READERS, Document, Unread, read_file, system_reason
-from graphrag_index.readers.document import MISSING, field
+from graphrag_index.readers import READERS, Document, ReadFailure, read_file, system_reason
+from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import check_output, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import office_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -82,9 +82,9 @@ def load_documents(
     first_problem = ""
     for file in files:
         left = file.size
-        unreadable = [Unread(file.problem)] if file.problem else None
+        unreadable = [ReadFailure(file.problem)] if file.problem else None
         for item in map(identify, unreadable or read_file(file.path, file.name, settings)):
-            if isinstance(item, Unread):
+            if isinstance(item, ReadFailure):
                 unread.append((file.name, item.reason))
                 first_problem = first_problem or f"{file.name}: {item.reason}"
                 n_characters += len(item.reason)
@@ -136,7 +136,7 @@ class _Columns:
         if record is None or not any(self.unseen.values()):
             return
         for columns in self.unseen.values():
-            columns[:] = [column for column in columns if field(record, column) is MISSING]
+            columns[:] = [column for column in columns if get_field(record, column) is MISSING]
         # A record may have thousands of fields, for example one field per date.
         if len(self.fields) < _MAX_FIELDS:
             self.fields.update(dict.fromkeys(record))
@@ -158,8 +158,8 @@ class _Identities:
         self.seen: set[bytes] = set()
         self.repeats: dict[bytes, int] = {}
 
-    def __call__(self, item: Document | Unread) -> Document | Unread:
-        if isinstance(item, Unread):
+    def __call__(self, item: Document | ReadFailure) -> Document | ReadFailure:
+        if isinstance(item, ReadFailure):
             return item
         identity = item.id
         if identity is None:
@@ -172,7 +172,7 @@ class _Identities:
         else:
             key = blake2b(identity.encode("utf-8"), digest_size=16).digest()
             if key in self.seen:
-                return Unread(f"{item.place} repeats the id {identity!r} of an earlier record")
+                return ReadFailure(f"{item.place} repeats the id {identity!r} of an earlier record")
         self.seen.add(key)
         return replace(item, id=identity)
 

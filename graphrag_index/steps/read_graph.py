@@ -7,14 +7,14 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.readers.graph.given_graph import Given, given_graph
-from graphrag_index.readers.graph.graph_evidence import Evidence, Passages
+from graphrag_index.readers.graph.given_graph import GivenGraph, build_given_graph
+from graphrag_index.readers.graph.graph_evidence import Evidence, GivenTextUnits
 from graphrag_index.readers.graph.graph_rows import (
-    Rows,
+    FileRows,
     check_not_output,
+    find_given_files,
     fingerprint_files,
-    given_files,
-    read_given,
+    read_given_rows,
 )
 from graphrag_index.readers.graph.row_evidence import RowEvidence
 from graphrag_index.schema.settings.step_sections import CreateTextUnits, ReadGraph
@@ -37,7 +37,7 @@ _OF_MODELS = {
 def check_files(settings: ReadGraph, project: Project) -> None:
     """Check that the graph files exist, and that the output does not overwrite a file."""
     check_not_output(settings, project.root, project.output)
-    given_files(settings, project.root)
+    find_given_files(settings, project.root)
 
 
 @step(
@@ -59,10 +59,10 @@ def read_graph(
     document, and this line is the evidence. The title of the new document is the entity, or the
     source of the relationship. Text units of the files come first, then text units made of rows.
     """
-    files = read_given(settings, root)
-    rows: list[Rows | None] = [files.get("entities"), files["relationships"]]
+    files = read_given_rows(settings, root)
+    rows: list[FileRows | None] = [files.get("entities"), files["relationships"]]
     text_units, documents = files.get("text_units"), files.get("documents")
-    given = given_graph(rows[0], files["relationships"], settings)
+    given = build_given_graph(rows[0], files["relationships"], settings)
     del files
     evidence = Evidence()
     of_rows = CreateTextUnits(max_tokens=settings.max_tokens, overlap_tokens=0)
@@ -75,17 +75,17 @@ def read_graph(
         rows = [replace(file, frame=file.frame.clear()) if file else None for file in rows]
     row_evidence = RowEvidence(given, rows, settings.max_tokens, pieces, evidence)
     if text_units is not None:
-        passages = Passages(text_units, documents)
+        passages = GivenTextUnits(text_units, documents)
         progress.start(len(passages.frame) + row_evidence.n_rows, "text units and rows")
-        yield from passages.add(given, rows, evidence)
+        yield from passages.add_documents(given, rows, evidence)
     else:
         progress.start(row_evidence.n_rows, "rows")
-    yield from row_evidence.add(progress)
-    yield evidence.batch()
+    yield from row_evidence.add_documents(progress)
+    yield evidence.take_batch()
     yield _graph(given, evidence)
 
 
-def _without_text_units(given: Given, rows: Sequence[Rows | None]) -> Given:
+def _without_text_units(given: GivenGraph, rows: Sequence[FileRows | None]) -> GivenGraph:
     """Drop the ids of text units, because there is no file of text units; log a warning."""
     named = [file.name for file in rows if file is not None and "text_unit_ids" in file.fields]
     if named:
@@ -96,10 +96,10 @@ def _without_text_units(given: Given, rows: Sequence[Rows | None]) -> Given:
         )
     nothing = pl.lit([], STRINGS).alias("text_unit_ids")
     entities = replace(given.entities, frame=given.entities.frame.with_columns(nothing))
-    return Given(entities, given.relationships.with_columns(nothing))
+    return GivenGraph(entities, given.relationships.with_columns(nothing))
 
 
-def _graph(given: Given, evidence: Evidence) -> dict[str, pl.DataFrame]:
+def _graph(given: GivenGraph, evidence: Evidence) -> dict[str, pl.DataFrame]:
     entities, relationships = given.entities.frame, given.relationships
     number = pl.int_range(pl.len(), dtype=pl.Int64)
     ends = {
@@ -126,7 +126,7 @@ def _graph(given: Given, evidence: Evidence) -> dict[str, pl.DataFrame]:
             descriptions=pl.lit([], STRINGS),
             description_text_units=pl.lit([], INTEGERS),
         ),
-        "extracted_mentions": evidence.mentions(),
+        "extracted_mentions": evidence.mention_table(),
         "given_ids": pl.concat(ids),
     }
     return {

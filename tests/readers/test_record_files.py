@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.readers import Document, Unread, read_file
+from graphrag_index.readers import Document, ReadFailure, read_file
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.json_stream import JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -239,7 +239,7 @@ class TestJson:
         content = '[{"text": "a", "id": 7}, {"text": "b"}, {"text": "c", "id": null}]'
         found = read(tmp_path / "a.json", content, id_column="id")
         assert [item.id for item in found if isinstance(item, Document)] == ["7"]
-        assert [item.reason for item in found if isinstance(item, Unread)] == [
+        assert [item.reason for item in found if isinstance(item, ReadFailure)] == [
             "record 2 has no id in field 'id'",
             "record 3 has no id in field 'id'",
         ]
@@ -293,7 +293,7 @@ class TestParquet:
                 '"day": "2024-05-02", "share": null, "tags": ["a"]}',
                 place="record 1",
             ),
-            Unread("record 2: field 'text' is null"),
+            ReadFailure("record 2: field 'text' is null"),
         ]
 
     @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ class TestParquet:
     ) -> None:
         path = tmp_path / "a.parquet"
         pq.write_table(pa.table({"text": values * 9}), path)
-        assert list(read_file(path, "a.parquet", LoadDocuments())) == [Unread(said)]
+        assert list(read_file(path, "a.parquet", LoadDocuments())) == [ReadFailure(said)]
 
     def test_a_field_of_a_struct_is_named_by_its_path(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"
@@ -323,7 +323,7 @@ class TestParquet:
 
     def test_a_missing_file_is_not_said_to_be_damaged(self, tmp_path: Path) -> None:
         (unread,) = read_file(tmp_path / "a.parquet", "a.parquet", LoadDocuments())
-        assert unread == Unread("cannot be read: No such file or directory")
+        assert unread == ReadFailure("cannot be read: No such file or directory")
 
     def test_a_truncated_file_says_so(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"
@@ -343,13 +343,15 @@ class TestParquet:
         found = read(path, bytes(data))
         assert [d.text for d in found if isinstance(d, Document)] == column[: len(found) - 1]
         assert len(found) > 256
-        assert isinstance(found[-1], Unread)
+        assert isinstance(found[-1], ReadFailure)
 
     def test_a_file_without_the_text_column_is_named_once(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"
         pq.write_table(pa.table({"content": ["a", "b"]}), path)
         assert list(read_file(path, "a.parquet", LoadDocuments())) == [
-            Unread("has no field 'text'; did you mean 'content'? Set load_documents.text_column")
+            ReadFailure(
+                "has no field 'text'; did you mean 'content'? Set load_documents.text_column"
+            )
         ]
 
 
@@ -374,7 +376,7 @@ def test_a_large_file_of_records_is_never_in_memory_at_once(tmp_path: Path, suff
     path = tmp_path / f"a{suffix}"
     write_records(path, 16_000)
     size = path.stat().st_size
-    found: Iterator[Document | Unread] = read_file(path, path.name, LoadDocuments())
+    found: Iterator[Document | ReadFailure] = read_file(path, path.name, LoadDocuments())
     tracemalloc.start()
     try:
         assert sum(isinstance(item, Document) for item in found) == 16_000

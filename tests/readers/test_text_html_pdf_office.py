@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.readers import Document, Unread, read_file
+from graphrag_index.readers import Document, ReadFailure, read_file
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.text_html_pdf_office import Page, first_heading, split_front_matter
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -41,7 +41,7 @@ class TestPlainText:
 
     def test_a_missing_file_says_so(self, tmp_path: Path) -> None:
         (unread,) = read_file(tmp_path / "no.txt", "no.txt", LoadDocuments())
-        assert unread == Unread("cannot be read: No such file or directory")
+        assert unread == ReadFailure("cannot be read: No such file or directory")
 
 
 class TestMarkdown:

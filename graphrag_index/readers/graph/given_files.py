@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 ROW = "row of the file\0"
 # Column of the id of a GraphML node. No attribute can have this name.
 NODE_ID = "id of <node>"
-Choose = Callable[[Sequence[str]], list[str]]  # function from all columns to those to read
+ChooseColumns = Callable[[Sequence[str]], list[str]]  # function from all columns to those to read
 
 _DELIMITERS = ",;\t|"
 _BATCH = 65_536  # rows per frame
@@ -31,7 +31,7 @@ _LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}  # label elements of yEd
 
 
 def read_csv(
-    path: Path, name: str, choose: Choose, settings: ReadGraph
+    path: Path, name: str, choose: ChooseColumns, settings: ReadGraph
 ) -> tuple[pl.DataFrame, str]:
     """Read the chosen columns of a file with a header; return them with the delimiter.
 
@@ -80,8 +80,8 @@ def read_csv(
             parts.append(pl.DataFrame(rows, schema=schema, orient="row"))
         except UnicodeError as error:
             raise InputError(
-                f"{name}{_undecoded(path, encoding)} is not {settings.encoding}: save it in that "
-                "encoding, or name its own in read_graph.encoding, such as cp1252."
+                f"{name}{_locate_undecodable_line(path, encoding)} is not {settings.encoding}: "
+                "save it in that encoding, or name its own in read_graph.encoding, such as cp1252."
             ) from error
         except csv.Error as error:
             what = str(error)
@@ -91,7 +91,7 @@ def read_csv(
     return pl.concat(parts), delimiter
 
 
-def _undecoded(path: Path, encoding: str) -> str:
+def _locate_undecodable_line(path: Path, encoding: str) -> str:
     """Describe the first line that cannot be decoded; empty for UTF-16, which has null bytes."""
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
@@ -104,7 +104,7 @@ def _undecoded(path: Path, encoding: str) -> str:
     return ""
 
 
-def read_parquet(path: Path, name: str, choose: Choose) -> pl.DataFrame:
+def read_parquet(path: Path, name: str, choose: ChooseColumns) -> pl.DataFrame:
     """Read the chosen columns of a Parquet file as text; add `ROW`, the row number from 1."""
     try:
         table = pl.scan_parquet(path)
@@ -157,10 +157,10 @@ def read_graphml(path: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         ) from error
     if reader.n_hyperedges:
         logger.warning("%s: %d hyperedges are left out.", name, reader.n_hyperedges)
-    return reader.nodes.frame(), reader.edges.frame()
+    return reader.nodes.to_frame(), reader.edges.to_frame()
 
 
-class _Elements:
+class _ElementTable:
     """Table of nodes or edges, built from batches of rows."""
 
     def __init__(self, *columns: str) -> None:
@@ -168,17 +168,17 @@ class _Elements:
         self.rows: list[dict[str, Any]] = []
         self.parts: list[pl.DataFrame] = []
 
-    def flush(self) -> None:
+    def flush_rows(self) -> None:
         schema = {ROW: pl.Int64, **dict.fromkeys(self.columns, pl.String)}
         self.parts.append(pl.from_dicts(self.rows, schema=schema))
         self.rows = []
 
-    def frame(self) -> pl.DataFrame:
-        self.flush()
+    def to_frame(self) -> pl.DataFrame:
+        self.flush_rows()
         return pl.concat(self.parts, how="diagonal")
 
 
-class _Attribute:
+class _DeclaredAttribute:
     """An attribute that the file declares for nodes, for edges or for both."""
 
     def __init__(self, name: str, of: str = "all") -> None:
@@ -191,18 +191,18 @@ class _GraphmlReader:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.nodes, self.edges = _Elements(NODE_ID), _Elements("source", "target")
-        self.declared: dict[str, _Attribute] = {}
+        self.nodes, self.edges = _ElementTable(NODE_ID), _ElementTable("source", "target")
+        self.declared: dict[str, _DeclaredAttribute] = {}
         self.n_hyperedges = 0
         # Open nodes and edges, innermost last, with their table; None for a hyperedge.
-        self.open: list[tuple[_Elements | None, dict[str, Any]]] = []
-        self.attribute: _Attribute | None = None  # attribute of the open <data> or <key>
+        self.open: list[tuple[_ElementTable | None, dict[str, Any]]] = []
+        self.attribute: _DeclaredAttribute | None = None  # attribute of the open <data> or <key>
         self.text: list[str] | None = None  # text of the open element; None if it is not needed
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
+        parser.StartElementHandler = self._handle_start
+        parser.EndElementHandler = self._handle_end
+        parser.CharacterDataHandler = self._handle_text
         parser.EntityDeclHandler = self._refuse_entity
         self.parser = parser
 
@@ -210,16 +210,18 @@ class _GraphmlReader:
         what = f"{self.name} declares entities (<!ENTITY ...>), which are not read"
         raise InputError(f"{what}: write the file without them.")
 
-    def _start(self, qualified: str, values: dict[str, str]) -> None:
+    def _handle_start(self, qualified: str, values: dict[str, str]) -> None:
         tag = qualified.rpartition(" ")[2]
         if tag == "key":
-            self.attribute = _Attribute(values.get("attr.name", ""), values.get("for", "all"))
+            self.attribute = _DeclaredAttribute(
+                values.get("attr.name", ""), values.get("for", "all")
+            )
             self.declared[values.get("id", "")] = self.attribute
         elif tag in ("node", "edge"):
-            self._begin(tag, values)
+            self._begin_element(tag, values)
         elif tag == "data":
             key = values.get("key", "")
-            self.attribute = self.declared.get(key) or _Attribute(key)
+            self.attribute = self.declared.get(key) or _DeclaredAttribute(key)
             self.text = []
         elif tag == "default" or tag in _LABELS:
             self.text = []
@@ -227,7 +229,7 @@ class _GraphmlReader:
             self.n_hyperedges += 1
             self.open.append((None, {}))
 
-    def _begin(self, tag: str, values: dict[str, str]) -> None:
+    def _begin_element(self, tag: str, values: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
         row: dict[str, Any] = {
             attribute.name: attribute.default
@@ -249,12 +251,12 @@ class _GraphmlReader:
         elements.columns.update(dict.fromkeys(row))
         # An open element can still get attributes, so flush only while no element is open.
         if not self.open and len(elements.rows) >= _BATCH:
-            elements.flush()
+            elements.flush_rows()
         row[ROW] = line
         elements.rows.append(row)
         self.open.append((elements, row))
 
-    def _end(self, qualified: str) -> None:
+    def _handle_end(self, qualified: str) -> None:
         tag = qualified.rpartition(" ")[2]
         if tag in ("node", "edge", "hyperedge"):
             self.open.pop()
@@ -282,6 +284,6 @@ class _GraphmlReader:
             row[name] = value
             elements.columns.setdefault(name)
 
-    def _characters(self, text: str) -> None:
+    def _handle_text(self, text: str) -> None:
         if self.text is not None:
             self.text.append(text)

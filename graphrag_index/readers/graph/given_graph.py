@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import InputError
-from graphrag_index.readers.graph.graph_rows import Rows
+from graphrag_index.readers.graph.graph_rows import FileRows
 from graphrag_index.schema.list_columns import Integers, positions
 from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
@@ -36,12 +36,12 @@ class Entities:
     keys: pl.DataFrame
     names: pl.DataFrame
 
-    def find(self, ends: pl.Series) -> Integers:
+    def find_numbers(self, ends: pl.Series) -> Integers:
         """Return the entity number of each end of a relationship; -1 if no entity matches."""
         distinct = ends.unique(maintain_order=True)
-        found = _look_up(distinct, self.keys)
+        found = _find_numbers(distinct, self.keys)
         missing = np.flatnonzero(found < 0)
-        found[missing] = _look_up(_fold_titles(distinct.gather(missing)), self.names)
+        found[missing] = _find_numbers(_fold_titles(distinct.gather(missing)), self.names)
         return found[positions(ends, distinct)]
 
     @cached_property
@@ -63,12 +63,12 @@ _NO_ENTITIES = Entities(
 )
 
 
-def _look_up(wanted: pl.Series, known: pl.DataFrame) -> Integers:
+def _find_numbers(wanted: pl.Series, known: pl.DataFrame) -> Integers:
     numbers: Integers = np.append(known["number"].to_numpy(), -1)
     return numbers[positions(wanted, known["key"])]
 
 
-def given_entities(rows: Rows) -> Entities:
+def merge_entity_rows(rows: FileRows) -> Entities:
     """Merge the rows of the entities file by title, ignoring case and spacing.
 
     Title and id come from the first row, and the type from the first row that has a type.
@@ -78,12 +78,14 @@ def given_entities(rows: Rows) -> Entities:
     frame = rows.frame
     nameless = frame.filter(pl.col("title").is_null())
     if len(nameless):
-        raise InputError(f"{rows.place(nameless['row'][0])} has no title: name it, or delete it.")
+        raise InputError(
+            f"{rows.describe_row(nameless['row'][0])} has no title: name it, or delete it."
+        )
     key = _fold_titles(frame["title"])
     names = pl.DataFrame({"key": key}).unique(maintain_order=True)
     names = names.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
-    frame = frame.with_columns(pl.Series("number", _look_up(key, names)))
-    _check_ids(frame, rows)
+    frame = frame.with_columns(pl.Series("number", _find_numbers(key, names)))
+    _check_entity_ids(frame, rows)
     if len(names) < len(frame):
         repeated = frame.filter(pl.len().over("number") > 1)
         first = repeated.filter(number=repeated["number"][0])
@@ -115,7 +117,7 @@ def given_entities(rows: Rows) -> Entities:
     return Entities(merged.drop("number", "forms"), descriptions, keys, names)
 
 
-def _with_missing(entities: Entities, titles: pl.Series) -> Entities:
+def _append_missing_entities(entities: Entities, titles: pl.Series) -> Entities:
     """Append an entity for each title that no entity has, in order of appearance."""
     distinct = titles.unique(maintain_order=True)
     found = pl.DataFrame({"title": distinct, "key": _fold_titles(distinct)})
@@ -132,16 +134,16 @@ def _with_missing(entities: Entities, titles: pl.Series) -> Entities:
     )
 
 
-def _check_ids(frame: pl.DataFrame, rows: Rows) -> None:
+def _check_entity_ids(frame: pl.DataFrame, rows: FileRows) -> None:
     own = frame.select("id", "row", "number", "title").filter(pl.col("id").is_not_null())
     # An entity may have several rows with different ids. Two entities must not share an id.
     other = own.filter(pl.col("number").n_unique().over("id") > 1)
     if len(other):
         first = other.filter(id=other["id"][0]).unique("number", maintain_order=True)
         raise InputError(
-            f"{rows.place(first['row'][1])}: {first['title'][1]!r} has the id {first['id'][0]!r} "
-            f"of {first['title'][0]!r} in {rows.unit} {first['row'][0]:,}: give each its own, or "
-            "set read_graph.entity_columns to {id: null}."
+            f"{rows.describe_row(first['row'][1])}: {first['title'][1]!r} has the id "
+            f"{first['id'][0]!r} of {first['title'][0]!r} in {rows.unit} {first['row'][0]:,}: "
+            "give each its own, or set read_graph.entity_columns to {id: null}."
         )
 
 
@@ -153,7 +155,7 @@ def _fold_titles(titles: pl.Series) -> pl.Series:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenGraph:
     """The graph of the user's files.
 
     `relationships` has one row per row of the file that links two entities, in file order:
@@ -165,26 +167,28 @@ class Given:
     relationships: pl.DataFrame
 
 
-def given_graph(entity_rows: Rows | None, rows: Rows, settings: ReadGraph) -> Given:
+def build_given_graph(
+    entity_rows: FileRows | None, rows: FileRows, settings: ReadGraph
+) -> GivenGraph:
     """Build the graph: link the ends of the relationships in `rows` to entities.
 
     `entity_rows` is None if there is no file of entities. Raises InputError if an end is missing
     or unknown, if a weight is not positive, or if an id occurs twice.
     """
-    entities = given_entities(entity_rows) if entity_rows is not None else None
+    entities = merge_entity_rows(entity_rows) if entity_rows is not None else None
     name = entity_rows.name if entity_rows is not None else ""
     frame = rows.frame
     for end in _ENDS:
         bare = frame.filter(pl.col(end).is_null())
         if len(bare):
-            place = rows.place(bare["row"][0])
+            place = rows.describe_row(bare["row"][0])
             raise InputError(f"{place} has no {end}: name the entity, or delete the row.")
     rows.check_ids(", or set read_graph.relationship_columns to {id: null}")
-    weights = _weights(rows)
+    weights = _parse_weights(rows)
     if entities is None:
         titles = frame.select(title=pl.concat_list(_ENDS)).explode("title")["title"]
-        entities = _with_missing(_NO_ENTITIES, titles)
-    ends = {end: entities.find(frame[end]) for end in _ENDS}
+        entities = _append_missing_entities(_NO_ENTITIES, titles)
+    ends = {end: entities.find_numbers(frame[end]) for end in _ENDS}
     # The ends that are no entity; the others are null.
     unknown = frame.select(
         "row", *(pl.when(pl.Series(ends[e] < 0)).then(e).alias(e) for e in _ENDS)
@@ -196,13 +200,13 @@ def given_graph(entity_rows: Rows | None, rows: Rows, settings: ReadGraph) -> Gi
             end = "target" if first["source"] is None else "source"
             more = f" (and so in {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
             raise InputError(
-                f"{rows.place(first['row'])}: the {end} {first[end]!r} is no entity of {name}"
-                f"{more}: add it there, correct it here, or set read_graph.add_missing_entities "
-                "to true."
+                f"{rows.describe_row(first['row'])}: the {end} {first[end]!r} is no entity of "
+                f"{name}{more}: add it there, correct it here, or set "
+                "read_graph.add_missing_entities to true."
             )
         titles = unknown.select(title=pl.concat_list(_ENDS)).explode("title")["title"].drop_nulls()
-        entities = _with_missing(entities, titles)
-        ends = {end: entities.find(frame[end]) for end in _ENDS}
+        entities = _append_missing_entities(entities, titles)
+        ends = {end: entities.find_numbers(frame[end]) for end in _ENDS}
         logger.warning(
             "%s: ends of relationships that are no entity are added, %d in all, the first %r.",
             *(rows.name, titles.n_unique(), titles[0]),
@@ -223,10 +227,10 @@ def given_graph(entity_rows: Rows | None, rows: Rows, settings: ReadGraph) -> Gi
         "id",
         pl.col("text_unit_ids").fill_null([]),
     )
-    return Given(entities, found.filter(pl.Series(~is_loop)))
+    return GivenGraph(entities, found.filter(pl.Series(~is_loop)))
 
 
-def _weights(rows: Rows) -> pl.Series:
+def _parse_weights(rows: FileRows) -> pl.Series:
     """Parse the weights; a row without a weight gets `DEFAULT_WEIGHT`."""
     stated = rows.frame["weight"]
     if rows.decimal_comma:
@@ -237,8 +241,8 @@ def _weights(rows: Rows) -> pl.Series:
     )
     if len(bad):
         raise InputError(
-            f"{rows.place(bad['row'][0])}: the weight {bad['weight'][0]!r} is no number greater "
-            f"than 0 and up to {MAX_WEIGHT:g}: correct it, or set "
+            f"{rows.describe_row(bad['row'][0])}: the weight {bad['weight'][0]!r} is no number "
+            f"greater than 0 and up to {MAX_WEIGHT:g}: correct it, or set "
             "read_graph.relationship_columns to {weight: null}, which gives every relationship "
             f"the weight {DEFAULT_WEIGHT:g}."
         )

@@ -1,6 +1,6 @@
 """Documents, text units, mentions and evidence of the user's graph, built in batches.
 
-`Evidence` collects the rows of these tables. `Passages` adds the text units of the user's files.
+`Evidence` collects the rows of these tables. `GivenTextUnits` adds the user's text units.
 """
 
 import logging
@@ -12,8 +12,8 @@ import polars as pl
 
 from graphrag_index.errors import InputError
 from graphrag_index.extraction.alignment import Passage as Aligned
-from graphrag_index.readers.graph.given_graph import Given
-from graphrag_index.readers.graph.graph_rows import Rows
+from graphrag_index.readers.graph.given_graph import GivenGraph
+from graphrag_index.readers.graph.graph_rows import FileRows
 from graphrag_index.schema.list_columns import gather_lists, positions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.text.languages import detect_language
@@ -29,7 +29,7 @@ _BETWEEN = "\n\n"  # separator of joined text units, if the text of a document i
 Span = tuple[int, int]  # (start, end) in characters
 Row = dict[str, Any]
 # (rows of the entities file or None, rows of the relationships file).
-Files = Sequence[Rows | None]
+Files = Sequence[FileRows | None]
 
 _EVIDENCE = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
 # Columns of the rows that `Evidence` keeps until all documents are read.
@@ -103,19 +103,19 @@ class Evidence:
         self.n_units += len(passages)
         return first
 
-    def mention(self, entity: int, unit: int, span: Span) -> None:
+    def add_mention(self, entity: int, unit: int, span: Span) -> None:
         self._rows["mentions"].append((entity, unit, *span))
 
-    def prove_entity(self, entity: int, span: Span) -> None:
+    def add_entity_evidence(self, entity: int, span: Span) -> None:
         """Record a span of the last document as evidence of an entity."""
         self._rows["entities"].append((entity, self.n_documents - 1, *span))
 
-    def prove_relationship(self, number: int, span: Span, units: range) -> None:
+    def add_relationship_evidence(self, number: int, span: Span, units: range) -> None:
         """Record a span of the last document, and its text units, as evidence of a relationship."""
         self._rows["relationships"].append((number, self.n_documents - 1, *span))
         self._rows["units"] += [(number, unit) for unit in units]
 
-    def batch(self) -> dict[str, pl.DataFrame]:
+    def take_batch(self) -> dict[str, pl.DataFrame]:
         """Return the rows added since the last batch: documents, text units and sentences."""
         frames = {
             name: pl.DataFrame(self._rows[name], schema=schema, orient="row")
@@ -126,7 +126,7 @@ class Evidence:
             parts.append(frames.pop(name))
         return frames
 
-    def mentions(self) -> pl.DataFrame:
+    def mention_table(self) -> pl.DataFrame:
         """Return the table `extracted_mentions`."""
         schema = TABLES["extracted_mentions"].schema
         rows = pl.concat(self._parts["mentions"]).unique()
@@ -145,19 +145,19 @@ class Evidence:
         return gather_lists(rows["owner"].to_numpy(), places, n).alias("evidence")
 
 
-class Passages:
+class GivenTextUnits:
     """Text units of the user's file, grouped by document.
 
     Raises InputError if a text unit has no text, if an id is repeated, or if a document is
     unknown.
     """
 
-    def __init__(self, units: Rows, documents: Rows | None) -> None:
+    def __init__(self, units: FileRows, documents: FileRows | None) -> None:
         units.check_ids()
         frame = units.frame
         empty = frame.filter(pl.col("text").fill_null("") == "")
         if len(empty):
-            place = units.place(empty["row"][0])
+            place = units.describe_row(empty["row"][0])
             raise InputError(f"{place} has no text: give it one, or delete it.")
         rows = frame.select("row", "text").iter_rows()
         ids = [content_id("text unit", str(row), text) for row, text in rows]
@@ -170,22 +170,24 @@ class Passages:
         documents.check_ids()
         nameless = documents.frame.filter(pl.col("id").is_null())
         if len(nameless):
-            raise InputError(f"{documents.place(nameless['row'][0])} has no id: give it one.")
+            raise InputError(
+                f"{documents.describe_row(nameless['row'][0])} has no id: give it one."
+            )
         known = positions(self.frame["document_id"], documents.frame["id"])
         unknown = self.frame.filter(pl.Series(known < 0))
         if len(unknown):
             raise InputError(
-                f"{units.place(unknown['row'][0])}: the document_id "
+                f"{units.describe_row(unknown['row'][0])}: the document_id "
                 f"{unknown['document_id'][0]!r} is no document of {documents.name}: add it there, "
                 "or correct it here."
             )
 
-    def add(
-        self, given: Given, files: Files, evidence: Evidence
+    def add_documents(
+        self, given: GivenGraph, files: Files, evidence: Evidence
     ) -> Iterator[dict[str, pl.DataFrame]]:
         """Add the documents, their text units and their evidence; yield batches of rows."""
-        entities = self._numbers_by_unit(given.entities.frame, files[0])
-        links = self._numbers_by_unit(given.relationships, files[1])
+        entities = self._map_units_to_rows(given.entities.frame, files[0])
+        links = self._map_units_to_rows(given.relationships, files[1])
         ends = given.relationships.select("source", "target")
         encoding = load_encoding(ENCODING)
         groups: dict[str, list[Row]] = defaultdict(list)
@@ -199,7 +201,7 @@ class Passages:
             documents = self.documents.frame.iter_rows(named=True)
         for document in documents:
             units = groups.get(document["id"], [])
-            text, spans = self._locate(document["text"], [unit["text"] for unit in units])
+            text, spans = self._locate_units(document["text"], [unit["text"] for unit in units])
             passages = [
                 Passage(unit["id"], *span, count_tokens(unit["text"], encoding))
                 for unit, span in zip(units, spans, strict=True)
@@ -215,9 +217,11 @@ class Passages:
             )
             for number, passage in enumerate(passages, first):
                 of_unit = [(link, *ends.row(link)) for link in links[passage.id]]
-                _prove(given, text, passage, number, entities[passage.id], of_unit, evidence)
+                _add_unit_evidence(
+                    given, text, passage, number, entities[passage.id], of_unit, evidence
+                )
             if evidence.is_full:
-                yield evidence.batch()
+                yield evidence.take_batch()
         if self.n_joined:
             logger.warning(
                 "%s: %d documents do not contain their text units word for word; the text of "
@@ -225,7 +229,7 @@ class Passages:
                 *(self.documents.name if self.documents else "", self.n_joined),
             )
 
-    def _locate(self, text: str | None, units: Sequence[str]) -> tuple[str, list[Span]]:
+    def _locate_units(self, text: str | None, units: Sequence[str]) -> tuple[str, list[Span]]:
         """Return the text of a document and the span of each of its text units.
 
         If the document lacks a text unit, its text is joined from the text units.
@@ -248,7 +252,9 @@ class Passages:
             at += len(unit) + len(_BETWEEN)
         return _BETWEEN.join(units), spans
 
-    def _numbers_by_unit(self, table: pl.DataFrame, rows: Rows | None) -> dict[str, list[int]]:
+    def _map_units_to_rows(
+        self, table: pl.DataFrame, rows: FileRows | None
+    ) -> dict[str, list[int]]:
         """Map the id of each text unit to the numbers of the rows that name it."""
         pairs = table.select(
             number=pl.int_range(pl.len(), dtype=pl.Int64), id="text_unit_ids"
@@ -258,7 +264,7 @@ class Passages:
             identity = unknown["id"][0]
             row = rows.frame.filter(pl.col("text_unit_ids").list.contains(identity))["row"][0]
             raise InputError(
-                f"{rows.place(row)}: {identity!r} of its text_unit_ids is no text unit of "
+                f"{rows.describe_row(row)}: {identity!r} of its text_unit_ids is no text unit of "
                 f"{self.units.name}: add it there, or correct it here."
             )
         by_unit: dict[str, list[int]] = defaultdict(list)
@@ -267,8 +273,8 @@ class Passages:
         return by_unit
 
 
-def _prove(
-    given: Given,
+def _add_unit_evidence(
+    given: GivenGraph,
     text: str,
     passage: Passage,
     number: int,
@@ -282,15 +288,17 @@ def _prove(
     named = dict.fromkeys([*entities, *(end for _, *ends in links for end in ends)])
     places = aligned.align_names([titles[entity] for entity in named])
 
-    def moved(span: Span) -> Span:
+    def to_document_span(span: Span) -> Span:
         return passage.start + span[0], passage.start + span[1]
 
     for entity in named:
         spans = places[titles[entity]].spans
         for span in spans:
-            evidence.mention(entity, number, moved(span))
+            evidence.add_mention(entity, number, to_document_span(span))
         if entity in entities:
-            evidence.prove_entity(entity, moved(aligned.sentences_around(*spans[0])))
+            evidence.add_entity_evidence(
+                entity, to_document_span(aligned.sentences_around(*spans[0]))
+            )
     for link, source, target in links:
         span = aligned.find_evidence(places[titles[source]], places[titles[target]])
-        evidence.prove_relationship(link, moved(span), range(number, number + 1))
+        evidence.add_relationship_evidence(link, to_document_span(span), range(number, number + 1))

@@ -29,10 +29,10 @@ from graphrag_index.schema.tables import content_id
 from graphrag_index.storage.atomic import digest_file
 from graphrag_index.text.normalize import letters
 
-Kind = Literal["entities", "relationships", "text_units", "documents"]
+FileKind = Literal["entities", "relationships", "text_units", "documents"]
 
 # Usual column names of each field, most reliable first, in lower-case letters and digits.
-_FIELDS: Mapping[Kind, Mapping[str, str]] = {
+_FIELDS: Mapping[FileKind, Mapping[str, str]] = {
     "entities": {
         "id": "id nodeid entityid uid key",
         "title": "title name label entity node entityname",
@@ -63,7 +63,7 @@ _FIELDS: Mapping[Kind, Mapping[str, str]] = {
         "creation_date": "creationdate date created",
     },
 }
-_REQUIRED: Mapping[Kind, Sequence[str]] = {
+_REQUIRED: Mapping[FileKind, Sequence[str]] = {
     "entities": ("title",),
     "relationships": ("source", "target"),
     "text_units": ("text",),
@@ -79,7 +79,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 
 
 @dataclass(frozen=True)
-class Rows:
+class FileRows:
     """Rows of one file.
 
     `frame` has one column per field of this kind of file. Values have collapsed white space; a
@@ -94,7 +94,7 @@ class Rows:
     attributes: tuple[str, ...] = ()  # further columns that are appended to the description
     decimal_comma: bool = False  # whether 2,5 means 2.5, as in files delimited by semicolons
 
-    def place(self, row: int) -> str:
+    def describe_row(self, row: int) -> str:
         return f"{self.name}, {self.unit} {row:,}"
 
     def check_ids(self, other_fix: str = "") -> None:
@@ -104,17 +104,17 @@ class Rows:
         if len(repeated):
             first = repeated.filter(id=repeated["id"][0])["row"]
             raise InputError(
-                f"{self.place(first[1])} has the id {repeated['id'][0]!r} of {self.unit} "
+                f"{self.describe_row(first[1])} has the id {repeated['id'][0]!r} of {self.unit} "
                 f"{first[0]:,}: give each its own{other_fix}."
             )
 
 
-def _named_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
+def _configured_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
     names = ((kind, getattr(settings, kind)) for kind in _FIELDS)
     return {kind: root / Path(name).expanduser() for kind, name in names if name is not None}
 
 
-def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
+def find_given_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
     """Return the files that the settings name; raise InputError for a missing or wrong file."""
     if settings.entities is None and settings.relationships is None:
         fix = "name your files in read_graph.relationships and read_graph.entities."
@@ -124,7 +124,7 @@ def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
             "read_graph.documents goes with read_graph.text_units, the passages of these "
             "documents: name their file too, or neither."
         )
-    found = _named_files(settings, root)
+    found = _configured_files(settings, root)
     for kind, path in found.items():
         types = (*_TABLES, _GRAPHML) if kind in ("entities", "relationships") else _TABLES
         if path.suffix.lower() not in types:
@@ -145,7 +145,7 @@ def given_files(settings: ReadGraph, root: Path) -> dict[Kind, Path]:
 
 def fingerprint_files(settings: ReadGraph, root: Path) -> str:
     whole = blake2b(digest_size=16)
-    for kind, path in given_files(settings, root).items():
+    for kind, path in find_given_files(settings, root).items():
         try:
             whole.update(content_id(kind, digest_file(path)).encode("ascii"))
         except OSError as error:
@@ -156,7 +156,7 @@ def fingerprint_files(settings: ReadGraph, root: Path) -> str:
 def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
     """Check that no input file lies in the output folder, where the run could overwrite it."""
     output = Path(os.path.realpath(output))
-    for kind, path in _named_files(settings, root).items():
+    for kind, path in _configured_files(settings, root).items():
         folder = Path(os.path.realpath(Path(os.path.abspath(path)).parent))
         if output in (folder, *folder.parents):
             raise SettingsError(
@@ -166,18 +166,18 @@ def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
             )
 
 
-def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
+def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]:
     """Read the files that the settings name; one .graphml file may have nodes and edges.
 
     Raises InputError if a file cannot be read, or if a required column is missing.
     """
-    files = given_files(settings, root)
+    files = find_given_files(settings, root)
     if "relationships" not in files:
         files["relationships"] = files["entities"]
     elif "entities" not in files and files["relationships"].suffix.lower() == _GRAPHML:
         files["entities"] = files["relationships"]
     graphs: dict[Path, tuple[pl.DataFrame, pl.DataFrame]] = {}
-    found: dict[Kind, Rows] = {}
+    found: dict[FileKind, FileRows] = {}
     for kind, path in files.items():
         name = str(getattr(settings, kind) or settings.relationships or settings.entities)
         try:
@@ -191,7 +191,7 @@ def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
         frame = graphs[path][0 if kind == "entities" else 1]
         if kind == "entities" and frame.is_empty():
             raise InputError(f"{name} has no node: is it the file that is meant?")
-        found[kind] = _rename(kind, name, "line", frame, settings)
+        found[kind] = _make_file_rows(kind, name, "line", frame, settings)
     seen = {column for rows in found.values() for column in rows.attributes}
     for column in settings.attributes:
         if column not in seen:
@@ -202,28 +202,32 @@ def read_given(settings: ReadGraph, root: Path) -> dict[Kind, Rows]:
     return found
 
 
-def _table_rows(kind: Kind, path: Path, name: str, settings: ReadGraph) -> Rows:
-    def choose(columns: Sequence[str]) -> list[str]:
+def _table_rows(kind: FileKind, path: Path, name: str, settings: ReadGraph) -> FileRows:
+    def choose_columns(columns: Sequence[str]) -> list[str]:
         label = _label_column(columns) if kind == "relationships" else None
         chosen = [
             *_find_columns(kind, columns, settings, name).values(),
             *([label] if label else []),
         ]
-        return list(dict.fromkeys(chosen + _attributes(kind, columns, settings)))
+        return list(dict.fromkeys(chosen + _attribute_columns(kind, columns, settings)))
 
     unit, delimiter = "row", ""
     if path.suffix.lower() == ".parquet":
-        frame = read_parquet(path, name, choose)
+        frame = read_parquet(path, name, choose_columns)
     else:
-        unit, (frame, delimiter) = "line", read_csv(path, name, choose, settings)
+        unit, (frame, delimiter) = "line", read_csv(path, name, choose_columns, settings)
     if frame.is_empty():
         raise InputError(f"{name} has no row: is it the file that is meant?")
-    found = _rename(kind, name, unit, frame, settings)
+    found = _make_file_rows(kind, name, unit, frame, settings)
     return replace(found, decimal_comma=delimiter == ";")
 
 
 def _find_columns(
-    kind: Kind, columns: Sequence[str], settings: ReadGraph, name: str, row_id: str | None = None
+    kind: FileKind,
+    columns: Sequence[str],
+    settings: ReadGraph,
+    name: str,
+    row_id: str | None = None,
 ) -> dict[str, str]:
     """Map each field to its column in the file; `row_id` is the fallback column of the id."""
     setting = "entity_columns" if kind == "entities" else f"{kind[:-1]}_columns"
@@ -238,7 +242,7 @@ def _find_columns(
     taken = set(found.values())
     plain: dict[str, str] = {}
     for column in columns:
-        plain.setdefault(_plain(column), column)
+        plain.setdefault(_normalize_column_name(column), column)
     for field, known in _FIELDS[kind].items():
         if field in configured:
             continue
@@ -262,7 +266,7 @@ def _find_columns(
     return found
 
 
-def _plain(column: str) -> str:
+def _normalize_column_name(column: str) -> str:
     """Reduce a column name to lower-case letters and digits; translate Neo4j's suffixes."""
     if match := _NEO4J.fullmatch(column.strip()):
         name, meaning = match.groups()
@@ -272,7 +276,7 @@ def _plain(column: str) -> str:
     return letters(column)
 
 
-def _attributes(kind: Kind, columns: Sequence[str], settings: ReadGraph) -> list[str]:
+def _attribute_columns(kind: FileKind, columns: Sequence[str], settings: ReadGraph) -> list[str]:
     has_description = kind in ("entities", "relationships")
     return [column for column in settings.attributes if has_description and column in columns]
 
@@ -281,13 +285,15 @@ def _label_column(columns: Sequence[str]) -> str | None:
     return next((column for column in columns if column.strip().casefold() == "label"), None)
 
 
-def _rename(kind: Kind, name: str, unit: str, frame: pl.DataFrame, settings: ReadGraph) -> Rows:
+def _make_file_rows(
+    kind: FileKind, name: str, unit: str, frame: pl.DataFrame, settings: ReadGraph
+) -> FileRows:
     """Rename the columns to field names and append attributes to the description."""
     own = [column for column in frame.columns if column not in (ROW, NODE_ID)]
     row_id = NODE_ID if NODE_ID in frame.columns else None
     columns = _find_columns(kind, own, settings, name, row_id)
     values = {
-        field: _cell(field, frame.schema[columns[field]], columns[field])
+        field: _cell_value(field, frame.schema[columns[field]], columns[field])
         if field in columns
         else pl.lit(None, STRINGS if field in _LISTS else pl.String)
         for field in _FIELDS[kind]
@@ -295,37 +301,37 @@ def _rename(kind: Kind, name: str, unit: str, frame: pl.DataFrame, settings: Rea
     has_own_type = "type" in columns and not settings.relationship_columns.get("type")
     if kind == "relationships" and has_own_type:
         values["type"] = _without_drawing_types(values["type"], _label_column(frame.columns))
-    attributes = _attributes(kind, frame.columns, settings)
+    attributes = _attribute_columns(kind, frame.columns, settings)
     if attributes:
         braces = str.maketrans("{}", "()")
         named = [
-            pl.format(f"{column.translate(braces)}: {{}}", _collapse(pl.col(column)))
+            pl.format(f"{column.translate(braces)}: {{}}", _collapse_spaces(pl.col(column)))
             for column in attributes
         ]
-        more = _or_null(pl.concat_str(named, separator="; ", ignore_nulls=True))
+        more = _empty_to_null(pl.concat_str(named, separator="; ", ignore_nulls=True))
         ended = values["description"].str.replace(r"([^.!?…])$", "${1}.")
         whole = pl.concat_str(ended, more, separator=" ", ignore_nulls=True)
-        values["description"] = _or_null(whole)
+        values["description"] = _empty_to_null(whole)
     if NODE_ID in frame.columns:
-        values["key"] = _collapse(pl.col(NODE_ID))
+        values["key"] = _collapse_spaces(pl.col(NODE_ID))
     elif kind == "entities":
         values["key"] = values["id"]
     chosen = frame.select(row=pl.col(ROW), **values)
-    return Rows(name, unit, chosen, frozenset(columns), tuple(attributes))
+    return FileRows(name, unit, chosen, frozenset(columns), tuple(attributes))
 
 
-def _cell(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
+def _cell_value(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
     value = pl.col(column)
     if field in _LISTS:
         if dtype != STRINGS and field == "aliases":
             value = value.map_elements(_split_aliases, return_dtype=STRINGS)
         elif dtype != STRINGS:
             value = value.str.extract_all(r"[^\[\]'\",;|\s]+")
-        value = value.list.eval(_collapse(pl.element()).drop_nulls(), parallel=True)
+        value = value.list.eval(_collapse_spaces(pl.element()).drop_nulls(), parallel=True)
         return pl.when(value.list.len() > 0).then(value)
     if dtype == STRINGS:
         value = value.list.join("; ")
-    return value.str.strip_chars() if field == "text" else _collapse(value)
+    return value.str.strip_chars() if field == "text" else _collapse_spaces(value)
 
 
 def _split_aliases(cell: str) -> list[str]:
@@ -348,14 +354,14 @@ def _without_drawing_types(types: pl.Expr, label: str | None) -> pl.Expr:
     if label is None:
         # "Directed" can be a real type (of a film). "Undirected" can only be a drawing type.
         is_drawing &= (types == "Undirected").any()
-    labels = _collapse(pl.col(label)) if label else pl.lit(None, pl.String)
+    labels = _collapse_spaces(pl.col(label)) if label else pl.lit(None, pl.String)
     return pl.when(is_drawing).then(labels).otherwise(types)
 
 
-def _collapse(value: pl.Expr) -> pl.Expr:
+def _collapse_spaces(value: pl.Expr) -> pl.Expr:
     """Collapse white space; return null if only white space was there."""
-    return _or_null(value.str.replace_all(r"\s+", " ").str.strip_chars())
+    return _empty_to_null(value.str.replace_all(r"\s+", " ").str.strip_chars())
 
 
-def _or_null(value: pl.Expr) -> pl.Expr:
+def _empty_to_null(value: pl.Expr) -> pl.Expr:
     return pl.when(value != "").then(value)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_index.extraction.alignment import is_whole
-from graphrag_index.readers.graph.given_graph import Given
+from graphrag_index.readers.graph.given_graph import GivenGraph
 from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, Files, Passage, Span
-from graphrag_index.readers.graph.graph_rows import Rows
+from graphrag_index.readers.graph.graph_rows import FileRows
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress
 from graphrag_index.text.normalize import title_key
@@ -24,13 +24,13 @@ from graphrag_index.text.sentences import Sentence, segment_starts, split_senten
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # Function that cuts a text at some of the offsets into (start, end, number of tokens).
-Cut = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
+CutText = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
 
 MAX_LINE_QUOTE = 300  # maximum characters of a line that is one sentence; else it is split
 _ROWS_AT_ONCE = 65_536
 
 
-class _Record(NamedTuple):
+class _GraphRow(NamedTuple):
     """A row of an entity, or of a relationship. The source entity owns a relationship."""
 
     owner: int
@@ -41,12 +41,12 @@ class _Record(NamedTuple):
     link: int  # number of the relationship; -1 for the row of an entity
 
 
-class _Line(NamedTuple):
+class _DocumentLine(NamedTuple):
     """A row written as a line of a document, with the spans of its entities."""
 
     start: int
     end: int
-    record: _Record
+    record: _GraphRow
     mentions: list[tuple[int, Span]]
 
 
@@ -54,71 +54,71 @@ class RowEvidence:
     """Rows that name no text unit, and the documents made from them."""
 
     def __init__(
-        self, given: Given, files: Files, max_tokens: int, cut: Cut, evidence: Evidence
+        self, given: GivenGraph, files: Files, max_tokens: int, cut: CutText, evidence: Evidence
     ) -> None:
         self.given, self.files = given, files
         self.max_tokens, self.cut, self.evidence = max_tokens, cut, evidence
-        self.parts = _unproven_rows(given)
+        self.parts = _rows_without_units(given)
         self.n_rows = sum(map(len, self.parts))
         # A row that consists of names only can be quoted only if all rows consist of names.
         has_content = ((pl.col("description") != "") | (pl.col("type") != "")).any()
         self.quotes_bare_rows = not any(part.select(has_content).item() for part in self.parts)
 
-    def add(self, progress: Progress) -> Iterator[dict[str, pl.DataFrame]]:
+    def add_documents(self, progress: Progress) -> Iterator[dict[str, pl.DataFrame]]:
         """Add the documents made from the rows; yield batches of rows."""
         for rows, part in zip(self.files, self.parts, strict=True):
             if rows is None:
                 continue
             slices = part.iter_slices(_ROWS_AT_ONCE)
-            records = (_Record(*row) for piece in slices for row in piece.iter_rows())
+            records = (_GraphRow(*row) for piece in slices for row in piece.iter_rows())
             for owner, group in groupby(records, key=attrgetter("owner")):
                 own = list(group)
                 self._add_document(rows, owner, own)
                 progress.advance(len(own))
                 if self.evidence.is_full:
-                    yield self.evidence.batch()
+                    yield self.evidence.take_batch()
 
-    def _add_document(self, rows: Rows, owner: int, records: Sequence[_Record]) -> None:
+    def _add_document(self, rows: FileRows, owner: int, records: Sequence[_GraphRow]) -> None:
         titles = self.given.entities.titles
         title = titles[owner]
         texts: list[str] = []
-        lines: list[_Line] = []
+        lines: list[_DocumentLine] = []
         start = 0
         for record in records:
             target = titles[record.target] if record.link >= 0 else None
-            line, spans = _render(title, target, record)
+            line, spans = _render_row(title, target, record)
             mentions = [
                 (end, (start + first, start + last))
                 for end, (first, last) in zip((owner, record.target), spans, strict=False)
             ]
-            lines.append(_Line(start, start + len(line), record, mentions))
+            lines.append(_DocumentLine(start, start + len(line), record, mentions))
             texts.append(line)
             start += len(line) + 1
         text = "\n".join(texts)
         kind = "relationships" if records[0].link >= 0 else "entity"
         identity = content_id("rows of a given graph", kind, title_key(title))
-        passages = self._passages(identity, text, lines, rows.unit)
-        sentences = [sentence for line in lines for sentence in self._sentences(text, line)]
+        passages = self._split_passages(identity, text, lines, rows.unit)
+        sentences = [sentence for line in lines for sentence in self._split_line(text, line)]
         source = _source_rows(rows.unit, lines)
         first_unit = self.evidence.add_document(
             identity, title, rows.name, text, passages, sentences, metadata=source
         )
         begins = [passage.start for passage in passages]
 
-        def unit(at: int) -> int:
+        def find_unit(at: int) -> int:
             return first_unit + max(bisect_right(begins, at) - 1, 0)
 
         for start, end, record, mentions in lines:
             for entity, span in mentions:
-                self.evidence.mention(entity, unit(span[0]), span)
+                self.evidence.add_mention(entity, find_unit(span[0]), span)
             if record.link < 0:
-                self.evidence.prove_entity(owner, (start, end))
+                self.evidence.add_entity_evidence(owner, (start, end))
             else:
-                units = range(unit(start), unit(end - 1) + 1)
-                self.evidence.prove_relationship(record.link, (start, end), units)
+                units = range(find_unit(start), find_unit(end - 1) + 1)
+                self.evidence.add_relationship_evidence(record.link, (start, end), units)
 
-    def _passages(
-        self, document_id: str, text: str, lines: Sequence[_Line], unit: str
+    def _split_passages(
+        self, document_id: str, text: str, lines: Sequence[_DocumentLine], unit: str
     ) -> list[Passage]:
         n_tokens = count_tokens(text, load_encoding(ENCODING))
         pieces = [(0, len(text), n_tokens)]
@@ -132,7 +132,7 @@ class RowEvidence:
             passages.append(Passage(identity, start, end, n, _source_rows(unit, own)))
         return passages
 
-    def _sentences(self, text: str, line: _Line) -> list[Sentence]:
+    def _split_line(self, text: str, line: _DocumentLine) -> list[Sentence]:
         """Return a short line as one sentence; split a long line into its sentences."""
         start, end, record, _ = line
         if end - start <= MAX_LINE_QUOTE:
@@ -142,7 +142,7 @@ class RowEvidence:
         return [Sentence(start + first, start + last, prose) for first, last, prose in inside]
 
 
-def _unproven_rows(given: Given) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _rows_without_units(given: GivenGraph) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows of both files that name no text unit, grouped by owner."""
     unproven = pl.col("text_unit_ids").list.len() == 0
     number = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -155,12 +155,12 @@ def _unproven_rows(given: Given) -> tuple[pl.DataFrame, pl.DataFrame]:
     )
     relationships = given.relationships.with_columns(link=number).filter(unproven)
     return (
-        entity_rows.select(_Record._fields).sort("owner", "row"),
-        relationships.rename({"source": "owner"}).select(_Record._fields).sort("owner", "link"),
+        entity_rows.select(_GraphRow._fields).sort("owner", "row"),
+        relationships.rename({"source": "owner"}).select(_GraphRow._fields).sort("owner", "link"),
     )
 
 
-def _source_rows(unit: str, lines: Sequence[_Line]) -> str:
+def _source_rows(unit: str, lines: Sequence[_DocumentLine]) -> str:
     """Return the line or row numbers of the sources as JSON, such as {"lines": "2, 5-7"}."""
     numbers = sorted(line.record.row for line in lines)
     borders = [0, *(n for n, (a, b) in enumerate(pairwise(numbers), 1) if b > a + 1), len(numbers)]
@@ -169,7 +169,7 @@ def _source_rows(unit: str, lines: Sequence[_Line]) -> str:
     return json.dumps({f"{unit}s": shown})
 
 
-def _render(source: str, target: str | None, record: _Record) -> tuple[str, list[Span]]:
+def _render_row(source: str, target: str | None, record: _GraphRow) -> tuple[str, list[Span]]:
     """Return a row as text, and the spans of its names; `target` is None for an entity."""
     description = record.description
     one = _find_name(source, description)
