@@ -268,7 +268,7 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
     most = 64 << 10
     monkeypatch.setattr(vector_store, "MAX_INDEX_CACHE", most)
     monkeypatch.setattr(vector_store, "MAX_METADATA_CACHE", most)
-    vector_store._session.cache_clear()
+    vector_store._shared_session.cache_clear()
     n_rows = 3_000
     for name in ("a", "b"):
         store = TableStore(tmp_path / name)
@@ -279,8 +279,8 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
         for number in range(0, n_rows, 100):
             found = opened.matching(f"man{number}", 1, ["title", "human_readable_id"])
             assert found["human_readable_id"].to_list() == [number]
-    kept = vector_store._session().size_bytes
-    vector_store._session.cache_clear()
+    kept = vector_store._shared_session().size_bytes
+    vector_store._shared_session.cache_clear()
     assert 0 < kept <= 2 * most
 
 
