@@ -112,7 +112,7 @@ LANGUAGES = {
 }
 
 
-def _open(
+def _open_index(
     root: Path, folder: Path | None, overrides: list[str] | None, as_of: int | None
 ) -> "Index":
     """Open the index in `folder`; without it, in the folder `output` of the settings in `root`.
@@ -145,7 +145,7 @@ def _open_filtered(
         if not (column and equals):
             raise SettingsError(f"--where {condition}: expected COLUMN=PATTERN.")
         documents.setdefault(column, []).append(pattern)
-    index = _open(root, index_folder, set_, as_of)
+    index = _open_index(root, index_folder, set_, as_of)
     if documents or type_ or since or until:
         return index.where(documents, type_ or (), since, until)
     return index
@@ -223,7 +223,7 @@ def _query_command(language: str) -> Callable[..., None]:
 
             print(graph_schema())
             return
-        with _open(root, index_folder, set_, as_of) as index:
+        with _open_index(root, index_folder, set_, as_of) as index:
             if schema:
                 from graphrag_query.structured.queries import sql_schema
 
@@ -309,7 +309,7 @@ def _print_answer(
 
 def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
     """Print rows as JSON or CSV, or as a table. In a pipe, tabs separate the columns."""
-    rows = ([_cell(value) for value in row] for row in result.rows)
+    rows = ([_format_cell(value) for value in row] for row in result.rows)
     if as_json:
         print(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
     elif as_csv:
@@ -335,7 +335,7 @@ def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
         print(f"Only the first {len(result):,} rows; --limit asks for more.", file=sys.stderr)
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """Return a value as text: lists and objects as JSON, null as an empty text."""
     if value is None:
         return ""

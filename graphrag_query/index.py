@@ -114,7 +114,7 @@ class Index:
         check_method(method)
         started = time.perf_counter()
         counting = CountingSink(sink) if sink else None
-        asked = self._question(method, question, names, counting)
+        asked = self._build_question(method, question, names, counting)
         notes: tuple[str, ...] = ()
         drops_llm = False
         if method == "ask":
@@ -129,7 +129,7 @@ class Index:
         try:
             with self.store.pinned_version():
                 if missing:
-                    answer, parameters = self._incomplete(asked, method, missing), {}
+                    answer, parameters = self._incomplete_answer(asked, method, missing), {}
                 else:
                     answer = self._with_follow_ups(chosen.run(asked, settings), asked)
                 if answer.outcome is Outcome.ANSWERED and not chosen.names_entities:
@@ -153,10 +153,10 @@ class Index:
             method=method,
             parameters={**parameters, **answer.parameters, **filters},
             usage=replace(answer.usage, seconds=seconds),
-            notes=(*notes, *answer.notes, *self._gaps()),
+            notes=(*notes, *answer.notes, *self._describe_gaps()),
         )
 
-    def _question(
+    def _build_question(
         self, method: str, text: str, names: tuple[str, ...], sink: CountingSink | None
     ) -> Question:
         if names:
@@ -167,9 +167,11 @@ class Index:
             text = phrase(names)
         search, local = self.settings.search, self.settings.local_search
         llm = self._llms.llm(self.store)
-        return Question(_checked(text), self.store, llm, search, local, sink=sink, names=names)
+        return Question(
+            _check_question(text), self.store, llm, search, local, sink=sink, names=names
+        )
 
-    def _incomplete(self, question: Question, method: str, tables: Sequence[str]) -> Answer:
+    def _incomplete_answer(self, question: Question, method: str, tables: Sequence[str]) -> Answer:
         workflow = self.store.version.workflow
         text = (
             f"This index has no {' and no '.join(tables)}, which {method} search reads: its "
@@ -192,7 +194,7 @@ class Index:
         usage = question.llm.usage if question.llm is not None else answer.usage
         return replace(answer, follow_ups=found, usage=usage)
 
-    def _gaps(self) -> tuple[str, ...]:
+    def _describe_gaps(self) -> tuple[str, ...]:
         """Return notes on missing parts of the index."""
         gaps = self.store.backend.gaps
         steps = [step for step in self.store.version.steps if step.quarantined]
@@ -270,10 +272,10 @@ class Index:
         notes: tuple[str, ...] = ()
         try:
             with self.store.pinned_version():
-                rewritten = conversation.rewrite(_checked(question), self.store, llm)
+                rewritten = conversation.rewrite(_check_question(question), self.store, llm)
         except ModelError as error:
             # Continue without a rewritten question. The search reports any further failure.
-            rewritten = _checked(question)
+            rewritten = _check_question(question)
             notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
         if notes:
@@ -321,7 +323,7 @@ class Index:
         self.close()
 
 
-def _checked(question: str) -> str:
+def _check_question(question: str) -> str:
     """Return a question without invalid characters. Raise `SettingsError` if it is empty."""
     if not question.strip():
         raise SettingsError("The question is empty.")

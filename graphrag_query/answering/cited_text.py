@@ -101,7 +101,7 @@ class CitedText:
             return ""
         ready = len(self._pending) if is_last else self._final_length()
         text, self._pending = self._pending[:ready], self._pending[ready:]
-        text = self._checked(text)
+        text = self._check_citations(text)
         if is_last and self._lacks_record and not self.citations:
             self.has_no_record = True
         return text
@@ -149,7 +149,7 @@ class CitedText:
         self._is_at_start = False
         return True
 
-    def _checked(self, text: str) -> str:
+    def _check_citations(self, text: str) -> str:
         """Check the citations of a part of the text."""
         before = self._fed
         self._fed += text
@@ -159,7 +159,7 @@ class CitedText:
         parts, start = [], 0
         for first, last, rows in find_citations(text, self._shown):
             parts.append(self._collect_claim(text[start:first]))
-            written = self._resolved(text[first:last], rows)
+            written = self._resolve_citation(text[first:last], rows)
             # No space before a citation at the start of a line or after an opening bracket.
             if ("".join(parts) or self._returned)[-1:] in _NO_SPACE_BEHIND:
                 written = written.lstrip(" ")
@@ -203,7 +203,7 @@ class CitedText:
             return footnote.group()
         return f"[Data: {self._footnotes} ({footnote['numbers']})]"
 
-    def _resolved(self, written: str, rows: list[tuple[str, int]]) -> str:
+    def _resolve_citation(self, written: str, rows: list[tuple[str, int]]) -> str:
         """Resolve one citation, and return the text that replaces it."""
         known = [(name, n) for name, n in rows if n in self._shown.get(name, ())]
         claim = self._claim.rpartition("\n\n")[2]
@@ -221,8 +221,8 @@ class CitedText:
         self.n_removed += len(rows) - len(kept)
         if not kept:
             return ""
-        for quotation in quotations_in(claim):
-            if not any(_holds(unit["text"], quotation) for unit in passages):
+        for quotation in find_quotations(claim):
+            if not any(_contains_quotation(unit["text"], quotation) for unit in passages):
                 self.not_found.append(quotation)
         if self._style == "footnotes":
             return " " + "".join(f"[{number}]" for number in dict.fromkeys(numbers))
@@ -256,12 +256,12 @@ def supporting_text_units(
     report = index.report(number)
     if report is None or depth > MAX_DEPTH:
         return []
-    words = _stems(claim[-_CLAIM_CHARS:])
+    words = _content_stems(claim[-_CLAIM_CHARS:])
     cited = []
     start = 0
     text = report["full_content"]
     for first, last, rows in find_citations(text):
-        said = _stems(text[start:first].rpartition("\n\n")[2])
+        said = _content_stems(text[start:first].rpartition("\n\n")[2])
         cited.append((len(words & said) / (len(said) or 1) ** 0.5, -first, rows))
         start = last
     found: list[int] = []
@@ -285,7 +285,7 @@ def _about_members(index: IndexStore, community: int) -> list[int]:
     return list(found)
 
 
-def quotations_in(text: str) -> list[str]:
+def find_quotations(text: str) -> list[str]:
     """Return the quotations in a text, without titles and single words."""
     found = ["".join(groups) for groups in _QUOTED.findall(text)]
     return [
@@ -304,29 +304,29 @@ def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUni
     """
     if not units:
         return None
-    words = _stems(claim[-_CLAIM_CHARS:])
-    quotations = quotations_in(claim)
+    words = _content_stems(claim[-_CLAIM_CHARS:])
+    quotations = find_quotations(claim)
     best = Candidate.within(units[0], 0, len(units[0]["text"])), units[0]
     highest = 0.0
     for unit in units:
         for sentence in split_sentences(unit["text"]):
             said = unit["text"][sentence.start : sentence.end]
-            stems = _stems(said)
+            stems = _content_stems(said)
             score = len(words & stems) / (len(stems) or 1) ** 0.25
-            score += sum(_holds(said, quotation) for quotation in quotations) * 100
+            score += sum(_contains_quotation(said, quotation) for quotation in quotations) * 100
             if score > highest:
                 highest = score
                 best = Candidate.within(unit, sentence.start, sentence.end), unit
     return best
 
 
-def _stems(text: str) -> set[str]:
+def _content_stems(text: str) -> set[str]:
     """Return the stems of the content words of a text, or of all words if it has none."""
     words = set(content_words(text))
     return words or {stem(word) for word in WORD.findall(text.lower())}
 
 
-def _holds(text: str, quotation: str) -> bool:
+def _contains_quotation(text: str, quotation: str) -> bool:
     """Return whether a text contains a quotation, ignoring punctuation and marked omissions."""
     held, start = letters(text), 0
     for part in map(letters, _CHANGED.split(quotation)):

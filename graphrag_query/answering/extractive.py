@@ -80,7 +80,7 @@ class RankedSentence:
     vector: "np.ndarray[Any, np.dtype[np.float32]]"
 
 
-def candidates_of(
+def split_into_candidates(
     text_units: Iterable[TextUnit],
     priors: Mapping[int, float],
     bonuses: Mapping[tuple[str, int], float],
@@ -174,12 +174,12 @@ def without_repetition(ranked: Sequence[RankedSentence], most: int) -> list[Rank
     taken: list[RankedSentence] = []
     used: list[frozenset[str]] = []
 
-    def penalized(sentence: RankedSentence) -> float:
+    def penalized_score(sentence: RankedSentence) -> float:
         near = (float(sentence.vector @ other.vector) for other in taken)
         return sentence.score - REPETITION_WEIGHT * max(near, default=0.0)
 
     while left and len(taken) < most:
-        best = max(left, key=penalized)
+        best = max(left, key=penalized_score)
         left.remove(best)
         words = telling_words(best.candidate.text)
         if not any(are_near_duplicates(words, other) for other in used):
@@ -203,7 +203,7 @@ def cite(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") 
     )
 
 
-def as_prose(sentence: str) -> str:
+def as_one_line(sentence: str) -> str:
     """Return a sentence on one line, with single spaces."""
     return " ".join(sentence.split())
 
@@ -229,10 +229,10 @@ def answer_from_sentences(
     """
 
     def ranked(prose: bool) -> list[RankedSentence]:
-        candidates = candidates_of(text_units.values(), priors, bonuses or {}, prose)
+        candidates = split_into_candidates(text_units.values(), priors, bonuses or {}, prose)
         return rank_sentences(question, candidates, named)
 
-    evidence = _evidence(question, ranked(prose=True), named, settings.min_similarity)
+    evidence = _select_evidence(question, ranked(prose=True), named, settings.min_similarity)
     if not evidence:
         # A line that is not prose is evidence only if it contains all words of the question.
         evidence = [line for line in ranked(prose=False) if line.coverage > ALL_WORDS]
@@ -248,11 +248,11 @@ def answer_from_sentences(
         cite(number, sentence.candidate, text_units[sentence.candidate.text_unit])
         for number, sentence in enumerate(chosen, 1)
     )
-    text = " ".join(f"{as_prose(citation.quote)} [{citation.number}]" for citation in citations)
+    text = " ".join(f"{as_one_line(citation.quote)} [{citation.number}]" for citation in citations)
     return question.answer(text, citations=citations, context=context)
 
 
-def _evidence(
+def _select_evidence(
     question: Question,
     ranked: Sequence[RankedSentence],
     named: Sequence[str],

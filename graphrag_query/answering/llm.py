@@ -86,7 +86,7 @@ class LLM:
                 self._on_outage(error)
             raise
         for outcome in outcomes:
-            self._count(outcome.spent)
+            self._add_spending(outcome.spent)
         return outcomes
 
     def write(
@@ -98,7 +98,7 @@ class LLM:
         while it is being written. Raises `ModelError` if the request fails.
         """
         [outcome] = self.model.replies([Request(unit, messages, PLAIN_TEXT, sink=sink)])
-        self._count(outcome.spent)
+        self._add_spending(outcome.spent)
         if outcome.failure:
             raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
         return str(outcome.values[0]), outcome.dropped > 0
@@ -113,7 +113,7 @@ class LLM:
             Message(role="user", content=asked),
         ]
 
-    def _count(self, spent: Spending) -> None:
+    def _add_spending(self, spent: Spending) -> None:
         self.spent.calls += spent.calls
         self.spent.usage += spent.usage
         total = self.spent.cost
@@ -135,7 +135,7 @@ class LLMPool:
 
     def llm(self, index: "IndexStore") -> LLM | None:
         """Return the models for one question to an index; None if answers need no model."""
-        name = self._writer(index)
+        name = self._writing_model(index)
         if name is None:
             return None
         from graphrag_index.llm.prompts import Prompts
@@ -164,7 +164,7 @@ class LLMPool:
                 self._models.close()
             self._models, self._llms = None, {}
 
-    def _writer(self, index: "IndexStore") -> str | None:
+    def _writing_model(self, index: "IndexStore") -> str | None:
         """Return the name of the model that writes answers, in the section `models`."""
         name = self._settings.search.model
         if name != "auto":
@@ -207,7 +207,7 @@ def first_item(data: Any) -> Any:
     return data
 
 
-def first_of(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
+def first_field(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
     """Return the value of the first of `keys` in a record; None if the record has none of them."""
     return next((value for key in keys if (value := record.get(key)) is not None), None)
 
@@ -255,7 +255,7 @@ def _read_rating(data: Any) -> ParsedReply:
     """Parse a rating: a number, true or false, or the first value in an object or a list."""
     data = first_item(data)
     if isinstance(data, Mapping):
-        named = first_of(data, _RATINGS)
+        named = first_field(data, _RATINGS)
         data = next(iter(data.values()), None) if named is None else named
     if isinstance(data, bool):
         return ParsedReply(float(MAX_RATING if data else 0))

@@ -143,9 +143,11 @@ _REWRITTEN = ReplyFormat(
 
 def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) -> str:
     """Replace the first pronoun with the last name mentioned."""
-    if _named(index, question):
+    if _find_named_titles(index, question):
         return question
-    subject = next((names[0] for t in reversed(turns) if (names := _named(index, t.asked))), None)
+    subject = next(
+        (names[0] for t in reversed(turns) if (names := _find_named_titles(index, t.asked))), None
+    )
     if subject is None:
         return question
     for word in _WORD.finditer(question):
@@ -160,7 +162,7 @@ def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) 
     return question
 
 
-def _named(index: IndexStore, question: str) -> list[str]:
+def _find_named_titles(index: IndexStore, question: str) -> list[str]:
     """Return the titles of the entities that a question names, the highest weight first."""
     numbers = [mention.entity for mention in Mentions(index, question).entities]
     return list(index.entities(numbers)["title"])

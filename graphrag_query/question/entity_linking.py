@@ -15,7 +15,7 @@ from rapidfuzz.distance import OSA
 
 from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, sound
-from graphrag_query.question.question_words import NameSpan, forms_of, plain_words
+from graphrag_query.question.question_words import NameSpan, plain_words, possible_stems
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -106,7 +106,7 @@ class EntityLinker:
         found = [mention for name in whole for mention in self.exact(name)]
         covered = {word for mention in found for word in mention.name.split()}
         for words in self._partial_names(covered):
-            found += self._in_part(words)
+            found += self._find_by_parts(words)
         best: dict[int, Mention] = {}
         # The sort is stable: among mentions with equal weights, the first mention counts.
         for mention in sorted(found, key=lambda mention: (-mention.weight, mention.entity)):
@@ -120,7 +120,7 @@ class EntityLinker:
         A name must contain more than function words and question words.
         """
         names = self.index.map(table)
-        units, telling, capital = self._units
+        units, telling, capital = self._name_units
         spans = []
         for first in range(len(units)):
             phrase = ""
@@ -144,7 +144,7 @@ class EntityLinker:
         return found
 
     @cached_property
-    def _units(self) -> tuple[list[str], list[bool], list[bool]]:
+    def _name_units(self) -> tuple[list[str], list[bool], list[bool]]:
         """The units of the question, and two flags for each unit.
 
         A unit is a folded word with a space before it, or one character in scripts without
@@ -192,17 +192,17 @@ class EntityLinker:
 
     def _is_rare(self, words: Sequence[str]) -> bool:
         """Return whether each word is in the names of at most `MAX_ENTITIES_UNMARKED` entities."""
-        known = [word for text in words for word in self._resolve(text)]
+        known = [word for text in words for word in self._match_word(text)]
         limit = MAX_ENTITIES_UNMARKED + 1
         counts = [len(self.words.numbers("entities", word.row, limit)) for word in known]
         return bool(counts) and max(counts) < limit
 
-    def _in_part(self, words: Sequence[str]) -> list[Mention]:
+    def _find_by_parts(self, words: Sequence[str]) -> list[Mention]:
         """Find the entities with a name that contains all these words."""
-        found = self._with_words([self._resolve(word) for word in words])
+        found = self._with_words([self._match_word(word) for word in words])
         if not found and len(words) > 1 and self.language.endings:
             # "Ивана Петрова" is Иван Петров, though another entity is called Петрова.
-            inflected = [self._inflected(word) or self._resolve(word) for word in words]
+            inflected = [self._inflected(word) or self._match_word(word) for word in words]
             found = self._with_words(inflected)
         return [Mention(entity, " ".join(words), kind, weight) for entity, kind, weight in found]
 
@@ -211,7 +211,7 @@ class EntityLinker:
         if not all(resolved):
             return []
         # Start with the entities of the rarest word, then keep those that the other words share.
-        lists = sorted((self._entities_of(found) for found in resolved), key=len)
+        lists = sorted((self._read_entities(found) for found in resolved), key=len)
         entities = lists[0]
         for other in lists[1:]:
             entities = entities[np.isin(entities, other)]
@@ -225,13 +225,13 @@ class EntityLinker:
         rows = self.index.entities(self._of_highest_degree(entities)).select(columns)
         linked = []
         for entity, title, aliases in rows.iter_rows():
-            share = _share(known, map(fold_name, [title, *aliases]))
+            share = _matched_share(known, map(fold_name, [title, *aliases]))
             if share:
                 weight = likeness * (1 + share) / 2 / n_entities**0.5
                 linked.append((entity, kind, round(weight, 6)))
         return linked
 
-    def _entities_of(self, words: Sequence[_KnownWord]) -> "Numbers":
+    def _read_entities(self, words: Sequence[_KnownWord]) -> "Numbers":
         lists = [self.words.numbers("entities", w.row, MAX_ENTITIES_OF_WORD) for w in words]
         return lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
 
@@ -243,17 +243,17 @@ class EntityLinker:
         degree_of = dict(zip(numbers, degrees, strict=True))
         return sorted(numbers, key=lambda n: (-degree_of[n], n))[:MAX_CANDIDATES]
 
-    def _resolve(self, word: str) -> list[_KnownWord]:
+    def _match_word(self, word: str) -> list[_KnownWord]:
         """Find the words of names that match a word: equal, inflected, or with another spelling."""
-        row = row_of(self.words, "word", word)
+        row = find_row(self.words, "word", word)
         if row is not None:
             return [_KnownWord(row, "part", 1.0)]
         return self._inflected(word) or self._other_spellings(word)
 
     def _inflected(self, word: str) -> list[_KnownWord]:
-        forms = forms_of(word, self.language)
+        forms = possible_stems(word, self.language)
         near = self._with_prefix(word[: max(3, len(word) - 4)])
-        rows = [row for row, known in near if forms & forms_of(known, self.language)]
+        rows = [row for row, known in near if forms & possible_stems(known, self.language)]
         return [_KnownWord(row, "part", INFLECTED) for row in rows]
 
     def _with_prefix(self, prefix: str) -> list[tuple[int, str]]:
@@ -303,11 +303,11 @@ def words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
     """Return the rows of `name_words` with words that sound like a folded word."""
     heard = sound(word)
     table = index.map("name_sounds")
-    row = row_of(table, "sound", heard) if heard else None
+    row = find_row(table, "sound", heard) if heard else None
     return [] if row is None else table.numbers("words", row, most).tolist()
 
 
-def row_of(table: "MappedTable", column: str, text: str) -> int | None:
+def find_row(table: "MappedTable", column: str, text: str) -> int | None:
     """Return the row of a text in a sorted column; None if the column does not contain it."""
     row = table.place(column, text)
     return row if row < len(table) and table.text(column, row) == text else None
@@ -319,7 +319,7 @@ def rows_with_prefix(table: "MappedTable", column: str, prefix: str, most: int) 
     return range(first, min(table.place(column, prefix + "\U0010ffff", first), first + most))
 
 
-def _share(words: Sequence[set[str]], names: Iterable[str]) -> float:
+def _matched_share(words: Sequence[set[str]], names: Iterable[str]) -> float:
     """Return the largest share (0 to 1) of a name's words that match `words`.
 
     Each word is a set of alternatives. The share is 0 if no name contains all words.

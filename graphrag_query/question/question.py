@@ -18,7 +18,7 @@ from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
     WholeName,
-    row_of,
+    find_row,
     rows_with_prefix,
     words_sounding_like,
 )
@@ -143,7 +143,7 @@ class Mentions:
         """Describe the names in the text that are linked in another spelling."""
         known = self.index.map("name_words")
         words = {word for words in self._marked_words for word in words}
-        if all(row_of(known, "word", word) is not None for word in words):
+        if all(find_row(known, "word", word) is not None for word in words):
             return ()
         return spelling_notes(self.index, self.likeliest)
 

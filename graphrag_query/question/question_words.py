@@ -82,8 +82,8 @@ def is_unreadable(index: "IndexStore", text: str) -> bool:
 
 def share_words(question: str, sentence: str) -> bool:
     """Return whether a sentence and a question share a word, or enough pairs of characters."""
-    pairs = _pairs(question)
-    if pairs and len(pairs & _pairs(sentence)) >= MIN_PAIR_SHARE * len(pairs):
+    pairs = _character_pairs(question)
+    if pairs and len(pairs & _character_pairs(sentence)) >= MIN_PAIR_SHARE * len(pairs):
         return True
     held = {_ARABIC_PREFIX.sub("", word) for word in WORD.findall(sentence.lower())}
     for word in content_words(_PAIRED.sub(" ", question)):
@@ -96,7 +96,7 @@ def share_words(question: str, sentence: str) -> bool:
     return False
 
 
-def _pairs(text: str) -> set[str]:
+def _character_pairs(text: str) -> set[str]:
     runs = _PAIRED.findall(text)
     return {run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))}
 
@@ -146,7 +146,7 @@ def _begins_sentence(text: str, before: re.Match[str], token: re.Match[str]) -> 
     return end is not None and (end[0][0] != "." or len(before[0]) > 4)
 
 
-def forms_of(word: str, language: Language) -> frozenset[str]:
+def possible_stems(word: str, language: Language) -> frozenset[str]:
     """Return the possible stems of a folded word, including its English stem."""
     # In most supported languages, a final s marks the possessive or the plural.
     without_s = word.removesuffix("s")
@@ -172,14 +172,14 @@ class HeldWords:
         """Return whether a text contains a word, ignoring accents and endings."""
         folded = fold(word)
         near = self._by_prefix.get(folded[:MIN_STEM], set())
-        forms = forms_of(folded, self.language)
-        return folded in near or any(forms & forms_of(other, self.language) for other in near)
+        forms = possible_stems(folded, self.language)
+        return folded in near or any(forms & possible_stems(other, self.language) for other in near)
 
     def missing(self, names: Iterable[NameSpan]) -> list[str]:
         """Return the names that no text contains, without duplicates."""
-        return list(dict.fromkeys(name.text for name in names if self._lacks(name)))
+        return list(dict.fromkeys(name.text for name in names if self._is_missing(name)))
 
-    def _lacks(self, name: NameSpan) -> bool:
+    def _is_missing(self, name: NameSpan) -> bool:
         absent = [not self.hold(word) for word in name.words]
         if self.language.capitalizes_nouns:
             # Any noun may have a capital: a name is missing only if it has at least two words and

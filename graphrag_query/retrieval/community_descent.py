@@ -18,7 +18,7 @@ from graphrag_query.answering.extractive import ALL_WORDS, MIN_COVERAGE, rarity_
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.text_unit_ranking import words_held
+from graphrag_query.retrieval.text_unit_ranking import match_stems
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -97,13 +97,13 @@ class Descent:
         relevant text unit in `patience` rounds is dropped. The loop ends early after
         `MAX_FAILED_IN_A_ROW` failed tests in a row.
         """
-        queue, budget = self._coarsest(), self.settings.budget
+        queue, budget = self._coarsest_communities(), self.settings.budget
         n_failed_in_a_row = 0
         while self.tested.n_tests < budget and n_failed_in_a_row < MAX_FAILED_IN_A_ROW:
             for community in queue:
                 community.waiting = [n for n in community.waiting if n not in self.taken]
-            queue = self._ordered([community for community in queue if community.waiting])
-            turns = self._turns(queue)
+            queue = self._order_communities([community for community in queue if community.waiting])
+            turns = self._choose_text_units(queue)
             batch = [number for _, numbers in turns for number in numbers]
             if not batch:
                 break
@@ -117,7 +117,7 @@ class Descent:
             n_failed_in_a_row = n_failed_in_a_row + len(batch) if n_failed == len(batch) else 0
         return self.tested
 
-    def _ordered(self, queue: list[_Community]) -> list[_Community]:
+    def _order_communities(self, queue: list[_Community]) -> list[_Community]:
         """Order communities by the expected result of their next test.
 
         Half of the communities of a round have had relevant text units in their last batch, or
@@ -133,7 +133,7 @@ class Descent:
         numbers = {id(community) for community in fruitful}
         return [*fruitful, *(c for c in queue if id(c) not in numbers)]
 
-    def _turns(self, queue: list[_Community]) -> list[tuple[_Community, list[int]]]:
+    def _choose_text_units(self, queue: list[_Community]) -> list[tuple[_Community, list[int]]]:
         """Choose the text units of a round. Each text unit is tested for one community only."""
         left = self.settings.budget - self.tested.n_tests
         turns = []
@@ -165,19 +165,21 @@ class Descent:
             community.n_barren += 1
             return [community] if community.n_barren < self.settings.patience else []
         community.n_barren = 0
-        return self._descend(community)
+        return self._read_and_divide(community)
 
-    def _coarsest(self) -> list[_Community]:
+    def _coarsest_communities(self) -> list[_Community]:
         """Return the communities of the coarsest level with enough communities for a round."""
-        queue = self._divide(_Community(NO_COMMUNITY, best_first(self.scores, self.scores)))
+        queue = self._divide_community(
+            _Community(NO_COMMUNITY, best_first(self.scores, self.scores))
+        )
         while len(queue) < self.settings.communities_at_once:
-            below = [part for community in queue for part in self._divide(community)]
+            below = [part for community in queue for part in self._divide_community(community)]
             if len(below) == len(queue):
                 break
             queue = below
         return queue
 
-    def _divide(self, community: _Community) -> list[_Community]:
+    def _divide_community(self, community: _Community) -> list[_Community]:
         """Distribute the text units of a community to its children.
 
         A text unit that belongs to no child stays in the community itself.
@@ -190,7 +192,7 @@ class Descent:
         found, is_read = community.found, community.is_read
         return [_Community(part, numbers, found, 0, is_read) for part, numbers in parts.items()]
 
-    def _descend(self, community: _Community) -> list[_Community]:
+    def _read_and_divide(self, community: _Community) -> list[_Community]:
         """Return the children of a community with relevant text units, with all text units."""
         if community.number == NO_COMMUNITY:
             return [community]
@@ -199,7 +201,7 @@ class Descent:
             self.scores |= self.score([number for number in units if number not in self.scores])
             community.waiting = best_first(self.scores, {*community.waiting, *units})
             community.is_read = True
-        return self._divide(community)
+        return self._divide_community(community)
 
     def _communities_of_unit(self, text_unit: int, communities: Sequence[int]) -> list[int]:
         """Return those of `communities` that a text unit belongs to."""
@@ -216,16 +218,16 @@ class IndexHierarchy:
         self.index = index
         self._communities_of = cache(lambda entity: index.links.communities_of(entity)[1].tolist())
         # `Descent` asks for the same text unit or community many times: cache the results.
-        self.counts = cache(self._count)
-        self.children = cache(self._children)
+        self.counts = cache(self._count_entities)
+        self.children = cache(self._read_children)
 
-    def _count(self, text_unit: int) -> Counter[int]:
+    def _count_entities(self, text_unit: int) -> Counter[int]:
         """Count the entities of a text unit in each community of any level."""
         entities, _ = self.index.links.entities_of(text_unit)
         found = (self._communities_of(entity) for entity in entities.tolist())
         return Counter(number for numbers in found for number in numbers)
 
-    def _children(self, community: int) -> list[int]:
+    def _read_children(self, community: int) -> list[int]:
         """Return the children of a community; for `NO_COMMUNITY`, the communities of level 0."""
         if community == NO_COMMUNITY:
             top = self.index.scan("communities").filter(level=0).select("community")
@@ -290,7 +292,7 @@ class Ranking:
         """Rate text units by cosine and by the question's words in them; -1 if irrelevant."""
         ordered = sorted(numbers)
         rows = self.question.index.vectors("text_unit_text").at(ordered, ["text", "vector"])
-        held = words_held(rows["text"], self.question.content_words)
+        held = match_stems(rows["text"], self.question.content_words)
         rarity = np.array([rarity_of(n, len(ordered)) for n in held.sum(axis=0).tolist()])
         coverages = (held @ rarity) / (rarity.sum() or 1.0)
         cosines = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)

@@ -109,7 +109,7 @@ class FilterMasks:
             else:
                 known = ", ".join([*COLUMNS, *keys])
                 raise SettingsError(f"No document has {name!r}; they have: {known}.")
-            kept &= np.array([_matches(value, patterns) for value in values], bool)
+            kept &= np.array([_matches_pattern(value, patterns) for value in values], bool)
         if self.filters.since or self.filters.until:
             dates = rows["creation_date"].to_list()
             kept &= np.array([self.filters.overlaps(date, date) for date in dates], bool)
@@ -217,8 +217,8 @@ class FilteredIndex(IndexStore):
         """Open a vector table whose searches return only the rows that the filters keep."""
         if table not in self._filtered:
             keys: dict[str, tuple[str, Callable[[pl.Series], pl.Series]]] = {
-                "text_unit_text": ("human_readable_id", self._kept(self.masks.text_units)),
-                "entity_description": ("human_readable_id", self._kept(self.masks.entities)),
+                "text_unit_text": ("human_readable_id", self._mask_filter(self.masks.text_units)),
+                "entity_description": ("human_readable_id", self._mask_filter(self.masks.entities)),
                 "community_full_content": (
                     "community",
                     lambda numbers: numbers.is_in(self.masks.communities),
@@ -244,7 +244,7 @@ class FilteredIndex(IndexStore):
         kept = self.masks.text_units
         return [n for n in super().text_units_behind(name, number) if kept[n]]
 
-    def _kept(self, flags: "Flags") -> Callable[[pl.Series], pl.Series]:
+    def _mask_filter(self, flags: "Flags") -> Callable[[pl.Series], pl.Series]:
         return lambda numbers: pl.Series(flags[numbers.to_numpy()])
 
 
@@ -271,19 +271,19 @@ class FilteredVectors:
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the kept rows nearest to a vector, see `VectorTable.nearest`."""
-        return self._filter(partial(self._table.nearest, vector), top_k, columns, where)
+        return self._search_kept_rows(partial(self._table.nearest, vector), top_k, columns, where)
 
     def matching(
         self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the kept rows that match the words best, see `VectorTable.matching`."""
-        return self._filter(partial(self._table.matching, words), top_k, columns, where)
+        return self._search_kept_rows(partial(self._table.matching, words), top_k, columns, where)
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
         """Fetch rows by number."""
         return self._table.at(numbers, columns)
 
-    def _filter(
+    def _search_kept_rows(
         self,
         search: Callable[..., pl.DataFrame],
         top_k: int,
@@ -355,7 +355,7 @@ class FilteredLinks(Links):
         return kept
 
 
-def _matches(value: Any, patterns: Sequence[str]) -> bool:
+def _matches_pattern(value: Any, patterns: Sequence[str]) -> bool:
     """Return whether a value matches one of the patterns.
 
     A value that is no text is written as JSON before it is compared.

@@ -62,19 +62,19 @@ class Links:
 
     def entities_of(self, text_unit: int) -> LinkedRows:
         """Return the entities that a text unit names."""
-        return self._linked("entities_of_text_units", "text_unit", text_unit, "entity")
+        return self._read_linked("entities_of_text_units", "text_unit", text_unit, "entity")
 
     def text_units_of(self, entity: int) -> LinkedRows:
         """Return the text units that name an entity."""
-        return self._linked("text_units_of_entities", "entity", entity, "text_unit")
+        return self._read_linked("text_units_of_entities", "entity", entity, "text_unit")
 
     def n_text_units_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
         """Count the text units that name each of these entities, without reading them."""
-        return self._counts("text_units_of_entities", entities)
+        return self._count_links("text_units_of_entities", entities)
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
         """Return the relationships of an entity, at most `most` with the highest weights."""
-        table, first, stop = self._rows("relationships_of_entities", "entity", entity)
+        table, first, stop = self._find_rows("relationships_of_entities", "entity", entity)
         if most is not None:
             stop = min(stop, first + most)
         columns = ("neighbour", "relationship", "weight")
@@ -82,27 +82,27 @@ class Links:
 
     def n_relationships_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
         """Count the relationships of each of these entities, without reading them."""
-        return self._counts("relationships_of_entities", entities)
+        return self._count_links("relationships_of_entities", entities)
 
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
         """Return the levels and numbers of an entity's communities, the coarsest level first."""
-        table, first, stop = self._rows("communities_of_entities", "entity", entity)
+        table, first, stop = self._find_rows("communities_of_entities", "entity", entity)
         return table.slice("level", first, stop), table.slice("community", first, stop)
 
     def claims_of(self, entity: int) -> "Numbers":
         """Return the claims about an entity, in the order of `covariates`."""
-        table, first, stop = self._rows("claims_of_entities", "entity", entity)
+        table, first, stop = self._find_rows("claims_of_entities", "entity", entity)
         return table.slice("claim", first, stop)
 
-    def _linked(self, name: str, key: str, number: int, column: str) -> LinkedRows:
-        table, first, stop = self._rows(name, key, number)
+    def _read_linked(self, name: str, key: str, number: int, column: str) -> LinkedRows:
+        table, first, stop = self._find_rows(name, key, number)
         return LinkedRows(table.slice(column, first, stop), table.flags("about", first, stop))
 
-    def _counts(self, name: str, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+    def _count_links(self, name: str, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
         first, stop = self._open(name).bounds("entity", np.asarray(entities, np.int32))
         return stop - first
 
-    def _rows(self, name: str, key: str, number: int) -> "tuple[MappedTable, int, int]":
+    def _find_rows(self, name: str, key: str, number: int) -> "tuple[MappedTable, int, int]":
         table = self._open(name)
         rows = table.range_of(key, number)
         return table, rows.start, rows.stop
@@ -221,28 +221,28 @@ class IndexStore:
 
     def rows(self, table: str) -> int:
         """Return the number of rows of a table."""
-        return self._stored(table).rows
+        return self._stored_table(table).rows
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Open a table lazily."""
         self.check_version()
-        return self.backend.scan(table, self._stored(table))
+        return self.backend.scan(table, self._stored_table(table))
 
     def map(self, table: str) -> "MappedTable":
         """Open a memory-mapped table to read rows by number. No rows are loaded yet."""
         if table not in self._mapped:
             self.check_version()
-            self._mapped[table] = self.backend.map(table, self._stored(table))
+            self._mapped[table] = self.backend.map(table, self._stored_table(table))
         return self._mapped[table]
 
     def vectors(self, table: str) -> "VectorTable | InMemoryVectors":
         """Open a vector table at the version that belongs to this index."""
         if table not in self._vectors:
             self.check_version()
-            self._vectors[table] = self.backend.vectors(table, self._stored(table))
+            self._vectors[table] = self.backend.vectors(table, self._stored_table(table))
         return self._vectors[table]
 
-    def _stored(self, table: str) -> StoredTable:
+    def _stored_table(self, table: str) -> StoredTable:
         tables = self.version.tables
         if table in VECTOR_TABLES and not any(map(self.has, VECTOR_TABLES)):
             raise TableError(
@@ -269,7 +269,7 @@ class IndexStore:
         """
         known = range(self.rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
-        found = self._numbered("text_unit_rows", wanted)
+        found = self._fetch_rows("text_unit_rows", wanted)
         columns = (pl.col("id").alias("document_id"), "title", "path", "language")
         documents = self.documents(found["document"]).select(columns)
         joined = pl.concat([found, documents], how="horizontal")
@@ -282,15 +282,15 @@ class IndexStore:
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch documents without their texts."""
-        return self._numbered("document_rows", numbers)
+        return self._fetch_rows("document_rows", numbers)
 
     def entities(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch entities. The column `evidence` has numbers of documents instead of ids."""
-        return self._numbered("entity_rows", numbers)
+        return self._fetch_rows("entity_rows", numbers)
 
     def claims(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch claims."""
-        return self._numbered("claim_rows", numbers)
+        return self._fetch_rows("claim_rows", numbers)
 
     def relationships(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch relationships. The column `evidence` has numbers of documents instead of ids.
@@ -298,7 +298,7 @@ class IndexStore:
         `source` and `target` are titles of entities, and `source_entity` and `target_entity` are
         their numbers.
         """
-        found = self._numbered("relationship_rows", numbers)
+        found = self._fetch_rows("relationship_rows", numbers)
         ends = pl.concat([found["source"], found["target"]])
         # In an index of Microsoft GraphRAG, a source or target may be no entity (-1): no title.
         rows = self.map("entity_rows").rows(ends.clip(lower_bound=0), "title")
@@ -307,7 +307,7 @@ class IndexStore:
             titles[: found.height].alias("source"), titles[found.height :].alias("target")
         )
 
-    def _numbered(self, table: str, numbers: Iterable[int]) -> pl.DataFrame:
+    def _fetch_rows(self, table: str, numbers: Iterable[int]) -> pl.DataFrame:
         wanted = pl.Series("human_readable_id", list(numbers), dtype=pl.Int64)
         found = self.map(table).rows(wanted)
         return found.insert_column(0, wanted)

@@ -59,7 +59,7 @@ class QuestionEmbedder:
             candidates = (models[name], *models.values())
             fitting = [model for model in candidates if model.vector_identity() == self.identity]
             if not fitting:
-                raise self._other_model(models[name].vector_identity())
+                raise self._other_model_error(models[name].vector_identity())
             made_with = fitting[0]
         self._models = Models({name: made_with})
         return self._models.open_embedding_model(name, "query")
@@ -90,7 +90,7 @@ class QuestionEmbedder:
             return
         current = vector_identity(settings.models, settings.generate_text_embeddings.model)
         if current != self.identity:
-            raise self._other_model(current)
+            raise self._other_model_error(current)
 
     def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
         """Return one vector of length 1 per text. Known texts are read from the cache.
@@ -109,7 +109,7 @@ class QuestionEmbedder:
         if new:
             vectors = self.model.embed(new)
             if vectors.shape[1] != self.dimension:
-                raise self._other_dimension(vectors.shape[1])
+                raise self._other_dimension_error(vectors.shape[1])
             if not vectors.any(axis=1).all():
                 name = self._index.settings.generate_text_embeddings.model
                 raise ModelError(
@@ -121,7 +121,7 @@ class QuestionEmbedder:
             self._cache = dict([*cache.items(), *made.items()][-MAX_CACHED:])
         return np.array([known[text] for text in texts])
 
-    def _other_model(self, current: "Identity") -> SettingsError:
+    def _other_model_error(self, current: "Identity") -> SettingsError:
         """Build the error that the settings name another model than the index's vectors have."""
         index = self._index
         newest = index.backend.read_pointer()
@@ -130,10 +130,11 @@ class QuestionEmbedder:
         version = "" if is_newest else f", version {index.version.number},"
         return SettingsError(
             f"The vectors of {index.backend.output}{version} were made by "
-            f"{_described(self.identity)}, and the settings now say {_described(current)}: {fix}."
+            f"{_describe_identity(self.identity)}, and the settings now say "
+            f"{_describe_identity(current)}: {fix}."
         )
 
-    def _other_dimension(self, n_numbers: int) -> ModelError:
+    def _other_dimension_error(self, n_numbers: int) -> ModelError:
         """Build the error that the model and the index have different numbers of dimensions."""
         index = self._index
         name = index.settings.generate_text_embeddings.model
@@ -152,6 +153,6 @@ class QuestionEmbedder:
         )
 
 
-def _described(identity: "Identity") -> str:
+def _describe_identity(identity: "Identity") -> str:
     name, dimensions = identity
     return f"{name} ({dimensions} dimensions)" if dimensions else name

@@ -8,7 +8,7 @@ import polars as pl
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
-from graphrag_query.answering.extractive import Candidate, TextUnit, as_prose, cite
+from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line, cite
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of text units that are searched for a relationship without exact evidence.
@@ -20,7 +20,7 @@ Passage = tuple[Candidate, TextUnit]
 Place = tuple[int, int, int]  # (number of the document, first character, end character)
 
 
-def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Passage]:
+def find_passages(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Passage]:
     """Find the passage that supports each relationship, with its text unit.
 
     The passage is the evidence of the relationship. Without evidence, it is the run of
@@ -34,14 +34,14 @@ def passages_of(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Pas
         number = row["human_readable_id"]
         places[number] = [(p["document"], p["start_char"], p["end_char"]) for p in row["evidence"]]
         behind = index.text_units_behind("Relationships", number)
-        holding = _holding(index, behind, places[number])
+        holding = _find_text_unit(index, behind, places[number])
         wanted[number] = [holding] if holding is not None else behind[:MAX_TEXT_UNITS]
     units = index.text_units(unit for numbers in wanted.values() for unit in numbers)
     found = {}
     for row in rows:
         number = row["human_readable_id"]
         near = [units[n] for n in wanted[number] if n in units]
-        if passage := _passage(row, near, places[number]):
+        if passage := _choose_passage(row, near, places[number]):
             found[number] = passage
     return found
 
@@ -66,13 +66,13 @@ class CitedRelationships:
         other = row["target"] if is_source else row["source"]
         kind = row["type"].replace("_", " ")
         link = "–" if not kind else f"–({kind})→" if is_source else f"←({kind})–"
-        said = as_prose(row["description"])
+        said = as_one_line(row["description"])
         parts = [f"{start} {link} {other}:"]
         passage = self._passages.get(relationship)
         if passage is None:
             return " ".join([*parts, said or "no passage tells of it."])
-        quote = as_prose(passage[0].text)
-        is_new, number = self._cite(relationship, *passage)
+        quote = as_one_line(passage[0].text)
+        is_new, number = self._number_passage(relationship, *passage)
         # A description may come from evidence that the filters drop.
         evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
         is_kept = not evidence or (passage[1]["document"], passage[0].start_char) in evidence
@@ -82,7 +82,9 @@ class CitedRelationships:
             parts.append(f"“{quote}”")
         return " ".join([*parts, f"[{number}]"])
 
-    def _cite(self, relationship: int, candidate: Candidate, unit: TextUnit) -> tuple[bool, int]:
+    def _number_passage(
+        self, relationship: int, candidate: Candidate, unit: TextUnit
+    ) -> tuple[bool, int]:
         """Return the number of a passage, and whether it is cited for the first time."""
         place = (unit["document_id"], candidate.start_char, candidate.end_char)
         if place in self._numbers:
@@ -92,7 +94,7 @@ class CitedRelationships:
         return True, number
 
 
-def _holding(index: IndexStore, text_units: list[int], places: list[Place]) -> int | None:
+def _find_text_unit(index: IndexStore, text_units: list[int], places: list[Place]) -> int | None:
     """Return the first text unit that contains one of the places; None if none contains one."""
     if not places or not text_units:
         return None
@@ -105,7 +107,9 @@ def _is_inside(place: Place, span: Place) -> bool:
     return place[0] == span[0] and span[1] <= place[1] and place[2] <= span[2]
 
 
-def _passage(row: Mapping[str, Any], units: list[TextUnit], places: list[Place]) -> Passage | None:
+def _choose_passage(
+    row: Mapping[str, Any], units: list[TextUnit], places: list[Place]
+) -> Passage | None:
     for unit in units:
         span = (unit["document"], unit["start_char"], unit["end_char"])
         for place in places:

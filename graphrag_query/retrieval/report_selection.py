@@ -67,7 +67,7 @@ def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -
     return (f"{of_all} reports{place} left out, {why}: {named}.",)
 
 
-def subject_of(question: Question) -> list[str]:
+def subject_words(question: Question) -> list[str]:
     """Return the words of a question that name its subject.
 
     The list is empty if the question asks about the whole corpus.
@@ -75,7 +75,7 @@ def subject_of(question: Question) -> list[str]:
     return [word for word in question.content_words if word not in _WHOLE]
 
 
-def by_fit(question: Question) -> pl.DataFrame:
+def score_reports(question: Question) -> pl.DataFrame:
     """Return all reports without their texts, with `similarity` to the question and `score`.
 
     `similarity` is the cosine. `score` also takes the rank of the report into account.
@@ -105,7 +105,7 @@ def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
     return int(levels["level"][0]) if levels.height else 0
 
 
-def of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
+def reports_of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
     """Return the reports of a level, and of communities above that level without children."""
     leaf = pl.col("children").list.len() == 0
     return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf))
@@ -117,10 +117,10 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     The budget is `max_map_tokens` and `max_map_share`. For a question about the whole corpus,
     take the reports with the highest rank, and only their summaries, so that more reports fit.
     """
-    reports = by_fit(question)
-    about_all = not subject_of(question)
+    reports = score_reports(question)
+    about_all = not subject_words(question)
     level = settings.level if settings.level is not None else fitting_level(reports, about_all)
-    reports = of_level(reports, level)
+    reports = reports_of_level(reports, level)
     order = ["rank", "size", "score"] if about_all else ["score"]
     reports = reports.sort(*order, "community", descending=[True] * len(order) + [False])
     chosen = reports
@@ -135,7 +135,7 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     )
     why = "ranked lower" if about_all else "less similar to the question"
     return ReportChoice(
-        as_shown(question.index, chosen, column),
+        as_context_rows(question.index, chosen, column),
         tuple(left_out["community"]),
         level,
         _note_on(left_out, chosen.height, level, why),
@@ -155,7 +155,7 @@ def _within_budget(
     n_fitting = cost = n_bytes = 0
     for start in range(0, reports.height, BATCH_SIZE):
         read = index.with_texts(reports[start : start + BATCH_SIZE], column)
-        shown = as_shown(index, read, column)
+        shown = as_context_rows(index, read, column)
         costs = cost + np.cumsum(RenderedRows.from_rows(shown, TokenBudget(1 << 40, 1 << 40)).cost)
         text = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
         sizes = read.select(text.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
@@ -169,7 +169,7 @@ def _within_budget(
     return reports.head(max(1, n_fitting))
 
 
-def as_shown(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFrame:
+def as_context_rows(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return reports as rows of a context: number and text, without citations.
 
     `column` is `full_content` or `summary`. A summary has the title of the report before it.
@@ -217,7 +217,7 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
     parent. If a call fails, its report and the reports below it are skipped. Raises `ModelError`
     if all calls of the first level fail.
     """
-    reports = by_fit(question)
+    reports = score_reports(question)
     question.counts["community_reports"] = reports.height
     known = reports["community"].implode()
     # If the report on a parent is missing, the search starts with its children.
@@ -258,7 +258,7 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
     if failed:
         listed = ", ".join(map(str, failed))
         notes = (f"{len(failed)} calls failed: reports {listed} were not rated.", *notes)
-    shown = as_shown(question.index, chosen, "full_content")
+    shown = as_context_rows(question.index, chosen, "full_content")
     return ReportChoice(shown, tuple(left_out["community"]), None, notes)
 
 

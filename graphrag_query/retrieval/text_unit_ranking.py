@@ -103,7 +103,7 @@ def start_search(
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
         texts = pl.Series(index.text_unit_texts(numbers), dtype=pl.String)
-        held = words_held(texts, question.content_words)
+        held = match_stems(texts, question.content_words)
         vectors = index.map("text_unit_vectors").matrix("vector", numbers)
         return vectors @ vector, held
 
@@ -148,7 +148,7 @@ def titled_text_units(question: Question) -> dict[int, float]:
     return found
 
 
-def words_held(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
+def match_stems(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
     """Return a boolean matrix: whether each text (row) contains a word with each stem (column)."""
     if not stems:
         return np.zeros((len(texts), 0), bool)
@@ -201,7 +201,7 @@ class TextUnitRanking:
         highest = max(full_text.values(), default=0.0) or 1.0
         self.full_text = {number: score / highest for number, score in full_text.items()}
         self.links, self.read = links, read
-        self.named = self._named(named, titled)
+        self.named = self._find_named_text_units(named, titled)
         self.matches: dict[int, float] = {}
         self.words: dict[int, Flags] = {}
         self.word_weights: Floats = np.zeros(0)
@@ -212,10 +212,10 @@ class TextUnitRanking:
 
         Text units with equal scores are ordered by number.
         """
-        self._match({*found, *self.named})
-        seeds = self._best(self.matches)
-        self._follow(seeds, 1.0)
-        self._follow(self._best(self.ways.keys() - set(seeds)), SECOND_STEP_SHARE)
+        self._score_matches({*found, *self.named})
+        seeds = self._best_text_units(self.matches)
+        self._follow_links(seeds, 1.0)
+        self._follow_links(self._best_text_units(self.ways.keys() - set(seeds)), SECOND_STEP_SHARE)
         leading: dict[int, float] = {}
         for link in self.ways.values():
             leading[link.origin] = max(leading.get(link.origin, 0.0), LEADING_SHARE * link.score)
@@ -231,7 +231,7 @@ class TextUnitRanking:
             ranked.append(RankedTextUnit(number, score, match, *reason))
         return sorted(ranked, key=lambda unit: (-unit.score, unit.number))
 
-    def _named(
+    def _find_named_text_units(
         self, entities: Sequence[int], titled: Mapping[int, float]
     ) -> dict[int, tuple[float, int | None]]:
         """Map text units to (rarity, entity) for the rarest named entity that they describe.
@@ -255,7 +255,7 @@ class TextUnitRanking:
             keep_best(number, score, None)
         return found
 
-    def _match(self, numbers: Collection[int]) -> None:
+    def _score_matches(self, numbers: Collection[int]) -> None:
         """Read text units that were not read yet, and score their match with the question."""
         new = sorted(set(numbers) - self.matches.keys())
         if not new:
@@ -274,17 +274,17 @@ class TextUnitRanking:
                 + NAMED_WEIGHT * (self.named[number][0] if number in self.named else 0.0)
             )
 
-    def _best(self, numbers: Collection[int]) -> list[int]:
+    def _best_text_units(self, numbers: Collection[int]) -> list[int]:
         def place(number: int) -> tuple[float, int]:
             way = self.ways.get(number)
             return -self.matches[number] - (way.score if way else 0.0), number
 
         return sorted(numbers, key=place)[:N_SEEDS]
 
-    def _follow(self, seeds: list[int], share: float) -> None:
+    def _follow_links(self, seeds: list[int], share: float) -> None:
         """Score the text units linked with seeds. For each text unit, the best link counts."""
-        reached = {seed: self._reach(seed) for seed in seeds}
-        self._match({number for way in reached.values() for number in way})
+        reached = {seed: self._find_linked_text_units(seed) for seed in seeds}
+        self._score_matches({number for way in reached.values() for number in way})
         found = dict(self.ways)
         for seed, ways in reached.items():
             said = self.words[seed]
@@ -299,7 +299,7 @@ class TextUnitRanking:
                     found[number] = way
         self.ways = found
 
-    def _reach(self, seed: int) -> dict[int, tuple[float, int]]:
+    def _find_linked_text_units(self, seed: int) -> dict[int, tuple[float, int]]:
         """Map the text units linked with a seed to (strength, entity) of their best link.
 
         The strength is between 0 and 1.

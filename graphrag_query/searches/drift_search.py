@@ -20,8 +20,8 @@ from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.extractive import (
     Candidate,
     answer_from_sentences,
-    candidates_of,
     rank_sentences,
+    split_into_candidates,
 )
 from graphrag_query.answering.llm import LLM, clean_text, read_importance
 from graphrag_query.answering.written_answer import (
@@ -34,7 +34,7 @@ from graphrag_query.answering.written_answer import (
     write_answer,
 )
 from graphrag_query.question.question import Mentions, Question
-from graphrag_query.retrieval.report_selection import as_shown, by_fit
+from graphrag_query.retrieval.report_selection import as_context_rows, score_reports
 from graphrag_query.searches.local_search import find_evidence, local_context
 
 # Maximum number of attempts per request. After an invalid reply, the second attempt allows a
@@ -147,9 +147,9 @@ class _Steps:
 
     def reports(self) -> list[Context]:
         """Return a list with one context of the most similar reports; empty without reports."""
-        reports = by_fit(self.question).sort("score", "community", descending=[True, False])
+        reports = score_reports(self.question).sort("score", "community", descending=[True, False])
         best = reports.head(self.settings.top_k_reports)
-        rows = as_shown(self.question.index, best, "full_content")
+        rows = as_context_rows(self.question.index, best, "full_content")
         context = pack([Section("Reports", rows, 1.0)], self.max_context_tokens)
         return [] if context.is_empty else [context]
 
@@ -195,7 +195,7 @@ class _Steps:
             self.question.counts.update(self.counts([context for _, context, _ in left[:n]]))
             outcomes = self.llm.replies([request for _, _, request in left[:n]])
             for (text, context, request), outcome in zip(left[:n], outcomes, strict=True):
-                self._estimated += _estimate(request)
+                self._estimated += _estimate_tokens(request)
                 if outcome.failure:
                     self._failures.append(outcome.failure)
                     self.notes.append(f"A call failed ({outcome.failure}): “{text}”.")
@@ -204,10 +204,10 @@ class _Steps:
                 self.contexts.append(context)
                 self.answers.append((text, step))
                 for follow_up in step.follow_ups:
-                    self._follow_up(follow_up, step.score)
+                    self._add_follow_up(follow_up, step.score)
             left = left[n:]
 
-    def _follow_up(self, text: str, score: float) -> None:
+    def _add_follow_up(self, text: str, score: float) -> None:
         """Add a follow-up question, unless a similar question was asked or added before."""
         words = telling_words(text)
         known = [*self._asked, *(other for _, other in self._follow_ups)]
@@ -222,7 +222,9 @@ class _Steps:
         # Some servers report no usage.
         spent = self.llm.usage.prompt_tokens or self._estimated
         left = self.settings.max_total_tokens - reduce - spent
-        costs = (MAX_ATTEMPTS * _estimate(request) + CORRECTION_TOKENS for request in requests)
+        costs = (
+            MAX_ATTEMPTS * _estimate_tokens(request) + CORRECTION_TOKENS for request in requests
+        )
         return sum(total <= left for total in accumulate(costs))
 
     def check(self) -> None:
@@ -253,7 +255,7 @@ class _Steps:
         return pack_statements("Answers", rows, read, self.max_context_tokens)
 
 
-def _estimate(request: Request) -> int:
+def _estimate_tokens(request: Request) -> int:
     """Return an upper estimate of the prompt tokens of a request."""
     texts = [message["content"] for message in request.messages]
     texts += [request.format.instructions, json.dumps(request.format.schema)]
@@ -318,13 +320,13 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     the question.
     """
     index, local = question.index, question.local
-    reports = by_fit(question).sort("score", "community", descending=[True, False])
+    reports = score_reports(question).sort("score", "community", descending=[True, False])
     reports = index.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
     first = find_evidence(question, local)
     text_units, priors = dict(first.text_units), first.priors()
     covered = {mention.entity for mention in question.mentions.entities}
     sentences = [
-        candidate for report in reports.iter_rows(named=True) for candidate in _sentences_of(report)
+        candidate for report in reports.iter_rows(named=True) for candidate in _split_report(report)
     ]
     followed: list[str] = []
     for _ in range(settings.rounds):
@@ -336,7 +338,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
                     text_units[number], priors[number] = found.text_units[number], prior
             followed.append(title)
         covered.update(entities)
-        sentences = candidates_of(text_units.values(), priors, {})
+        sentences = split_into_candidates(text_units.values(), priors, {})
 
     question.counts.update(
         community_reports=reports.height,
@@ -360,7 +362,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     return replace(answer, notes=(f"Followed up: {', '.join(followed)}.",))
 
 
-def _sentences_of(report: Mapping[str, Any]) -> list[Candidate]:
+def _split_report(report: Mapping[str, Any]) -> list[Candidate]:
     """Split a report into sentences and remove the citations."""
     parts = [report["summary"], *(finding["explanation"] for finding in report["findings"])]
     texts = [check_citations(part, {})[0] for part in parts]

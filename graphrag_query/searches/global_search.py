@@ -12,7 +12,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import ShownRows, check_citations, cited_rows
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLM, clean_text, first_of, read_importance
+from graphrag_query.answering.llm import LLM, clean_text, first_field, read_importance
 from graphrag_query.answering.written_answer import (
     Context,
     merge_contexts,
@@ -122,7 +122,7 @@ def _map_reports(
     The best points come first. If a call fails, its batch is skipped, and a note lists the
     skipped reports. If all calls fail, `ModelError` is raised.
     """
-    outcomes = llm.replies(_request(question, llm, batch) for batch in batches)
+    outcomes = llm.replies(_points_request(question, llm, batch) for batch in batches)
     points: list[Point] = []
     notes = []
     for batch, outcome in zip(batches, outcomes, strict=True):
@@ -138,7 +138,7 @@ def _map_reports(
     return points, notes
 
 
-def _request(question: Question, llm: LLM, batch: Context) -> Request:
+def _points_request(question: Question, llm: LLM, batch: Context) -> Request:
     asked = f"{batch.text}\nQuestion: {question.text}"
     numbers = batch.tables["Reports"]["id"]
     return Request(
@@ -156,12 +156,12 @@ def points_format(reports: pl.DataFrame) -> ReplyFormat:
 def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:
     """Parse the points of a reply. Points without a text or a report are dropped."""
     shown = {"Reports": set(reports["id"].to_list())}
-    records = _records(data)
-    points = [point for record in records if (point := _point(record, reports, shown))]
+    records = _find_records(data)
+    points = [point for record in records if (point := _parse_point(record, reports, shown))]
     return ParsedReply(points, len(records) - len(points))
 
 
-def _records(data: Any) -> Sequence[Any]:
+def _find_records(data: Any) -> Sequence[Any]:
     if isinstance(data, Mapping) and "points" in data:
         data = data["points"]
     elif isinstance(data, Mapping) and data and not any(key in data for key in _DESCRIPTIONS):
@@ -180,7 +180,7 @@ def _records(data: Any) -> Sequence[Any]:
     raise ReplyError("its points are no list")
 
 
-def _point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point | None:
+def _parse_point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point | None:
     if isinstance(record, str):
         record = {"description": record}
     if not isinstance(record, Mapping):
@@ -200,7 +200,7 @@ def _point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point | None
         text = check_citations(description, {})[0][:MAX_POINT_CHARS].rstrip()
         listed = ", ".join(map(str, sorted(numbers)))
         description = f"{text}… [Data: Reports ({listed})]"
-    return Point(description, read_importance(first_of(record, _SCORES)))
+    return Point(description, read_importance(first_field(record, _SCORES)))
 
 
 def _most_similar(description: str, reports: pl.DataFrame) -> int | None:

@@ -16,7 +16,7 @@ from graphrag_query.answering.cited_text import best_sentence, supporting_text_u
 from graphrag_query.answering.extractive import (
     SHARE_OF_BEST,
     Candidate,
-    as_prose,
+    as_one_line,
     cite,
     rank_sentences,
     rarity_of,
@@ -24,7 +24,12 @@ from graphrag_query.answering.extractive import (
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.report_selection import by_fit, fitting_level, of_level, subject_of
+from graphrag_query.retrieval.report_selection import (
+    fitting_level,
+    reports_of_level,
+    score_reports,
+    subject_words,
+)
 
 # Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 24
@@ -76,18 +81,18 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     documents do not mention.
     """
     index = question.index
-    subject = subject_of(question)
+    subject = subject_words(question)
     kinds = {_TYPE_OF_WORD.get(word) for word in subject}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind:
         return _list_main_entities(question, kind, settings.max_points)
     refusal = question.refuse()
     about_all = not subject
-    reports = by_fit(question)
+    reports = score_reports(question)
     level = settings.level if settings.level is not None else fitting_level(reports, about_all)
-    reports = of_level(reports, level)
+    reports = reports_of_level(reports, level)
     if about_all:
-        points = _points_of_best(index, reports, settings)
+        points = _points_of_top_reports(index, reports, settings)
     else:
         points = [] if refusal else _matching_points(question, reports, subject, settings)
     themes = _group_into_themes(points, settings.max_points)
@@ -101,7 +106,7 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     return replace(answer, parameters={"level": level})
 
 
-def _points_of_best(
+def _points_of_top_reports(
     index: IndexStore, reports: pl.DataFrame, settings: GlobalSearch
 ) -> list[SourcedPoint]:
     """Return the sentences in the summaries of the reports with the highest rank."""
@@ -137,7 +142,7 @@ def _matching_points(
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
     if unreadable:
         candidates = [c for c in candidates if share_words(question.text, c.text)]
-    rarity = _rarity(index, reports, subject)
+    rarity = _weight_words(index, reports, subject)
     ranked = rank_sentences(question, candidates, rarity=rarity)
     min_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
     # Sentences with a much lower score than the best sentence add nothing to the answer.
@@ -162,7 +167,7 @@ def _is_kept(index: IndexStore, source: int) -> bool:
     return bool(index.text_units_behind("Sources", source))
 
 
-def _rarity(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
+def _weight_words(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
     """Map each word of a question to its rarity: the fewer reports contain it, the higher."""
     text = pl.col("full_content").str.to_lowercase()
     # The stem of "story" and "stories" is "stori", which "story" does not contain.
@@ -242,7 +247,7 @@ def _write_themes(
                 assert best is not None
                 candidate = best[0]
             citations.append(cite(len(citations) + 1, candidate, unit))
-            parts.append(f"{as_prose(said)} [{len(citations)}]")
+            parts.append(f"{as_one_line(said)} [{len(citations)}]")
         report = theme[0].report
         cited = f"[Data: Reports ({report['community']})]"
         lines.append(f"{number}. **{report['title']}** {cited}\n   {' '.join(parts)}\n")
@@ -270,7 +275,9 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
         .head(most)
         .collect()
     )
-    units = _units_at(index, entities.select("evidence").explode("evidence").unnest("evidence"))
+    units = _find_text_units(
+        index, entities.select("evidence").explode("evidence").unnest("evidence")
+    )
     citations: list[Citation] = []
     lines = [f"The {_PLURALS[kind]} with the most connections in the documents:\n"]
     for number, entity in enumerate(entities.iter_rows(named=True), 1):
@@ -283,7 +290,7 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
             start, end = place["start_char"] - offset, place["end_char"] - offset
             candidate = Candidate.within(unit, start, end)
             citations.append(cite(len(citations) + 1, candidate, unit))
-            lines.append(f"   {as_prose(candidate.text)} [{len(citations)}]")
+            lines.append(f"   {as_one_line(candidate.text)} [{len(citations)}]")
         lines.append("")
     if not entities.height:
         lines = [f"The index knows no {_PLURALS[kind]} of these documents."]
@@ -292,7 +299,7 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
     return question.answer("\n".join(lines).rstrip(), outcome, citations=tuple(citations))
 
 
-def _units_at(index: IndexStore, sentences: pl.DataFrame) -> dict[Place, Mapping[str, Any]]:
+def _find_text_units(index: IndexStore, sentences: pl.DataFrame) -> dict[Place, Mapping[str, Any]]:
     """Map (document id, start) of each sentence to the text unit that contains the sentence."""
     spans = index.scan("text_units").select(
         "document_id", number="human_readable_id", first="start_char", last="end_char"

@@ -15,7 +15,7 @@ from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import answer_from_sentences
-from graphrag_query.answering.llm import LLM, RATING, clean_text, first_of, read_importance
+from graphrag_query.answering.llm import LLM, RATING, clean_text, first_field, read_importance
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -79,13 +79,13 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         return replace(refusal, looked_at={"relevance_tests": 0})
     question.counts["relevance_tests"] = 0
     llm = question.llm
-    queries, notes = _queries(question, settings)
+    queries, notes = _collect_queries(question, settings)
     ranking = Ranking.of(question, queries, settings)
     failures: list[str] = []
     test: Rate = partial(ranking.judge, settings.min_similarity)
     min_rating: float = settings.min_similarity
     if llm is not None:
-        test, min_rating = partial(_rate, question, llm, failures), settings.min_rating
+        test, min_rating = partial(_rate_text_units, question, llm, failures), settings.min_rating
     hierarchy = IndexHierarchy(question.index)
     descent = Descent(ranking.scores, hierarchy, ranking.score, test, settings, min_rating)
     tested = descent.tested
@@ -120,9 +120,9 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     return replace(answer, parameters={"queries": queries})
 
 
-def _queries(question: Question, settings: LazySearch) -> tuple[list[str], tuple[str, ...]]:
+def _collect_queries(question: Question, settings: LazySearch) -> tuple[list[str], tuple[str, ...]]:
     """Return the question and its sub-queries, and a note if the model wrote no sub-queries."""
-    parts = _parts(question.text)[: settings.sub_queries]
+    parts = _split_question(question.text)[: settings.sub_queries]
     if question.llm is None or not settings.sub_queries:
         return [question.text, *parts], ()
     request = sub_query_request(question.llm, question.text, settings.sub_queries)
@@ -132,14 +132,14 @@ def _queries(question: Question, settings: LazySearch) -> tuple[list[str], tuple
     return [question.text, *outcome.values[0]], ()
 
 
-def _parts(question: str) -> list[str]:
+def _split_question(question: str) -> list[str]:
     """Split a question into parts of at least two content words."""
     parts = [" ".join(part.split()) for part in _PARTS.split(question)]
     parts = [part for part in dict.fromkeys(parts) if len(content_words(part)) >= 2]
     return [part for part in parts if part != question.strip(" ?!.")]
 
 
-def _rate(
+def _rate_text_units(
     question: Question, llm: LLM, failures: list[str], numbers: list[int]
 ) -> list[float | None]:
     """Let the model rate each text unit in a call; append error messages to `failures`."""
@@ -159,7 +159,7 @@ def _answer_from_claims(
 ) -> Answer:
     """Let the model extract claims per community and write the answer from the best claims."""
     limit = question.max_context_tokens(settings.max_context_tokens)
-    batches = _batches(question, tested, limit)
+    batches = _pack_batches(question, tested, limit)
     outcomes = llm.replies([claims_request(llm, question.text, batch) for batch in batches])
     failures = [outcome.failure for outcome in outcomes if outcome.failure]
     if len(failures) == len(outcomes):
@@ -174,12 +174,12 @@ def _answer_from_claims(
     question.counts.update(claims=len(claims), claim_calls_failed=len(failures))
     if not claims:
         return question.answer(NOTHING_CLAIMED, Outcome.NO_EVIDENCE, notes=notes)
-    context = _context_of(question, claims, tested, limit)
+    context = _pack_claims(question, claims, tested, limit)
     question.counts["claims_left_out"] = context.n_left_out["Claims"]
     return write_answer(question, "lazy_search", context, notes)
 
 
-def _batches(question: Question, tested: Findings, max_tokens: int) -> list[Context]:
+def _pack_batches(question: Question, tested: Findings, max_tokens: int) -> list[Context]:
     """Pack the relevant text units into contexts by community.
 
     Small communities share a context.
@@ -209,7 +209,7 @@ def _relevant_units(question: Question, tested: Findings) -> dict[int, Mapping[s
     return {number: units[number] for group in groups.values() for number in group}
 
 
-def _context_of(
+def _pack_claims(
     question: Question, claims: Sequence[Claim], tested: Findings, max_tokens: int
 ) -> Context:
     """Pack the best claims into a context, grouped by the community of their first source.
@@ -277,9 +277,9 @@ def claims_request(llm: LLM, question: str, context: Context) -> Request:
 def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
     """Parse the sub-queries. Duplicates and the question itself are dropped."""
     queries: dict[str, str] = {}
-    records = _records(data, "questions", _QUESTIONS)
+    records = _find_records(data, "questions", _QUESTIONS)
     for record in records:
-        named = first_of(record, _QUESTIONS) if isinstance(record, Mapping) else record
+        named = first_field(record, _QUESTIONS) if isinstance(record, Mapping) else record
         text = " ".join(_NUMBERED.sub("", clean_text(named)).split())
         if 0 < len(text) <= MAX_QUERY_CHARS and text.casefold() != question.strip().casefold():
             queries.setdefault(text.casefold(), text)
@@ -289,25 +289,25 @@ def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
 
 def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
     """Parse claims. A claim without a text, or without a source in the context, is dropped."""
-    records = _records(data, "claims", _CLAIMS)
+    records = _find_records(data, "claims", _CLAIMS)
     claims = []
     for record in records:
         if not isinstance(record, Mapping):
             record = {"claim": record}
-        written = clean_text(first_of(record, _CLAIMS))
+        written = clean_text(first_field(record, _CLAIMS))
         text, _ = check_citations(written, {})
-        numbers = [n for n in _numbers(first_of(record, _SOURCES)) if n in shown]
+        numbers = [n for n in _parse_numbers(first_field(record, _SOURCES)) if n in shown]
         # Some models write citations into the text.
         numbers += sorted(cited_rows(written).get("Sources", set()) & shown)
         if text and not numbers and len(shown) == 1:
             numbers = list(shown)
         if text and numbers:
-            score = read_importance(first_of(record, _SCORES))
+            score = read_importance(first_field(record, _SCORES))
             claims.append(Claim(text, score, tuple(dict.fromkeys(numbers))))
     return ParsedReply(claims, len(records) - len(claims))
 
 
-def _records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
+def _find_records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
     """Return the records of a reply: the list in the field `name`, or in another form.
 
     Some models reply with a single record, with a list alone, or with lines of text.
@@ -332,10 +332,10 @@ def _records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
     raise ReplyError(f"its {name} are no list")
 
 
-def _numbers(value: Any) -> list[int]:
+def _parse_numbers(value: Any) -> list[int]:
     """Parse numbers of text units from an integer, a text or a nested list."""
     if isinstance(value, list | tuple):
-        return [number for part in value for number in _numbers(part)]
+        return [number for part in value for number in _parse_numbers(part)]
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
     if not (is_number or isinstance(value, str)):
         return []

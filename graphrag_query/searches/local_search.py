@@ -114,12 +114,12 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
     )
     if "Sources" not in context.tables:
         return context
-    sources, reasons = context.tables["Sources"], _reasons(question.index, found.ranked)
+    sources, reasons = context.tables["Sources"], _explain_choices(question.index, found.ranked)
     why = pl.Series("why", [reasons[number] for number in sources["id"]])
     return replace(context, tables={**context.tables, "Sources": sources.with_columns(why)})
 
 
-def _reasons(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
+def _explain_choices(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
     """Map the number of each text unit to the reason why it was chosen."""
     entities = [unit.entity for unit in ranked if unit.entity is not None]
     titles = dict(zip(entities, index.entities(entities)["title"], strict=True))
@@ -145,23 +145,25 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     entities, n_named = _near_entities(question, settings.top_k_entities)
     named = entities.head(n_named)
     names = named.select("title", "aliases").rows()
-    relationships = _relationships(index, entities)
-    rank = rank or start_search(question, _touched(index, entities, relationships))
+    relationships = _find_relationships(index, entities)
+    rank = rank or start_search(question, _linked_text_units(index, entities, relationships))
     ranked = rank()[: settings.top_k_text_units]
     units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
         named=[name for title, aliases in names for name in (title, *aliases)],
         relationships=relationships,
-        claims=_claims(index, entities),
-        reports=_reports(index, entities),
+        claims=_find_claims(index, entities),
+        reports=_find_reports(index, entities),
         text_units={unit.number: units[unit.number] for unit in ranked},
         ranked=ranked,
-        bonuses=_bonuses(index, named, relationships),
+        bonuses=_sentence_bonuses(index, named, relationships),
     )
 
 
-def _touched(index: IndexStore, entities: pl.DataFrame, relationships: pl.DataFrame) -> set[int]:
+def _linked_text_units(
+    index: IndexStore, entities: pl.DataFrame, relationships: pl.DataFrame
+) -> set[int]:
     """Return the numbers of the text units that name the entities or support the relationships.
 
     For each entity there are two limits: for text units that describe it, and for text units
@@ -191,7 +193,7 @@ def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, int]:
     return index.entities(numbers[: max(top_k, len(named))]), len(named)
 
 
-def _bonuses(
+def _sentence_bonuses(
     index: IndexStore, named: pl.DataFrame, relationships: pl.DataFrame
 ) -> dict[tuple[str, int], float]:
     """Return a score bonus for sentences that describe the named entities or relationships.
@@ -209,7 +211,7 @@ def _bonuses(
     return {(ids[document], start): bonus for (document, start), bonus in places.items()}
 
 
-def _relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
+def _find_relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     """Return the strongest relationships of the entities.
 
     Relationships between two of the entities come first; their column `inside` is true.
@@ -228,7 +230,7 @@ def _relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     return index.relationships(best).with_columns(pl.Series("inside", are_inside, dtype=pl.Boolean))
 
 
-def _claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
+def _find_claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     """Return claims about the entities; claims about the nearest entity come first."""
     numbers: dict[int, None] = {}
     for entity in entities["human_readable_id"]:
@@ -239,7 +241,7 @@ def _claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _reports(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
+def _find_reports(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
     """Return the reports on the smallest communities that contain most of the entities."""
     shared: Counter[tuple[int, int]] = Counter()
     for entity in entities["human_readable_id"]:

@@ -10,7 +10,7 @@ from graphrag_query.answering.written_answer import Section, pack
 from graphrag_query.display.subgraph import subgraph_of
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import Links
-from graphrag_query.retrieval.relationship_evidence import CitedRelationships, passages_of
+from graphrag_query.retrieval.relationship_evidence import CitedRelationships, find_passages
 
 Relationship = tuple[int, int, int]  # (number of the relationship, entity, other entity)
 
@@ -38,7 +38,7 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
         text = f"The index knows no relationships of {', '.join(titles.values())}."
         return question.answer(text, Outcome.NO_EVIDENCE, graph=part, notes=notes)
     relationships = index.relationships([number for number, _, _ in found])
-    lines = CitedRelationships(relationships, passages_of(index, relationships))
+    lines = CitedRelationships(relationships, find_passages(index, relationships))
     text = "\n".join(f"- {lines.line(number, titles[start])}" for number, start, _ in found)
     if n_read > len(found):
         n_weaker = f"{n_read - len(found):,}"

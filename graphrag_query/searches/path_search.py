@@ -16,7 +16,11 @@ from graphrag_query.answering.written_answer import Section, pack, source_rows, 
 from graphrag_query.display.subgraph import Subgraph, subgraph_of
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore, Links
-from graphrag_query.retrieval.relationship_evidence import CitedRelationships, Passage, passages_of
+from graphrag_query.retrieval.relationship_evidence import (
+    CitedRelationships,
+    Passage,
+    find_passages,
+)
 
 # Up to this many entities, search a path between every pair; with more, only between neighbours
 # in the list.
@@ -53,7 +57,7 @@ class Path(NamedTuple):
     cost: float
 
 
-class _Label(NamedTuple):
+class _PathLabel(NamedTuple):
     """A partial path from the source or the target to an entity.
 
     Labels are ordered by cost, then by hops and numbers.
@@ -63,7 +67,7 @@ class _Label(NamedTuple):
     hops: int
     entity: int
     relationship: int  # number of the last hop's relationship; -1 if the path has no hop
-    before: "_Label | None"
+    before: "_PathLabel | None"
 
 
 Hop = tuple[int, int, float]  # (number of the neighbour, number of the relationship, cost)
@@ -108,13 +112,13 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
         else:
             text = _no_path(titles, graph, settings)
         return question.answer(text, Outcome.NO_EVIDENCE, notes=notes)
-    part = _subgraph(index, entities, paths)
+    part = _fetch_subgraph(index, entities, paths)
     relationships = index.relationships(part.relationships["human_readable_id"])
-    passages = passages_of(index, relationships)
+    passages = find_passages(index, relationships)
     question.counts["text_units"] = len({unit["id"] for _, unit in passages.values()})
     notes += _path_notes(titles, connections, graph)
     limit = question.max_context_tokens(settings.max_context_tokens)
-    context = pack(_sections(paths, passages, part), limit)
+    context = pack(_build_sections(paths, passages, part), limit)
     if question.llm is not None:
         return replace(write_answer(question, "path_search", context, notes), graph=part)
     lines = CitedRelationships(relationships, passages)
@@ -171,7 +175,7 @@ def _path_notes(
     return tuple(notes)
 
 
-def _subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[Path]) -> Subgraph:
+def _fetch_subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[Path]) -> Subgraph:
     """Fetch the sub-graph of the paths.
 
     The ring of an entity is its number of hops to the nearer end of a path.
@@ -185,7 +189,7 @@ def _subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[Path])
     return subgraph_of(index, rings, list(hops))
 
 
-def _sections(
+def _build_sections(
     paths: Sequence[Path], passages: Mapping[int, Passage], part: Subgraph
 ) -> list[Section]:
     """Return the sections of a context: relationships in path order, passages and entities."""
@@ -233,7 +237,7 @@ class VisitedGraph:
     def __init__(self, links: Links, max_visited: int) -> None:
         self._links, self._max_visited = links, max_visited
         self._hops: dict[int, list[Hop]] = {}
-        self._tolls: dict[int, float] = {}
+        self._passing_costs: dict[int, float] = {}
         self.visited: set[int] = set()
         self.n_relationships = 0
         self.is_cut = False
@@ -241,16 +245,16 @@ class VisitedGraph:
     def hops_from(self, entity: int) -> list[Hop]:
         """Return the hops from an entity with their costs."""
         if entity not in self._hops:
-            self._hops[entity] = self._read(entity)
+            self._hops[entity] = self._read_hops(entity)
         return self._hops[entity]
 
-    def toll(self, entity: int) -> float:
+    def passing_cost(self, entity: int) -> float:
         """Return the cost of passing through an entity."""
-        if entity not in self._tolls:
-            self._read_tolls([entity])
-        return self._tolls[entity]
+        if entity not in self._passing_costs:
+            self._read_passing_costs([entity])
+        return self._passing_costs[entity]
 
-    def _read(self, entity: int) -> list[Hop]:
+    def _read_hops(self, entity: int) -> list[Hop]:
         room = self._max_visited - len(self.visited)
         if room <= 0:
             self.is_cut = True
@@ -262,15 +266,15 @@ class VisitedGraph:
         neighbours = found.entities[:room].tolist()
         self.n_relationships += len(neighbours)
         self.visited.update(neighbours)
-        self._read_tolls([n for n in neighbours if n not in self._tolls])
+        self._read_passing_costs([n for n in neighbours if n not in self._passing_costs])
         weights = np.maximum(found.weights[:room].astype(np.float64), 0)
         costs = (HOP_COST + 1 / np.log2(2 + weights)).tolist()
         return list(zip(neighbours, found.relationships[:room].tolist(), costs, strict=True))
 
-    def _read_tolls(self, entities: list[int]) -> None:
+    def _read_passing_costs(self, entities: list[int]) -> None:
         if entities:
             bits = np.log2(1 + self._links.n_relationships_of(entities))
-            self._tolls.update(zip(entities, (HUB_COST * bits).tolist(), strict=True))
+            self._passing_costs.update(zip(entities, (HUB_COST * bits).tolist(), strict=True))
 
 
 def find_paths(
@@ -289,7 +293,7 @@ def find_paths(
     repeats, limit = 0, inf
     # When the limit of visited entities is reached, a further search would find little.
     while len(paths) < max_paths and repeats < MAX_REPEATS and not (paths and graph.is_cut):
-        found = _cheapest(graph, source, target, max_hops, extra, limit)
+        found = _find_cheapest_path(graph, source, target, max_hops, extra, limit)
         if found is None:
             break
         if any(path.entities == found.entities for path in paths):
@@ -300,16 +304,16 @@ def find_paths(
             max_hops = min(max_hops, len(paths[0].relationships) + MAX_DETOUR)
             limit = 2 * paths[0].cost + MAX_SHARED
         between = [(entity,) for entity in found.entities[1:-1]]
-        for used in (*between, *map(_pair, pairwise(found.entities))):
+        for used in (*between, *map(_ordered_pair, pairwise(found.entities))):
             extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
     return sorted(paths, key=lambda path: (path.cost, path.entities))
 
 
-def _pair(ends: tuple[int, int]) -> tuple[int, int]:
+def _ordered_pair(ends: tuple[int, int]) -> tuple[int, int]:
     return min(ends), max(ends)
 
 
-def _cheapest(
+def _find_cheapest_path(
     graph: VisitedGraph,
     source: int,
     target: int,
@@ -324,15 +328,15 @@ def _cheapest(
     """
     ends = (source, target)
 
-    def toll(entity: int) -> float:
+    def passing_cost(entity: int) -> float:
         if entity in ends:
             return 0.0
-        return (graph.toll(entity) + extra.get((entity,), 0.0)) / 2
+        return (graph.passing_cost(entity) + extra.get((entity,), 0.0)) / 2
 
-    heaps = tuple([_Label(0.0, 0, end, -1, None)] for end in ends)
+    heaps = tuple([_PathLabel(0.0, 0, end, -1, None)] for end in ends)
     kept = tuple({end: [heap[0]]} for end, heap in zip(ends, heaps, strict=True))
     n_followed = [0, 0]
-    best: tuple[_Label, _Label] | None = None
+    best: tuple[_PathLabel, _PathLabel] | None = None
     while any(heaps):
         costs = [heap[0].cost if heap else 0.0 for heap in heaps]
         if sum(costs) >= limit:
@@ -343,20 +347,20 @@ def _cheapest(
         is_kept = any(label is other for other in kept[side][label.entity])
         if not is_kept or label.hops == max_hops:
             continue
-        here = label.cost + toll(label.entity)
+        here = label.cost + passing_cost(label.entity)
         hops_here = graph.hops_from(label.entity)
         n_followed[side] += len(hops_here)
         for neighbour, relationship, cost in hops_here:
-            cost += here + toll(neighbour)
+            cost += here + passing_cost(neighbour)
             if extra:
-                cost += extra.get(_pair((label.entity, neighbour)), 0.0)
+                cost += extra.get(_ordered_pair((label.entity, neighbour)), 0.0)
             if cost >= limit:
                 continue
             others = kept[side].get(neighbour, ())
             hops = label.hops + 1
             if any(other.cost <= cost and other.hops <= hops for other in others):
                 continue
-            new = _Label(cost, hops, neighbour, relationship, label)
+            new = _PathLabel(cost, hops, neighbour, relationship, label)
             for other in kept[1 - side].get(neighbour, ()):
                 if cost + other.cost < limit and hops + other.hops <= max_hops:
                     limit = cost + other.cost
@@ -370,12 +374,12 @@ def _cheapest(
     return None if best is None else _join_halves(graph, *best)
 
 
-def _join_halves(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path:
+def _join_halves(graph: VisitedGraph, forward: _PathLabel, backward: _PathLabel) -> Path:
     """Join the two halves of a path. The path's cost does not include the extra costs."""
-    there, back = _labels_of(forward), _labels_of(backward)
+    there, back = _list_labels(forward), _list_labels(backward)
     entities = [label.entity for label in (*there[::-1], *back[1:])]
     hops = [*there[:-1][::-1], *back[:-1]]
-    cost = sum(graph.toll(entity) for entity in entities[1:-1])
+    cost = sum(graph.passing_cost(entity) for entity in entities[1:-1])
     for label in hops:
         assert label.before is not None
         near = graph.hops_from(label.before.entity)
@@ -383,7 +387,7 @@ def _join_halves(graph: VisitedGraph, forward: _Label, backward: _Label) -> Path
     return Path(tuple(entities), tuple(label.relationship for label in hops), cost)
 
 
-def _labels_of(label: _Label) -> list[_Label]:
+def _list_labels(label: _PathLabel) -> list[_PathLabel]:
     """Return the labels of a partial path, from its last entity back to its first entity."""
     labels = [label]
     while labels[-1].before is not None:

@@ -112,29 +112,31 @@ def choose(question: Question) -> Choice:
 
 def choose_by_rules(question: str, n_names: int) -> Choice:
     """Choose by the words of a question and the number of names in it."""
-    cues = cues_in(question)
+    cues = find_cues(question)
     # In a script without capitals and spaces, names are not found: look for a pair instead.
     is_pair = is_unspaced(question) and bool(_PAIR.search(question))
     named = ("it names nothing", "it names one thing", "it names several things")[min(n_names, 2)]
 
-    def because(kind: str, meaning: str) -> str:
+    def explain_cue(kind: str, meaning: str) -> str:
         return f"{meaning} (“{cues[kind]}”)"
 
     if "passage" in cues and not ("summary" in cues and "whole" in cues):
-        return Choice("basic", because("passage", "it asks for a passage"))
+        return Choice("basic", explain_cue("passage", "it asks for a passage"))
     if "surroundings" in cues and n_names < 2:
-        return Choice("neighbourhood", because("surroundings", "it asks what surrounds something"))
+        return Choice(
+            "neighbourhood", explain_cue("surroundings", "it asks what surrounds something")
+        )
     if "connection" in cues and (n_names > 1 or (not n_names and is_pair)):
-        why = because("connection", f"it asks how things are connected, and {named}")
+        why = explain_cue("connection", f"it asks how things are connected, and {named}")
         return Choice("path", why)
     is_one = n_names == 1 or (not n_names and is_unspaced(question))
     if is_one and "connection" in cues and "listing" in cues and "whole" not in cues:
-        why = because("connection", "it asks what is connected with one thing")
+        why = explain_cue("connection", "it asks what is connected with one thing")
         return Choice("neighbourhood", why)
     if "whole" in cues and n_names < 2:
-        return Choice("global", because("whole", "it asks about the whole corpus"))
+        return Choice("global", explain_cue("whole", "it asks about the whole corpus"))
     if "summary" in cues and not n_names:
-        return Choice("global", because("summary", f"it asks for much at once, and {named}"))
+        return Choice("global", explain_cue("summary", f"it asks for much at once, and {named}"))
     return Choice("local", f"{named}, and it does not ask about the whole corpus")
 
 
@@ -176,23 +178,23 @@ FORMAT = ReplyFormat(
 )
 
 
-def _plain(text: str) -> str:
+def _fold_words(text: str) -> str:
     """Fold each word of a text and keep the other characters."""
     return re.sub(r"(?:[^\W_]|[\u0300-\u036f])+", lambda word: fold(word.group()), text)
 
 
 @cache
-def _patterns() -> dict[str, re.Pattern[str]]:
+def _compile_cues() -> dict[str, re.Pattern[str]]:
     """Compile the typical words of questions into patterns, one per kind of answer."""
     cues = read_lists("data/cues", Path(__file__).parent)
-    return {kind: _compiled(phrases) for kind, phrases in cues.items()}
+    return {kind: _compile_phrases(phrases) for kind, phrases in cues.items()}
 
 
-def _compiled(phrases: str) -> re.Pattern[str]:
+def _compile_phrases(phrases: str) -> re.Pattern[str]:
     parts = []
     for phrase in (part.strip() for part in phrases.split("|")):
         start = "^" if phrase.startswith("^") else ""
-        plain = _plain(phrase.removeprefix("^"))
+        plain = _fold_words(phrase.removeprefix("^"))
         # In the word lists, "_" means up to six words between two words.
         pattern = re.escape(plain).replace(r"\ _\ ", r"\s(?:\w+\s){0,6}?")
         pattern = pattern.replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
@@ -202,8 +204,8 @@ def _compiled(phrases: str) -> re.Pattern[str]:
     return re.compile("|".join(parts))
 
 
-def cues_in(question: str) -> dict[str, str]:
+def find_cues(question: str) -> dict[str, str]:
     """Map each kind of answer that a question asks for to the words that show it."""
-    plain = " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _plain(question)).split())
-    found = {kind: pattern.search(plain) for kind, pattern in _patterns().items()}
+    plain = " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _fold_words(question)).split())
+    found = {kind: pattern.search(plain) for kind, pattern in _compile_cues().items()}
     return {kind: match.group().strip() for kind, match in found.items() if match}

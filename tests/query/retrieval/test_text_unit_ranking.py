@@ -15,10 +15,10 @@ from graphrag_query.retrieval.text_unit_ranking import (
     N_SEEDS,
     RankedTextUnit,
     TextUnitRanking,
+    match_stems,
     named_entities,
     start_search,
     titled_text_units,
-    words_held,
 )
 from tests.fixtures.fake_llm import question_to
 
@@ -178,7 +178,7 @@ def test_every_text_unit_is_ranked_once_best_first_and_says_why(
 
 def test_words_are_held_with_other_endings_and_not_inside_of_words() -> None:
     texts = pl.Series(["Two countries.", "In this country", "Upcountry", "A ship", "Worship"])
-    assert words_held(texts, [stem("country"), stem("ship")]).tolist() == [
+    assert match_stems(texts, [stem("country"), stem("ship")]).tolist() == [
         *([True, False], [True, False], [False, False], [False, True], [False, False]),
     ]
 

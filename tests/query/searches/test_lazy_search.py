@@ -110,9 +110,9 @@ class TestWithoutAModel:
     def test_a_question_is_cut_where_a_second_thing_is_asked(
         self, index: Index, question: str, parts: list[str]
     ) -> None:
-        from graphrag_query.searches.lazy_search import _parts
+        from graphrag_query.searches.lazy_search import _split_question
 
-        assert _parts(question) == parts
+        assert _split_question(question) == parts
 
     @examples(6)
     @given(QUESTIONS, st.integers(1, 60), st.integers(200, 2_000))
