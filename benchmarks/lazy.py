@@ -23,7 +23,7 @@ from planted import GIVEN, make_corpus
 
 import graphrag_query
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.workflow import load_workflow, services_of
+from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.question.question import Question
@@ -53,7 +53,7 @@ def make_index(root: Path) -> None:
     shutil.copytree(REPOSITORY / "workflows", root / "workflows")
     (root / "settings.yaml").write_text("workflow: lazy\n", encoding="utf-8")
     settings = load_settings(root, [])
-    run_workflow(load_workflow(root, "lazy"), settings, root, services_of(settings))
+    run_workflow(load_workflow(root, "lazy"), settings, root, make_services(settings))
 
 
 def relevant_passages(

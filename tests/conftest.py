@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.local_embeddings import MINILM, download_model
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.workflow import load_workflow, services_of
+from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.settings import load_settings
 from tests.fixtures.commands import Call
 from tests.fixtures.examples import USUAL, n_examples
@@ -63,7 +63,7 @@ def copy_project(folder: Path) -> Path:
 def run_project(root: Path, *overrides: str) -> None:
     """Do what `graphrag-index run` does."""
     settings = load_settings(root, overrides)
-    run_workflow(load_workflow(root, settings.workflow), settings, root, services_of(settings))
+    run_workflow(load_workflow(root, settings.workflow), settings, root, make_services(settings))
 
 
 @pytest.fixture(scope="session")

@@ -41,9 +41,9 @@ def init(
 def validate(root: Root = Path(), set_: Set = None) -> None:
     """Check settings, workflow, models and input, without running anything."""
     settings, workflow = load_project(root, set_)
-    from graphrag_index.pipeline.workflow import check_workflow, services_of
+    from graphrag_index.pipeline.workflow import check_workflow, make_services
 
-    check_workflow(workflow, settings, root, services_of(settings, None, root))
+    check_workflow(workflow, settings, root, make_services(settings, None, root))
     steps = ", ".join(step.name for step in workflow.steps)
     print(f"All is well. The workflow {workflow.name} runs: {steps}.")
 

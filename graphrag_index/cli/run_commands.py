@@ -110,9 +110,9 @@ def status(
     """Print the requests to models: done, open and quarantined; tokens and money."""
     settings, workflow = load_project(root, set_)
     from graphrag_index.cli.request_tables import write_status
-    from graphrag_index.pipeline.workflow import models_of
+    from graphrag_index.pipeline.workflow import open_models
 
-    with closing(models_of(workflow, settings, root)) as models:
+    with closing(open_models(workflow, settings, root)) as models:
         if not models.has_ledger:
             print("No model was asked.")
             return
@@ -153,9 +153,9 @@ def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json
     from graphrag_index.cli.request_tables import dry_run_as_json, write_dry_run
     from graphrag_index.cli.terminal import BarWatcher
     from graphrag_index.pipeline.changes import dry_run
-    from graphrag_index.pipeline.workflow import check_workflow, services_of
+    from graphrag_index.pipeline.workflow import check_workflow, make_services
 
-    check_workflow(workflow, settings, root, services_of(settings, None, root))
+    check_workflow(workflow, settings, root, make_services(settings, None, root))
     watcher = BarWatcher(out=sys.stderr if as_json else sys.stdout)
     found = dry_run(workflow, settings, root, SAMPLE, watcher, batch)
     if as_json:
@@ -217,12 +217,12 @@ class _RunSession:
         from graphrag_index.pipeline.history import lock
         from graphrag_index.pipeline.import_version import restore_imported
         from graphrag_index.pipeline.run import Watcher
-        from graphrag_index.pipeline.workflow import check_workflow, models_of, services_of
+        from graphrag_index.pipeline.workflow import check_workflow, make_services, open_models
         from graphrag_index.storage.table_store import TableStore
 
         self.store = TableStore(root / self.settings.output)
-        self.models = models_of(self.workflow, self.settings, root, options.budget, options.batch)
-        services = services_of(self.settings, self.models, root)
+        self.models = open_models(self.workflow, self.settings, root, options.budget, options.batch)
+        services = make_services(self.settings, self.models, root)
         check_workflow(self.workflow, self.settings, root, services)
 
         def new_watcher() -> Watcher:
@@ -278,12 +278,12 @@ class _RunSession:
 
     def _describe_changes(self, record: "StepRecord") -> str:
         """Describe how the input documents have changed since the last run."""
-        from graphrag_index.pipeline.changes import changes_since
+        from graphrag_index.pipeline.changes import compare_with_index
 
         version, loader = self.store.read_pointer(), self.workflow.loader
         if loader is None or record.name != loader.name:
             return ""
-        changes = changes_since(self.store, version, loader, record)
+        changes = compare_with_index(self.store, version, loader, record)
         return f"Since version {version.number}: {changes}." if version and changes else ""
 
     def _is_whole(self, result: "RunResult") -> bool:

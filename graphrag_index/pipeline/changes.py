@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.pipeline.history import no_folder
-from graphrag_index.pipeline.run import Watcher, finished_steps, is_whole, step_key
-from graphrag_index.pipeline.workflow import Workflow, asking_steps, check_settings, services_of
+from graphrag_index.pipeline.history import output_folder_error
+from graphrag_index.pipeline.run import Watcher, find_finished_steps, hash_step_inputs, is_whole
+from graphrag_index.pipeline.workflow import (
+    Workflow,
+    check_settings,
+    find_asking_steps,
+    make_services,
+)
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Step
@@ -43,7 +48,7 @@ COLUMNS = {
 }
 # Columns that pair a document of the index with a document of the input, most specific columns
 # first. A record with its own id is paired by the id alone.
-_BY_CONTENT = (["path", "text", "details"], ["path", "text"], ["text"], ["path"])
+_PAIRING_COLUMNS = (["path", "text", "details"], ["path", "text"], ["text"], ["path"])
 
 # Pattern of citations. Their row numbers change when other rows change, so citations are removed.
 _CITATION = r"\[Data:[^\]]*\]"
@@ -52,7 +57,7 @@ _CITATION = r"\[Data:[^\]]*\]"
 # For each table: the key of its rows, the display name of a row, and the compared columns. Weights,
 # degrees, positions and ids of text units change when other documents change. So these columns are
 # not compared.
-COMPARED = {
+COMPARED_TABLES = {
     "entities": (
         "id",
         pl.col("title"),
@@ -166,9 +171,11 @@ def compare_documents(old: pl.DataFrame, new: pl.DataFrame) -> Changes:
     before = old.rename({name: f"old_{name}" for name in COLUMNS}).with_row_index("old_row")
     after = new.with_row_index("row")
     pairs = []
-    for stated, keys in ((True, ["id"]), *((False, keys) for keys in _BY_CONTENT)):
-        left = _nth(before.filter(pl.col("old_id").is_not_null() == stated), keys, "old_")
-        right = _nth(after.filter(pl.col("id").is_not_null() == stated), keys, "")
+    for stated, keys in ((True, ["id"]), *((False, keys) for keys in _PAIRING_COLUMNS)):
+        left = _number_equal_keys(
+            before.filter(pl.col("old_id").is_not_null() == stated), keys, "old_"
+        )
+        right = _number_equal_keys(after.filter(pl.col("id").is_not_null() == stated), keys, "")
         found = left.join(right, on=["key", "nth"]).drop("key", "nth")
         pairs.append(found)
         before = before.join(found, on="old_row", how="anti")
@@ -185,7 +192,7 @@ def compare_documents(old: pl.DataFrame, new: pl.DataFrame) -> Changes:
     return Changes(rows.select(kind.alias("kind"), pl.all()).sort("row", "old_row"))
 
 
-def _nth(rows: pl.DataFrame, keys: Sequence[str], prefix: str) -> pl.DataFrame:
+def _number_equal_keys(rows: pl.DataFrame, keys: Sequence[str], prefix: str) -> pl.DataFrame:
     """Add a `key` to each row, and as `nth` the number of earlier rows with the same key."""
     key = pl.struct(pl.col(f"{prefix}{name}").alias(name) for name in keys)
     return rows.with_columns(key=key).with_columns(nth=pl.int_range(pl.len()).over("key"))
@@ -209,7 +216,7 @@ def compare(store: TableStore, before: Version, after: Version) -> dict[str, Dif
     counts = {kind: changes.count(found) for kind, found in kinds.items()}
     names = {kind: changes.names(found) for kind, found in kinds.items()}
     found = {"documents": Difference(counts, names)}
-    for name, (key, label, content) in COMPARED.items():
+    for name, (key, label, content) in COMPARED_TABLES.items():
         changed: dict[str, list[str]] = {}
         if before.tables.get(name) != after.tables.get(name):
             # Hashes are compared instead of long texts.
@@ -287,17 +294,17 @@ def dry_run(
 
     store = TableStore(root / settings.output)
     if store.output.exists() and not store.output.is_dir():
-        raise no_folder(store)
+        raise output_folder_error(store)
     current, loader = store.read_pointer(), workflow.loader
     run, kept = plan_steps(workflow, settings, root)
     changes, unread = None, []
     if loader is not None:
-        before = _loaded(store, current, loader)
+        before = _find_loader_record(store, current, loader)
         if before is not None:
             unread = store.scan("unread_files", before.tables["unread_files"]).collect().rows()
         unread_before = unread
         if loader.name in run:
-            now, unread = _read_input(loader, settings, root, watcher or Watcher())
+            now, unread = _read_input_documents(loader, settings, root, watcher or Watcher())
             if before is not None or current is None:
                 tables = before.tables if before else {}
                 old = _digest_table(store, str(loader.input_table), tables)
@@ -305,7 +312,7 @@ def dry_run(
             if before is not None and not changes and unread == unread_before:
                 run, kept = plan_steps(workflow, settings, root, same=(loader.name,))
     costs = None
-    if asking_steps(workflow, settings) & set(run):
+    if find_asking_steps(workflow, settings) & set(run):
         n_documents = max_documents if current is None else sys.maxsize
         costs = estimate(workflow, settings, root, n_documents, watcher, batch, run)
     number = current.number if current else None
@@ -313,14 +320,14 @@ def dry_run(
     return DryRun(store.output, number, run, kept, name, changes, unread, costs)
 
 
-def changes_since(
+def compare_with_index(
     store: TableStore, version: Version | None, loader: Step, record: StepRecord
 ) -> Changes | None:
     """Compare the documents that were just read with the documents of the index.
 
     Return None if the documents are equal, or if the index has no documents.
     """
-    before, table = _loaded(store, version, loader), str(loader.input_table)
+    before, table = _find_loader_record(store, version, loader), str(loader.input_table)
     if before is None or before.tables[table].digest == record.tables[table].digest:
         return None
     old, new = (_digest_table(store, table, one.tables) for one in (before, record))
@@ -341,10 +348,10 @@ def plan_steps(
     InputError
         The input folder has no document.
     """
-    sections, services = check_settings(workflow, settings), services_of(settings, None, root)
+    sections, services = check_settings(workflow, settings), make_services(settings, None, root)
     store = TableStore(root / settings.output)
     current = store.read_pointer()
-    known = finished_steps(store, current, store.next_number())
+    known = find_finished_steps(store, current, store.next_number())
     before = {record.name: record for record in (current.steps if current else ())}
     tables: dict[str, StoredTable] = {}
     unknown: set[str] = set()
@@ -353,7 +360,9 @@ def plan_steps(
         written = {table.name for table in step.writes}
         record = None
         if not unknown & {read.table for read in step.reads}:
-            record = known.get(step_key(step, sections.get(step.name), tables, services, root))
+            record = known.get(
+                hash_step_inputs(step, sections.get(step.name), tables, services, root)
+            )
         if record is not None and is_whole(store, record):
             kept.append(step.name)
         else:
@@ -367,14 +376,16 @@ def plan_steps(
     return run, kept
 
 
-def _loaded(store: TableStore, version: Version | None, loader: Step) -> StepRecord | None:
+def _find_loader_record(
+    store: TableStore, version: Version | None, loader: Step
+) -> StepRecord | None:
     """Return the record of the step that read the documents; None if a table is missing."""
     records = version.steps if version else ()
     mine = (one for one in records if one.name == loader.name and is_whole(store, one))
     return next(mine, None)
 
 
-def _read_input(
+def _read_input_documents(
     loader: Step, settings: Settings, root: Path, watcher: Watcher
 ) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
     """Read the input as a run does; return the compared columns, and the unread files."""

@@ -33,7 +33,7 @@ TOKENS_OF_MESSAGE = 4
 # and the text, so these values are rough.
 REPLY_SHARE = {"extraction": 2.0, "claims": 0.5}
 # Dimension of the dummy vectors, if the settings do not set a dimension.
-DIMENSION = 8
+DUMMY_DIMENSION = 8
 # Minimum number of past calls of a step from which the average reply length is computed.
 MIN_CALLS = 20
 
@@ -43,7 +43,7 @@ Json = dict[str, Any]
 DESCRIPTION_WORDS = 40
 # Maximum number of names of one sentence that are related to each other. A sentence with more
 # names is a list, and most names of a list are not related.
-NAMES_RELATED = 4
+MAX_RELATED_NAMES = 4
 # Maximum number of words in the type of a relationship.
 RELATIONSHIP_TYPE_WORDS = 4
 # Number of words of a summary: a little below the default of `max_words`.
@@ -51,17 +51,17 @@ SUMMARY_WORDS = 120
 # Number of findings of a report, and number of words of a finding and of its heading.
 FINDINGS, FINDING_WORDS, HEADING_WORDS = 5, 80, 12
 # Number of words of a text and of items of a list, in the reply format of a user-defined step.
-OTHER_WORDS, OTHER_RECORDS = 20, 3
+OTHER_FORMAT_WORDS, OTHER_FORMAT_RECORDS = 20, 3
 # Maximum number of recurring terms per sentence, in scripts without capital letters.
-CASELESS_NAMES = 3
+MAX_CASELESS_NAMES = 3
 
 _UPPER = "".join(re.escape(chr(code)) for code in range(0x10000) if chr(code).isupper())
 _WORD = rf"[{_UPPER}](?:[\w’'&.-]*\w)?"
 NAME = re.compile(rf"\b{_WORD}(?: (?:(?:of|de|del|la|von|van|der|bin|al) )?{_WORD})*")
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 _CASELESS_WORD = re.compile(r"[^\W\d_]{2,}")
-_ROW = re.compile(r"^\d+,(.+)$", re.MULTILINE)
-_ITEM = re.compile(r"^- (.+)$", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^\d+,(.+)$", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^- (.+)$", re.MULTILINE)
 
 
 class PastReplies(Ledger):
@@ -150,13 +150,13 @@ class CountingChatModel(CachedModel):
             chain = RequestChain(request, self.settings)
             try:
                 while not chain.is_answered:
-                    self._answer(chain)
+                    self._advance_chain(chain)
                 outcome = chain.outcome
             except (QuarantinedError, ReplyError) as error:
                 outcome = chain.failed_outcome(error)
             yield outcome
 
-    def _answer(self, chain: RequestChain) -> None:
+    def _advance_chain(self, chain: RequestChain) -> None:
         """Advance a chain with the stored reply, or with a simulated reply that is counted."""
         is_new = chain.key not in self.count.seen
         self.count.seen.add(chain.key)
@@ -172,16 +172,16 @@ class CountingChatModel(CachedModel):
         first_attempt(request, self.settings, prompt_tokens(request, self.settings))
         reply = simulate_reply(request)
         if is_new:
-            self._add(request, json.dumps(reply, ensure_ascii=False))
+            self._count_request(request, json.dumps(reply, ensure_ascii=False))
         chain.add_reply(request.format.read(reply))
 
-    def _add(self, request: Request, reply: str) -> None:
-        first, *rest = (_count(message["content"]) for message in request.messages)
+    def _count_request(self, request: Request, reply: str) -> None:
+        first, *rest = (_count_tokens(message["content"]) for message in request.messages)
         fixed = first + len(request.messages) * TOKENS_OF_MESSAGE
         if self._response_format in ("json_schema", "tool"):
-            fixed += _count(json.dumps(request.format.schema, ensure_ascii=False))
+            fixed += _count_tokens(json.dumps(request.format.schema, ensure_ascii=False))
         if self._response_format in ("json_object", "text"):
-            fixed += _count(request.format.instructions)
+            fixed += _count_tokens(request.format.instructions)
         self.count.n_to_ask += 1
         self.count.fixed_tokens += fixed
         self.count.prompt_tokens += fixed + sum(rest)
@@ -189,7 +189,9 @@ class CountingChatModel(CachedModel):
         passage = request.messages[-1]["content"].partition("Passage:\n")[2]
         share = REPLY_SHARE.get(request.format.name)
         # A gleaning request has no passage; its simulated reply is empty.
-        n_reply = round(share * _count(passage)) if share and passage else _count(reply)
+        n_reply = (
+            round(share * _count_tokens(passage)) if share and passage else _count_tokens(reply)
+        )
         self.count.reply_tokens += min(longest, n_reply)
 
 
@@ -203,7 +205,7 @@ class CountingEmbeddingModel:
         self, settings: ModelSettings, past: PastReplies, count: Count, dimension: int | None = None
     ) -> None:
         self.settings, self.past, self.count = settings, past, count
-        self.dimension = dimension or settings.dimensions or DIMENSION
+        self.dimension = dimension or settings.dimensions or DUMMY_DIMENSION
         self.identity = settings.vector_identity()
 
     def embed(
@@ -222,7 +224,7 @@ class CountingEmbeddingModel:
                 self.count.n_answered += 1
             else:
                 self.count.n_to_ask += 1
-                self.count.prompt_tokens += _count(text)
+                self.count.prompt_tokens += _count_tokens(text)
         if advance:
             advance(len(texts))
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -232,7 +234,7 @@ class CountingEmbeddingModel:
 
 # Many requests contain the same prompt and the same schema, so counts are cached.
 @lru_cache(maxsize=64)
-def _count(text: str) -> int:
+def _count_tokens(text: str) -> int:
     return count_tokens(text, load_encoding(ENCODING))
 
 
@@ -241,23 +243,25 @@ def simulate_reply(request: Request) -> Any:
     # A gleaning request gets an empty reply.
     is_first = len(request.messages) < 3
     text = request.messages[-1]["content"].partition("Passage:\n")
-    simulate = _FORMATS.get(request.format.name)
+    simulate = _SIMULATIONS.get(request.format.name)
     if simulate is None:
-        return _of_schema(request.format.schema, _words(request.messages[-1]["content"]))
+        return _simulate_by_schema(
+            request.format.schema, _simulate_text(request.messages[-1]["content"])
+        )
     return simulate((text[2] or text[0]) if is_first else "")
 
 
-def _extraction(text: str) -> Json:
+def _simulate_extraction(text: str) -> Json:
     entities: dict[str, Json] = {}
     links: dict[tuple[str, str], Json] = {}
     for sentence, names in sentences_with_names(text):
-        description = _cut(sentence, DESCRIPTION_WORDS)
+        description = _first_words(sentence, DESCRIPTION_WORDS)
         for name in names:
             entity = {"name": name, "type": "organization", "description": description}
             entities.setdefault(name, entity)
-        for source, target in combinations(names[:NAMES_RELATED], 2):
+        for source, target in combinations(names[:MAX_RELATED_NAMES], 2):
             between = sentence.partition(source)[2].partition(target)[0].strip(" ,.;:")
-            kind = _cut(between, RELATIONSHIP_TYPE_WORDS) or "is related to"
+            kind = _first_words(between, RELATIONSHIP_TYPE_WORDS) or "is related to"
             links.setdefault(
                 (source, target),
                 {"source": source, "target": target, "type": kind, "description": description,
@@ -266,7 +270,7 @@ def _extraction(text: str) -> Json:
     return {"entities": list(entities.values()), "relationships": list(links.values())}
 
 
-def _claims(text: str) -> Json:
+def _simulate_claims(text: str) -> Json:
     """Return one claim for each sentence that contains a name and a year."""
     claims = [
         {
@@ -276,7 +280,7 @@ def _claims(text: str) -> Json:
             "status": "TRUE",
             "start_date": years[0],
             "end_date": years[-1],
-            "description": _cut(sentence, DESCRIPTION_WORDS),
+            "description": _first_words(sentence, DESCRIPTION_WORDS),
             "source_text": sentence,
         }
         for sentence, names in sentences_with_names(text)
@@ -285,12 +289,12 @@ def _claims(text: str) -> Json:
     return {"claims": claims}
 
 
-def _report(text: str) -> Json:
-    rows = _ROW.findall(text)
+def _simulate_report(text: str) -> Json:
+    rows = _TABLE_ROW.findall(text)
     findings = [
         {
-            "summary": _cut(row, HEADING_WORDS),
-            "explanation": f"{_cut(row, FINDING_WORDS)} [Data: Relationships ({number})].",
+            "summary": _first_words(row, HEADING_WORDS),
+            "explanation": f"{_first_words(row, FINDING_WORDS)} [Data: Relationships ({number})].",
         }
         for number, row in enumerate(rows[:FINDINGS])
     ]
@@ -303,15 +307,17 @@ def _report(text: str) -> Json:
     }
 
 
-_FORMATS: Mapping[str, Callable[[str], Json]] = {
+_SIMULATIONS: Mapping[str, Callable[[str], Json]] = {
     # For most doubtful pairs, the answer of a model is "not the same entity".
-    "same_entity": lambda text: {"reason": _words(text), "same": False},
-    "extraction": _extraction,
-    "claims": _claims,
+    "same_entity": lambda text: {"reason": _simulate_text(text), "same": False},
+    "extraction": _simulate_extraction,
+    "claims": _simulate_claims,
     "description": lambda text: {
-        "description": _cut(" ".join(dict.fromkeys(_ITEM.findall(text))) or text, SUMMARY_WORDS)
+        "description": _first_words(
+            " ".join(dict.fromkeys(_LIST_ITEM.findall(text))) or text, SUMMARY_WORDS
+        )
     },
-    "community_report": _report,
+    "community_report": _simulate_report,
 }
 
 
@@ -324,15 +330,15 @@ def sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
     for start, end, _ in split_sentences(text):
         sentence = text[start:end]
         if sentence.upper() != sentence.lower():
-            yield sentence, _names(sentence, text)
+            yield sentence, _find_names(sentence, text)
             continue
         if terms is None:
             terms = Counter(_caseless_terms(text))
         own = dict.fromkeys(term for term in _caseless_terms(sentence) if terms[term] > 1)
-        yield sentence, sorted(own, key=lambda term: -terms[term])[:CASELESS_NAMES]
+        yield sentence, sorted(own, key=lambda term: -terms[term])[:MAX_CASELESS_NAMES]
 
 
-def _names(sentence: str, text: str) -> list[str]:
+def _find_names(sentence: str, text: str) -> list[str]:
     names = NAME.findall(sentence)
     if NAME.match(sentence):
         # The first word of a sentence is not a name if it also occurs in lower case.
@@ -351,7 +357,7 @@ def _caseless_terms(text: str) -> Iterator[str]:
             yield from (word[at : at + 2] for at in range(len(word) - 1))
 
 
-def _of_schema(schema: Any, words: str) -> Any:
+def _simulate_by_schema(schema: Any, words: str) -> Any:
     """Return a value that is valid for a JSON Schema."""
     if not isinstance(schema, Mapping):
         return words
@@ -361,9 +367,11 @@ def _of_schema(schema: Any, words: str) -> Any:
     match kind[0] if isinstance(kind, list) else kind:
         case "object":
             properties = schema.get("properties", {})
-            return {name: _of_schema(part, words) for name, part in properties.items()}
+            return {name: _simulate_by_schema(part, words) for name, part in properties.items()}
         case "array":
-            return [_of_schema(schema.get("items"), words) for _ in range(OTHER_RECORDS)]
+            return [
+                _simulate_by_schema(schema.get("items"), words) for _ in range(OTHER_FORMAT_RECORDS)
+            ]
         case "integer" | "number":
             return 1
         case "boolean":
@@ -373,10 +381,10 @@ def _of_schema(schema: Any, words: str) -> Any:
     return words
 
 
-def _words(text: str) -> str:
-    return _cut(" ".join(text.split()), OTHER_WORDS)
+def _simulate_text(text: str) -> str:
+    return _first_words(" ".join(text.split()), OTHER_FORMAT_WORDS)
 
 
-def _cut(text: str, n_words: int) -> str:
+def _first_words(text: str, n_words: int) -> str:
     """Return the first `n_words` words of a text, and at most 12 characters per word."""
     return " ".join(text.split(" ")[:n_words])[: n_words * 12]

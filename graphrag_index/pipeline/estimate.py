@@ -23,21 +23,21 @@ from graphrag_index.llm.request import Usage
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.counting_models import NAME, Count, CountingModels, PastReplies
 from graphrag_index.pipeline.run import Watcher, run_workflow
-from graphrag_index.pipeline.workflow import Service, Workflow, asking_steps, services_of
+from graphrag_index.pipeline.workflow import Service, Workflow, find_asking_steps, make_services
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.step import Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import Version
 
 # Factor between the estimated cost and its bounds, if the length of replies is a guess.
-GUESS = 2.0
+REPLY_GUESS_FACTOR = 2.0
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 256
 # Approximate number of characters per token.
 CHARACTERS_PER_TOKEN = 4
 # Minimum number of passages with a name, so that a model summarizes the descriptions of the name.
 # Two descriptions are usually short enough to be joined without a call.
-MIN_PASSAGES = 3
+MIN_NAME_PASSAGES = 3
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def estimate(
     documents are read. With `batch`, the price of the batch API is used for chat requests. `only`
     has the names of the steps in the result; None means all steps.
     """
-    names = asking_steps(workflow, settings)
+    names = find_asking_steps(workflow, settings)
     asking = [number for number, one in enumerate(workflow.steps, 1) if one.name in names]
     if not asking:
         return None
@@ -119,7 +119,7 @@ def estimate(
         dimension = vectors.dimension if vectors and has_imported(root) else None
         models: Any = CountingModels(settings.models, past, dimension)
         services = {
-            **services_of(temporary, models, root),
+            **make_services(temporary, models, root),
             "previous": Service(open=lambda step, section: last),
         }
         sampled = Workflow(workflow.name, tuple(steps))
@@ -135,12 +135,14 @@ def estimate(
         lines = []
         for count in models.counts:
             if only is None or count.step in only:
-                growth = _growth_of(by_name[count.step], count, sample.growth, tables, version)
-                lines.append(_line(count, growth, settings, past, batch))
+                growth = _estimate_growth(
+                    by_name[count.step], count, sample.growth, tables, version
+                )
+                lines.append(_estimate_line(count, growth, settings, past, batch))
         return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
 
 
-def _growth_of(
+def _estimate_growth(
     step: Step, count: Count, growth: Growth, store: TableStore, version: Version
 ) -> tuple[float, float, float]:
     """Return the growth of calls, of variable prompt tokens, and of reply tokens.
@@ -153,24 +155,24 @@ def _growth_of(
         units = store.scan("text_units", version.tables["text_units"])
         n_units, n_tokens = units.select(pl.len(), pl.col("n_tokens").sum()).collect().row(0)
         n_texts = max(1, count.n_to_ask + count.n_answered)
-        calls = _mixed(growth.text_units, growth.names, n_units / n_texts)
+        calls = _average_growth(growth.text_units, growth.names, n_units / n_texts)
         share = n_tokens / max(1, count.prompt_tokens) * count.n_to_ask / n_texts
-        return calls, _mixed(growth.text_units, growth.names, share), calls
+        return calls, _average_growth(growth.text_units, growth.names, share), calls
     if "communities" in tables:
         return growth.names, growth.pairs, growth.names
     if "extracted_entities" in tables:
         # More descriptions make a longer summary, but the length grows less than the number.
-        replies = _mixed(growth.repeated, growth.repetitions, 0.5)
+        replies = _average_growth(growth.repeated, growth.repetitions, 0.5)
         return growth.repeated, growth.repetitions, replies
     return growth.text_units, growth.text_units, growth.text_units
 
 
-def _mixed(first: float, second: float, share: float) -> float:
+def _average_growth(first: float, second: float, share: float) -> float:
     share = min(1.0, share)
     return first * share + second * (1 - share)
 
 
-def _line(
+def _estimate_line(
     count: Count,
     growth: tuple[float, float, float],
     settings: Settings,
@@ -187,9 +189,9 @@ def _line(
     price = price_of(settings.models[count.model])
     if price is not None and batch and count.is_chat:
         price = price.in_batch()
-    guess = GUESS if known is None else 1.0
+    guess = REPLY_GUESS_FACTOR if known is None else 1.0
 
-    def cost(times: float) -> float | None:
+    def estimate_cost(times: float) -> float | None:
         return cost_of(Usage(prompt, cached, round(reply * times)), price) if n_to_ask else 0.0
 
     return Line(
@@ -199,9 +201,9 @@ def _line(
         n_to_ask,
         prompt,
         reply,
-        cost(1),
-        cost(1 / guess),
-        cost(guess),
+        estimate_cost(1),
+        estimate_cost(1 / guess),
+        estimate_cost(guess),
         known is not None or not reply,
     )
 
@@ -225,20 +227,20 @@ class Sample:
         self.n_sampled = min(self.max_documents, self.n_documents)
         chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
         size = self.text_unit_tokens * CHARACTERS_PER_TOKEN
-        whole, sampled = _Names(size), _Names(size)
+        whole, sampled = _NameCounts(size), _NameCounts(size)
         for offset in range(0, self.n_documents, BATCH_DOCUMENTS):
             batch = loaded_documents.slice(offset, BATCH_DOCUMENTS).collect()
             mine = batch[[row for row in range(batch.height) if offset + row in chosen]]
             if self.n_sampled < self.n_documents:
                 for names, rows in ((whole, batch), (sampled, mine)):
                     for text in rows["text"]:
-                        names.add(text)
+                        names.add_document(text)
             yield mine
         if self.n_sampled < self.n_documents:
-            self.growth = whole.growth(sampled)
+            self.growth = whole.compute_growth(sampled)
 
 
-class _Names:
+class _NameCounts:
     """Counts of names in documents, and of the passages with each name."""
 
     def __init__(self, size: int) -> None:
@@ -246,40 +248,40 @@ class _Names:
         self.n_characters = 0
         self.n_passages = 0
         # Hash of a name → (number of the last passage with the name, number of passages).
-        self.places: dict[int, tuple[int, int]] = {}
+        self.passages: dict[int, tuple[int, int]] = {}
         self.pairs: set[int] = set()
 
-    def add(self, text: str) -> None:
+    def add_document(self, text: str) -> None:
         self.n_characters += len(text)
         last, last_end = 0, -self.size
         for match in NAME.finditer(text):
             name = hash(match[0])
             passage = self.n_passages + match.start() // self.size
-            before, n = self.places.get(name, (-1, 0))
+            before, n = self.passages.get(name, (-1, 0))
             if before != passage:
-                self.places[name] = passage, n + 1
+                self.passages[name] = passage, n + 1
             if match.start() - last_end < self.size // 4 and name != last:
                 self.pairs.add(hash((last, name)))
             last, last_end = name, match.end()
         self.n_passages += len(text) // self.size + 1
 
-    def growth(self, part: "_Names") -> Growth:
+    def compute_growth(self, part: "_NameCounts") -> Growth:
         """Return the ratios of these counts to the counts of a sample of the same documents."""
 
-        def several(names: _Names) -> list[int]:
-            return [n for _, n in names.places.values() if n >= MIN_PASSAGES]
+        def repeated_counts(names: _NameCounts) -> list[int]:
+            return [n for _, n in names.passages.values() if n >= MIN_NAME_PASSAGES]
 
-        text_units = _ratio(self.n_characters, part.n_characters, 1.0)
+        text_units = _compute_ratio(self.n_characters, part.n_characters, 1.0)
         return Growth(
             text_units,
-            _ratio(len(self.places), len(part.places), text_units),
-            _ratio(len(self.pairs), len(part.pairs), text_units),
-            _ratio(len(several(self)), len(several(part)), text_units),
-            _ratio(sum(several(self)), sum(several(part)), text_units),
+            _compute_ratio(len(self.passages), len(part.passages), text_units),
+            _compute_ratio(len(self.pairs), len(part.pairs), text_units),
+            _compute_ratio(len(repeated_counts(self)), len(repeated_counts(part)), text_units),
+            _compute_ratio(sum(repeated_counts(self)), sum(repeated_counts(part)), text_units),
         )
 
 
-def _ratio(whole: int, part: int, otherwise: float) -> float:
+def _compute_ratio(whole: int, part: int, otherwise: float) -> float:
     """Return whole / part, or `otherwise` if the part has too few names.
 
     Texts in scripts without capital letters have few names.

@@ -41,7 +41,7 @@ def lock(store: TableStore) -> Any:
     try:
         store.output.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise no_folder(store) from error
+        raise output_folder_error(store) from error
     try:
         # acquire() returns a context manager that releases the lock at the end of `with`.
         return FileLock(store.output / ".lock", timeout=0).acquire()
@@ -52,7 +52,7 @@ def lock(store: TableStore) -> Any:
         ) from None
 
 
-def no_folder(store: TableStore) -> SettingsError:
+def output_folder_error(store: TableStore) -> SettingsError:
     """Return the error for an output path that is not a folder."""
     return SettingsError(
         f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
@@ -75,7 +75,7 @@ def made(spent: Spending, steps_run: tuple[str, ...] = (), tables_of: int | None
     )
 
 
-def tidy(store: TableStore, version: Version) -> None:
+def clean_up_output(store: TableStore, version: Version) -> None:
     """Remove leftovers; update the links to public tables, and the file `stats.json`."""
     store.remove_leftovers()
     store.link_public_tables(version)
@@ -139,12 +139,12 @@ def roll_back(store: TableStore, number: int) -> Version:
 
             show_versions(store.lancedb, vectors)
         store.move_pointer(version)
-        tidy(store, version)
+        clean_up_output(store, version)
         return version
 
 
 @dataclass(frozen=True)
-class Freed:
+class CollectedGarbage:
     """The result of a garbage collection."""
 
     deleted: tuple[int, ...]
@@ -153,7 +153,7 @@ class Freed:
     in_use: tuple[Path, ...]  # files that could not be deleted because they are open
 
 
-def collect_garbage(store: TableStore, keep: int) -> Freed:
+def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
     """Delete old versions with their tables; keep the last `keep` versions.
 
     Tables of kept versions and of an interrupted run are not deleted. A reader of a deleted
@@ -167,7 +167,7 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
     current_version(store)
     with lock(store):
         current = current_version(store)
-        before = _size(store.output)
+        before = _measure_size(store.output)
         numbers = store.versions()
         kept = numbers[-keep:]
         unfinished = store.next_number()
@@ -184,7 +184,7 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
                 "`graphrag-index run` to write it again."
             )
         deleted = numbers[: len(numbers) - len(kept)]
-        old_vectors = _vectors_of(store, deleted)
+        old_vectors = _find_vector_tables(store, deleted)
         # Delete the descriptions of versions first. If a table file is missing, a reader then
         # finds out that the version was deleted.
         for number in deleted:
@@ -192,7 +192,7 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
                 (store.folder(number) / file).unlink(missing_ok=True)
         folders = [path for path in store.output.glob("versions/*") if path.name.isdecimal()]
         files = {table.file for _, table in used}
-        in_use = _delete(
+        in_use = _delete_files(
             path
             for folder in folders
             for path in folder.iterdir()
@@ -205,13 +205,15 @@ def collect_garbage(store: TableStore, keep: int) -> Freed:
         _delete_vectors(store, used, current.tables, old_vectors)
         databases = store.graphs.glob("[0-9]*-*")
         names = {str(number) for number in kept}
-        in_use += _delete(path for path in databases if path.name.partition("-")[0] not in names)
+        in_use += _delete_files(
+            path for path in databases if path.name.partition("-")[0] not in names
+        )
         store.remove_leftovers(keep=unfinished)
-        freed = max(0, before - _size(store.output))
-        return Freed(tuple(deleted), tuple(kept), freed, tuple(in_use))
+        freed = max(0, before - _measure_size(store.output))
+        return CollectedGarbage(tuple(deleted), tuple(kept), freed, tuple(in_use))
 
 
-def _vectors_of(store: TableStore, numbers: list[int]) -> set[str]:
+def _find_vector_tables(store: TableStore, numbers: list[int]) -> set[str]:
     """Return the names of all vector tables of the program and of these versions."""
     found = {name for name, table in TABLES.items() if table.kind == "vectors"}
     for number in numbers:
@@ -222,7 +224,7 @@ def _vectors_of(store: TableStore, numbers: list[int]) -> set[str]:
     return found
 
 
-def _delete(paths: Iterable[Path]) -> list[Path]:
+def _delete_files(paths: Iterable[Path]) -> list[Path]:
     """Delete files; return the files that Windows does not delete because they are open."""
     in_use = []
     for path in paths:
@@ -260,7 +262,7 @@ def _delete_vectors(
             delete_versions(store.lancedb, name, versions[name], newest or max(versions[name]))
 
 
-def _size(output: Path) -> int:
+def _measure_size(output: Path) -> int:
     """Return the size of all tables, vectors and graph databases, in bytes."""
     patterns = ("versions/*/*", "lancedb/**/*", "cypher/*")
     files = (path for pattern in patterns for path in output.glob(pattern))

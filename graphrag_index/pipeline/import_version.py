@@ -20,8 +20,8 @@ from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import (
     Workflow,
     load_step,
+    make_services,
     read_step_names,
-    services_of,
 )
 from graphrag_index.schema.settings.models import vector_identity
 from graphrag_index.schema.settings.settings import Settings
@@ -30,9 +30,9 @@ from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 
 # Name of the step by which a workflow extends an imported index.
-_EXTENDS_IMPORTED = "skip_imported"
+_EXTENDING_STEP = "skip_imported"
 # Names of steps: a version with one of these steps contains the imported index.
-_IMPORT_STEPS = ("read_imported", _EXTENDS_IMPORTED)
+_IMPORT_STEPS = ("read_imported", _EXTENDING_STEP)
 _WORKFLOW_LINE = re.compile(r"^workflow:[ \t]*([\w.-]+)[ \t]*(#.*)?$", re.MULTILINE)
 _WORKFLOW_HEADING = (
     "# The workflow {name}, going on from the index in the folder imported/: only documents that\n"
@@ -96,7 +96,7 @@ def import_index(
     model = _check_vectors(source, settings) if vectors and source.vectors else None
     with lock(store):
         write_imported(root, source, model.identity if model else None)
-    return _result(_make_version(settings, root, model, watcher), source, root, store)
+    return _build_import_result(_make_version(settings, root, model, watcher), source, root, store)
 
 
 def restore_imported(
@@ -108,7 +108,7 @@ def restore_imported(
     before the import. A run reuses the communities and reports of the restored version, so they
     are not paid for again. Return None if nothing must be restored.
     """
-    extends = any(step.name == _EXTENDS_IMPORTED for step in workflow.steps)
+    extends = any(step.name == _EXTENDING_STEP for step in workflow.steps)
     current = TableStore(root / settings.output).read_pointer()
     has_version = current and any(record.name in _IMPORT_STEPS for record in current.steps)
     if not extends or has_version or not has_imported(root):
@@ -129,7 +129,7 @@ def _make_version(
     vectors = ["read_imported_vectors"] if model else []
     names = ["read_imported", *vectors, "create_search_tables"]
     steps = tuple(load_step(name, root, "import") for name in names)
-    services = services_of(settings, None, root)
+    services = make_services(settings, None, root)
     embeds = services["embedding_model"]
     # The vectors exist already, so the embedding model need not be available.
     services["embedding_model"] = replace(
@@ -170,7 +170,9 @@ def _check_vectors(source: ImportSource, settings: Settings) -> _VectorModel:
     return _VectorModel(name, identity, expected or 1)
 
 
-def _result(version: Version, source: ImportSource, root: Path, store: TableStore) -> ImportResult:
+def _build_import_result(
+    version: Version, source: ImportSource, root: Path, store: TableStore
+) -> ImportResult:
     imported = ImportedIndex(root)
     columns = ("source", "target", "source_id", "target_id")
     rows = imported.scan("relationships").select(columns).collect()
@@ -196,7 +198,7 @@ def _result(version: Version, source: ImportSource, root: Path, store: TableStor
     )
 
 
-def continuing_steps(steps: Sequence[str]) -> list[str]:
+def list_continuing_steps(steps: Sequence[str]) -> list[str]:
     """Return the steps of a workflow, plus the steps that merge the imported index."""
     if "skip_imported" in steps:
         return list(steps)
@@ -227,7 +229,7 @@ def write_continuing_workflow(root: Path, name: str) -> str:
     new_name = f"{name}_imported"
     target = root / "workflows" / f"{new_name}.yaml"
     if not target.exists():
-        lines = "".join(f"- {step}\n" for step in continuing_steps(steps))
+        lines = "".join(f"- {step}\n" for step in list_continuing_steps(steps))
         write_text_file(target, [_WORKFLOW_HEADING.format(name=name), lines])
     return new_name
 

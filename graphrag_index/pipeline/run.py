@@ -29,13 +29,13 @@ from graphrag_index.errors import (
     describe_error,
 )
 from graphrag_index.llm.request import Spending
-from graphrag_index.pipeline.history import lock, made, tidy
+from graphrag_index.pipeline.history import clean_up_output, lock, made
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
     check_services,
     check_settings,
-    last_line,
+    find_last_line,
 )
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
@@ -108,7 +108,7 @@ def run_workflow(
     while True:
         try:
             with closing(watcher), lock(store):
-                run = _Run(workflow, settings, root, services, watcher)
+                run = _WorkflowRun(workflow, settings, root, services, watcher)
                 forced = again()
                 for number, step in enumerate(workflow.steps, 1):
                     run.run_step(step, number, step.name in forced, quarantined)
@@ -121,7 +121,7 @@ def run_workflow(
             wait(error)
 
 
-class _Run:
+class _WorkflowRun:
     """The state of one run: the current version, and the steps that have finished."""
 
     def __init__(
@@ -140,7 +140,7 @@ class _Run:
         self.earlier = self.current.steps if self.current else ()
         self.number = self.store.next_number()
         self.store.remove_leftovers(keep=self.number)
-        self.known = finished_steps(self.store, self.current, self.number)
+        self.known = find_finished_steps(self.store, self.current, self.number)
         self.done: list[StepRecord] = []
         self.steps_run: list[str] = []
 
@@ -149,19 +149,21 @@ class _Run:
     ) -> None:
         """Run a step, or reuse its tables if its code, settings and inputs are unchanged."""
         section = self.sections.get(step.name)
-        with _failures_of(step):
-            key = step_key(step, section, self.tables, self.services, self.root)
+        with _wrap_failures(step):
+            key = hash_step_inputs(step, section, self.tables, self.services, self.root)
         record = None if forced else self.known.get(key)
         kept = record is not None and is_whole(self.store, record)
         if record is None or not kept:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
             wall, cpu = time.perf_counter(), time.process_time()
-            with _failures_of(step):
+            with _wrap_failures(step):
                 names = step.needs(section)
-                opened = {name: self._service(name, step, section, progress) for name in names}
+                opened = {name: self._open_service(name, step, section, progress) for name in names}
                 services = {**dict.fromkeys(step.services), **opened}
-                tables = self._write(step, key, step.function(*self._inputs(step), **services))
+                tables = self._write_tables(
+                    step, key, step.function(*self._read_inputs(step), **services)
+                )
                 for name, service in opened.items():
                     if name in self.services:
                         tables = self.services[name].close(service, tables)
@@ -169,10 +171,10 @@ class _Run:
                 name=step.name,
                 key=key,
                 tables={name: self._keep_unchanged(name, table) for name, table in tables.items()},
-                made_by=step_made_by(step, section),
+                made_by=hash_step_code(step, section),
                 seconds=round(time.perf_counter() - wall, 3),
                 cpu_seconds=round(time.process_time() - cpu, 3),
-                peak_memory_bytes=_peak_memory(),
+                peak_memory_bytes=_measure_peak_memory(),
                 quarantined=quarantined(step.name),
             )
             self.steps_run.append(step.name)
@@ -189,21 +191,21 @@ class _Run:
         """The tables of the steps that have finished, by name."""
         return {name: table for record in self.done for name, table in record.tables.items()}
 
-    def _inputs(self, step: Step) -> Iterator[pl.LazyFrame | pl.DataFrame | None]:
+    def _read_inputs(self, step: Step) -> Iterator[pl.LazyFrame | pl.DataFrame | None]:
         for read in step.reads:
             table = self.tables.get(read.table)
             frame = self.store.scan(read.table, table) if table else None
             yield frame if frame is None or read.lazy else frame.collect()
 
-    def _service(self, name: str, step: Step, section: Any, progress: Progress) -> Any:
+    def _open_service(self, name: str, step: Step, section: Any, progress: Progress) -> Any:
         if name in self.services:
             return self.services[name].open(step, section)
         if name == "previous":
             made_by = {record.name: record.made_by for record in self.earlier}.get(step.name)
-            return Previous(self.store, self.current, made_by == step_made_by(step, section))
+            return Previous(self.store, self.current, made_by == hash_step_code(step, section))
         return {"settings": section, "progress": progress, "root": self.root}[name]
 
-    def _write(
+    def _write_tables(
         self, step: Step, key: str, result: Frames | Iterator[Frames]
     ) -> Mapping[str, StoredTable]:
         tables = {table.name: table for table in step.writes}
@@ -222,7 +224,7 @@ class _Run:
                     stack.enter_context(writers[name])
                 writers[name].append(frame)
 
-            for frames in _batches(step, tables, before, result):
+            for frames in _iterate_batches(step, tables, before, result):
                 for name, frame in frames.items():
                     if frame is None:
                         unchanged[name] = before[name]
@@ -261,11 +263,11 @@ class _Run:
             # A killed run may have written the same description of the version already.
             described = self.store.described(self.number)
             self.store.move_pointer(described if described == version else version)
-        tidy(self.store, version)
+        clean_up_output(self.store, version)
         return RunResult(version, tuple(self.steps_run), is_new)
 
 
-def step_key(
+def hash_step_inputs(
     step: Step,
     section: Any,
     tables: Mapping[str, StoredTable],
@@ -278,17 +280,17 @@ def step_key(
     """
     needs = [name for name in step.needs(section) if name in services]
     parts: list[Any] = [
-        step_made_by(step, section),
+        hash_step_code(step, section),
         [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
         [table.name for table in step.writes],
         *([name, services[name].identity(step, section)] for name in needs),
     ]
     if step.fingerprint is not None:
         parts.append(step.fingerprint(section, root))
-    return _hash(parts)
+    return _hash_values(parts)
 
 
-def step_made_by(step: Step, section: Any) -> str:
+def hash_step_code(step: Step, section: Any) -> str:
     """Hash the code and the settings of a step, without its inputs."""
     values = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
     code = __version__
@@ -298,14 +300,14 @@ def step_made_by(step: Step, section: Any) -> str:
             code = inspect.getsource(sys.modules[step.function.__module__])
         except (OSError, TypeError):  # the step is defined in an interactive session
             code = inspect.getsource(step.function)
-    return _hash([step.name, code, step.code_version, values])
+    return _hash_values([step.name, code, step.code_version, values])
 
 
-def _hash(parts: list[Any]) -> str:
+def _hash_values(parts: list[Any]) -> str:
     return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
 
 
-def finished_steps(
+def find_finished_steps(
     store: TableStore, current: Version | None, number: int
 ) -> dict[str, StepRecord]:
     """Return the finished steps of the current version and of an interrupted run, by key."""
@@ -318,7 +320,7 @@ def is_whole(store: TableStore, record: StepRecord) -> bool:
     return all(store.exists(name, table) for name, table in record.tables.items())
 
 
-def _peak_memory() -> int | None:
+def _measure_peak_memory() -> int | None:
     """Return the peak resident memory of this process, in bytes; None on Windows."""
     try:
         import resource
@@ -329,7 +331,7 @@ def _peak_memory() -> int | None:
 
 
 @contextmanager
-def _failures_of(step: Step) -> Iterator[None]:
+def _wrap_failures(step: Step) -> Iterator[None]:
     """Wrap unexpected errors in a StepError with the name of the step.
 
     Interruptions, OSError and GraphRAGError are raised unchanged.
@@ -342,14 +344,14 @@ def _failures_of(step: Step) -> Iterator[None]:
     # BaseException: a step may be code of a user, and a panic in Rust code is not an Exception.
     except BaseException as error:
         logger.debug("%s failed:", step.name, exc_info=True)
-        where = "" if step.is_shipped else last_line(error, step.function.__module__)
+        where = "" if step.is_shipped else find_last_line(error, step.function.__module__)
         hint = " This is a mistake of the program: --verbose shows where." * step.is_shipped
         raise StepError(
             f"Step {step.name}{where} failed: {describe_error(error)}.{hint}"
         ) from error
 
 
-def _batches(
+def _iterate_batches(
     step: Step,
     tables: Mapping[str, Table],
     before: Collection[str],

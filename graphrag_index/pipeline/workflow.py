@@ -68,7 +68,7 @@ def load_workflow(root: Path, name: str) -> Workflow:
     path = root / "workflows" / f"{name}.yaml"
     names = read_step_names(path)
     workflow = Workflow(name, tuple(load_step(entry, root, str(path)) for entry in names))
-    _check_order(workflow, str(path))
+    _check_table_order(workflow, str(path))
     return workflow
 
 
@@ -80,7 +80,7 @@ def read_step_names(path: Path) -> list[str]:
         known = sorted(file.stem for file in path.parent.glob("*.yaml"))
         raise WorkflowError(
             f"There is no workflow {path.stem!r} ({path} is missing); "
-            + _nearest(path.stem, known, "`graphrag-index init` writes the first ones.")
+            + _suggest_name(path.stem, known, "`graphrag-index init` writes the first ones.")
         ) from None
     except (OSError, ValueError) as error:
         raise WorkflowError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
@@ -99,7 +99,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
             raise WorkflowError(
                 f"{where}: unknown step {name!r}; "
                 + ("a step of your own is named module:function; " if "." in name else "")
-                + _nearest(name, list(STEPS), "")
+                + _suggest_name(name, list(STEPS), "")
             )
         module_name, function = f"graphrag_index.steps.{STEPS[name]}", name
     else:
@@ -121,7 +121,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
     except BaseException as error:
         raise WorkflowError(
             f"{where}: step {name!r} cannot be imported: "
-            f"{describe_error(error)}{last_line(error, module_name)}."
+            f"{describe_error(error)}{find_last_line(error, module_name)}."
         ) from error
     found = getattr(module, function, None)
     if not isinstance(found, Step):
@@ -132,7 +132,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
     return found
 
 
-def last_line(error: BaseException, module_name: str) -> str:
+def find_last_line(error: BaseException, module_name: str) -> str:
     """Return the last line of a module in a traceback, for example " (own.py, line 6)"."""
     lines = [
         f" ({Path(frame.f_code.co_filename).name}, line {number})"
@@ -142,7 +142,7 @@ def last_line(error: BaseException, module_name: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _check_order(workflow: Workflow, where: str) -> None:
+def _check_table_order(workflow: Workflow, where: str) -> None:
     names: set[str] = set()
     written: set[str] = set()
     for step in workflow.steps:
@@ -187,7 +187,7 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
         if name not in own:
             raise SettingsError(
                 f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
-                + _nearest(name, own, "none of its steps has settings of your own.")
+                + _suggest_name(name, own, "none of its steps has settings of your own.")
             )
     for step in (step for step in workflow.steps if step.name in own):
         values: Any = settings.steps.get(step.name, {})
@@ -228,21 +228,21 @@ def check_services(
     for step in workflow.steps:
         for name in step.services:
             if name not in known:
-                nearest = _nearest(name, known, "")
+                nearest = _suggest_name(name, known, "")
                 raise WorkflowError(f"Step {step.name} asks for {name!r}; {nearest}")
         section = sections.get(step.name)
         for name in services.keys() & step.needs(section):
             services[name].check(step, section)
 
 
-def _nearest(name: str, known: list[str], otherwise: str) -> str:
+def _suggest_name(name: str, known: list[str], otherwise: str) -> str:
     close = get_close_matches(name, known, n=1, cutoff=0.5)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(known)}." if known else otherwise
 
 
-def services_of(
+def make_services(
     settings: Settings, models: "Models | None" = None, root: Path = Path()
 ) -> dict[str, Service]:
     """Return the models and prompts of a project as services, by name.
@@ -271,15 +271,19 @@ def services_of(
 
     return {
         "chat_model": Service(
-            open=lambda step, section: remote().open_chat_model(_chat_name(section), step.name),
+            open=lambda step, section: remote().open_chat_model(
+                _chat_model_name(section), step.name
+            ),
             identity=lambda step, section: identity(settings.models, section),
-            check=lambda step, section: find_model(settings.models, _chat_name(section), step.name),
+            check=lambda step, section: find_model(
+                settings.models, _chat_model_name(section), step.name
+            ),
         ),
         "embedding_model": Service(
             open=open_embedding,
             identity=lambda step, section: vector_identity(settings.models, vectors),
             check=check_embedding,
-            close=_record_model,
+            close=_add_embedding_model,
         ),
         "prompts": Service(
             open=lambda step, section: Prompts(root),
@@ -288,13 +292,15 @@ def services_of(
     }
 
 
-def _chat_name(section: Any) -> str:
+def _chat_model_name(section: Any) -> str:
     """Return the name of the chat model in the settings of a step."""
     name = section.get("model") if isinstance(section, dict) else getattr(section, "model", None)
     return str(name or "chat")
 
 
-def _record_model(model: Any, tables: Mapping[str, StoredTable]) -> Mapping[str, StoredTable]:
+def _add_embedding_model(
+    model: Any, tables: Mapping[str, StoredTable]
+) -> Mapping[str, StoredTable]:
     """Add the name of the embedding model to the record of each vector table."""
     # A local model has no identity; its name is used.
     name, dimensions = model.identity or (model.name, None)
@@ -308,7 +314,7 @@ def _record_model(model: Any, tables: Mapping[str, StoredTable]) -> Mapping[str,
     }
 
 
-def models_of(
+def open_models(
     workflow: Workflow,
     settings: Settings,
     root: Path,
@@ -319,19 +325,19 @@ def models_of(
     from graphrag_index.llm.registry import Models
 
     needed: dict[str, str] = {}
-    for step, name, embeds in _uses_of_models(workflow, settings):
+    for step, name, embeds in _list_model_uses(workflow, settings):
         find_model(settings.models, name, step.name)
         needed[name] = step.name if embeds else needed.get(name, "")
     store = TableStore(root / settings.output)
     return Models(settings.models, store.output, store.next_number, needed, budget, batch)
 
 
-def asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
+def find_asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
     """Return the names of the steps that send requests to a model."""
-    return {step.name for step, *_ in _uses_of_models(workflow, settings)}
+    return {step.name for step, *_ in _list_model_uses(workflow, settings)}
 
 
-def _uses_of_models(workflow: Workflow, settings: Settings) -> Iterator[tuple[Step, str, bool]]:
+def _list_model_uses(workflow: Workflow, settings: Settings) -> Iterator[tuple[Step, str, bool]]:
     """Yield (step, name of its remote model, whether the model embeds)."""
     sections = check_settings(workflow, settings)
     vectors = settings.generate_text_embeddings.model
@@ -339,6 +345,6 @@ def _uses_of_models(workflow: Workflow, settings: Settings) -> Iterator[tuple[St
         section = sections.get(step.name)
         needs = step.needs(section)
         if "chat_model" in needs:
-            yield step, _chat_name(section), False
+            yield step, _chat_model_name(section), False
         if "embedding_model" in needs and vectors in settings.models:
             yield step, vectors, True

@@ -74,24 +74,24 @@ def create_communities(
     # Sorted by id. The code below uses row numbers for entities, relationships and text units.
     nodes = entities.select("id", "title").sort("id").collect()
     links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
-    text_units = _text_units(base_text_units, documents)
+    text_units = _read_text_units(base_text_units, documents)
     ends = np.stack([positions(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
     is_known = (ends >= 0).all(axis=1)
     links, ends = links.filter(pl.Series(is_known)), ends[is_known]
     graph = simple_graph(len(nodes), ends[:, 0], ends[:, 1], links["weight"].to_numpy())
-    named = _pairs(entities, nodes["id"], text_units["id"])
-    shown = _pairs(relationships, links["id"], text_units["id"])
+    named = _pair_with_text_units(entities, nodes["id"], text_units["id"])
+    shown = _pair_with_text_units(relationships, links["id"], text_units["id"])
     _log_unnamed_documents(named, text_units)
 
     before = read_previous(previous, nodes["id"]) if settings.stability == "keep" else None
-    leiden = _leiden(settings)
+    leiden = _make_leiden(settings)
     rebuild = (
-        partial(_microsoft_hierarchy, graph, nodes["title"])
+        partial(_build_microsoft_hierarchy, graph, nodes["title"])
         if settings.engine == "microsoft"
         else partial(hierarchy, graph, leiden, max_cluster_size=settings.max_cluster_size)
     )
     if before and before.communities.height and _has_same_settings(before.settings, settings):
-        levels = _updated_levels(graph, before, leiden, rebuild, settings)
+        levels = _update_levels(graph, before, leiden, rebuild, settings)
     else:
         levels = rebuild(max_levels=settings.max_levels)
     islands = before.islands if before else None
@@ -108,7 +108,7 @@ def create_communities(
     return {"communities": rows, "community_lineage": lineage}
 
 
-def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
+def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
     """Return text units, sorted by id, with `document` number, `date` and `position`.
 
     `position` is the number of the text unit in reading order.
@@ -127,7 +127,9 @@ def _text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.Da
     )
 
 
-def _pairs(table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series) -> Integers:
+def _pair_with_text_units(
+    table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series
+) -> Integers:
     """Return an array of pairs: row number of the table, row number of a text unit."""
     rows = table.select("id", "text_unit_ids").collect()
     row, named = spread_lists(rows["text_unit_ids"])
@@ -148,7 +150,7 @@ def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
         )
 
 
-def _updated_levels(
+def _update_levels(
     graph: Graph,
     before: PreviousCommunities,
     leiden: Leiden,
@@ -186,7 +188,7 @@ def _updated_levels(
     return levels
 
 
-def _leiden(settings: CreateCommunities) -> Leiden:
+def _make_leiden(settings: CreateCommunities) -> Leiden:
     if settings.engine == "microsoft":
         # Parameters of Microsoft's engine, for communities that must be split again.
         return Leiden(scale_resolution=False, iterations=1)
@@ -206,7 +208,7 @@ def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities
     return all(before.get(name) == value for name, value in new.items())
 
 
-def _microsoft_hierarchy(
+def _build_microsoft_hierarchy(
     graph: Graph, titles: pl.Series, *, max_levels: int | None = None
 ) -> list[Integers]:
     """Build the hierarchy of Microsoft's engine, which ignores `max_levels`."""

@@ -76,25 +76,25 @@ def create_community_reports(
         relationships,
         covariates,
     )
-    requests = _Requests(rows, members, settings, chat_model, prompts)
+    requests = _ReportRequests(rows, members, settings, chat_model, prompts)
     evidence = CommunityEvidence(members, entities, relationships, base_text_units)
     members.drop_texts()
     writer = ReportWriter(rows, members, requests.contexts, evidence, requests.prompt_hash)
-    may_stay = ~requests.is_plain
+    can_be_reused = ~requests.is_plain
     if community_lineage is not None:
         born = community_lineage.filter(status="born").select("community").collect().to_series()
-        may_stay &= ~rows["community"].is_in(born.implode()).to_numpy()
+        can_be_reused &= ~rows["community"].is_in(born.implode()).to_numpy()
     progress.start(rows.height, "reports")
     n_failed = n_dropped = n_kept = 0
     for level in rows.with_row_index("at").partition_by("level", maintain_order=True):
         numbers: list[int] = level["at"].to_list()
-        known = [at for at in numbers if may_stay[at]]
+        known = [at for at in numbers if can_be_reused[at]]
         kept, kept_reports = writer.keep(known, previous, settings.rewrite_above)
-        staying = set(kept["at"])
-        n_kept += len(staying)
+        kept_numbers = set(kept["at"])
+        n_kept += len(kept_numbers)
         chat_model.mark_used(kept["request_key"].to_list())
-        for at, substitutes, outcome in requests.outcomes(numbers, staying):
-            if at in staying:
+        for at, substitutes, outcome in requests.outcomes(numbers, kept_numbers):
+            if at in kept_numbers:
                 writer.add(at, next(kept_reports))
             elif outcome is None:
                 writer.add(at, requests.plain_report(at))
@@ -118,7 +118,7 @@ def create_community_reports(
         )
 
 
-class _Requests:
+class _ReportRequests:
     """The requests for reports, and the reports on communities that need no request."""
 
     def __init__(
@@ -160,7 +160,7 @@ class _Requests:
 
         def requests() -> Iterator[tuple[tuple[int, Sequence[int]], Request]]:
             for at, context in zip(asked, self.contexts.each(asked), strict=True):
-                yield (at, context.substitutes), self._request(at, context)
+                yield (at, context.substitutes), self._make_request(at, context)
 
         for (at, substitutes), outcome in pair_outcomes(self.chat_model, requests()):
             while left[0] != at:
@@ -169,8 +169,8 @@ class _Requests:
         for at in left:
             yield at, (), None
 
-    def _request(self, at: int, context: Context) -> Request:
-        title = self._title(at)
+    def _make_request(self, at: int, context: Context) -> Request:
+        title = self._make_title(at)
         return Request(
             # The label has no number, because the number may belong to another community later.
             f"community of {title} ({self.rows['size'][at]} entities)",
@@ -181,37 +181,37 @@ class _Requests:
     def plain_report(self, at: int) -> CitedReport:
         """Return a report that lists the members with their distinct descriptions."""
         members = self.contexts.best_first(at)[0]
-        title = self._title(at)
+        title = self._make_title(at)
         names: list[str] = []
         described: dict[str, tuple[list[int], list[str]]] = {}
         for place, (name, description) in enumerate(self.entities[members].iter_rows()):
             # A citation in the text of a document does not refer to this index.
-            names.append(_without_citations(name))
-            text = " ".join(_without_citations(description).split())
+            names.append(_remove_citations(name))
+            text = " ".join(_remove_citations(description).split())
             places, titles = described.setdefault(text, ([], []))
             places.append(place)
             titles.append(names[-1])
         findings = tuple(
-            Finding(join_titles(titles), f"{description} {_citation(places)}")
+            Finding(join_titles(titles), f"{description} {_format_citation(places)}")
             for description, (places, titles) in described.items()
             if description
         )
-        named = f"{join_titles(names)}. {_citation(range(len(names)))}"
+        named = f"{join_titles(names)}. {_format_citation(range(len(names)))}"
         summary = f"Nothing is told of the links of {named}"
         if self.rows["island"][at]:
             title, summary = f"Island: {title}", f"Entities with few or no links: {named}"
         report = Report(title, summary, findings, PLAIN_RANK, NOT_ASKED)
         return CitedReport(report, {"Entities": members.tolist()})
 
-    def _title(self, at: int) -> str:
+    def _make_title(self, at: int) -> str:
         best = self.contexts.best_first(at)[0][:TITLE_MEMBERS]
-        return join_titles([_without_citations(name) for name in self.entities["title"][best]])
+        return join_titles([_remove_citations(name) for name in self.entities["title"][best]])
 
 
-def _without_citations(text: str) -> str:
+def _remove_citations(text: str) -> str:
     return check_citations(text, {})[0]
 
 
-def _citation(places: Sequence[int]) -> str:
+def _format_citation(places: Sequence[int]) -> str:
     shown = ", ".join(map(str, places[:MAX_CITED]))
     return f"[Data: Entities ({shown}{', +more' if len(places) > MAX_CITED else ''})]"

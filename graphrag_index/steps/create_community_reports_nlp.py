@@ -15,7 +15,7 @@ from graphrag_index.step import Progress, step
 from graphrag_index.text.sentences import Quotations, are_quotable
 
 # Maximum number of candidate sentences for one report.
-CANDIDATES = 24
+MAX_CANDIDATES = 24
 # Number of members in the title of a report.
 TITLE_MEMBERS = 3
 # Number of reports per batch. The number limits memory and does not change the results.
@@ -51,13 +51,13 @@ def create_community_reports_nlp(
     """
     named = entities.select("id", "title", "type", "degree").collect()
     weight = np.log2(2 + named["degree"].to_numpy())
-    members = _members(communities, named["id"])
+    members = _list_members(communities, named["id"])
     rows = community_rows(communities)
     n_numbers = int(rows["community"].to_numpy().max(initial=-1)) + 1
     members_of = Grouped(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
     tables = (mentions, sentences, base_text_units, documents)
-    candidates = _Candidates(members, n_numbers, weight, *tables)
-    links = _Links(relationships, named["id"])
+    candidates = _SentenceCandidates(members, n_numbers, weight, *tables)
+    links = _RelationshipLookup(relationships, named["id"])
     titles, types = named["title"].to_list(), named["type"].to_list()
     used_titles: set[str] = set()
     progress.start(rows.height, "reports")
@@ -69,24 +69,26 @@ def create_community_reports_nlp(
             names = {entity: titles[entity] for entity in own}
             # The title names the most central members. Names come before noun phrases.
             ranked = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))
-            main = _main_members(ranked, names, used_titles)
+            main = _choose_title_members(ranked, names, used_titles)
             title = join_titles([names[entity] for entity in main])
             used_titles.add(title)
-            evidence = candidates.of(row["community"], own)
+            evidence = candidates.find_evidence(row["community"], own)
             limits = (settings.max_findings, settings.max_sentences)
-            summary, findings = write_findings(evidence, own, names, main, links.between, *limits)
+            summary, findings = write_findings(
+                evidence, own, names, main, links.find_between, *limits
+            )
             if not summary:
                 # Only tables and lists mention the members, and no sentence is about a member.
                 cited = ", ".join(map(str, main))
                 summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
             if row["island"]:
                 title = f"Island: {title}"
-            reports.append(Report(title, summary, findings, row["rank"], _rating(row)))
+            reports.append(Report(title, summary, findings, row["rank"], _explain_rank(row)))
             progress.advance()
         yield report_rows(part, reports)
 
 
-def _main_members(
+def _choose_title_members(
     ranked: Sequence[int], titles: Mapping[int, str], used: Collection[str]
 ) -> list[int]:
     """Return the members in the title of a report: more than three if the title is used.
@@ -99,20 +101,20 @@ def _main_members(
     return list(ranked[:n])
 
 
-def _rating(row: dict[str, object]) -> str:
+def _explain_rank(row: dict[str, object]) -> str:
     return (
         f"{row['rank']} of 10 among the communities of its level, for "
-        f"{_count(row['size'], 'entity', 'entities')}, "
-        f"{_count(row['n_relationships'], 'relationship', 'relationships')} and "
-        f"{_count(row['n_text_units'], 'text unit', 'text units')}."
+        f"{_format_count(row['size'], 'entity', 'entities')}, "
+        f"{_format_count(row['n_relationships'], 'relationship', 'relationships')} and "
+        f"{_format_count(row['n_text_units'], 'text unit', 'text units')}."
     )
 
 
-def _count(n: object, singular: str, plural: str) -> str:
+def _format_count(n: object, singular: str, plural: str) -> str:
     return f"{n} {singular if n == 1 else plural}"
 
 
-def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
+def _list_members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
     """Return one row per member: `level`, `community` and `entity` (a row number), sorted."""
     members = communities.select("level", "community", id="entity_ids").explode("id").collect()
     entity = pl.Series("entity", positions(members["id"], entity_ids))
@@ -120,7 +122,7 @@ def _members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
     return known.sort("community", "entity")
 
 
-class _Candidates:
+class _SentenceCandidates:
     """The candidate sentences of the reports of all communities."""
 
     def __init__(
@@ -135,12 +137,12 @@ class _Candidates:
     ) -> None:
         units = base_text_units.select("document_id", "start_char").collect()
         document = positions(units["document_id"], documents.select("id").collect()["id"])
-        sentence, entity = _quoted(mentions, sentences, document)
+        sentence, entity = _pair_sentences_with_entities(mentions, sentences, document)
         length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
         worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
         schema = {"community": pl.Int64, "sentence": pl.Int64, "score": pl.Float64}
         levels = members.partition_by("level", maintain_order=True)
-        best = (_best(level, sentence, entity, weight, worth) for level in levels)
+        best = (_choose_best_sentences(level, sentence, entity, weight, worth) for level in levels)
         chosen = pl.concat([pl.DataFrame(schema=schema), *best])
         self._rows = chosen["sentence"].to_numpy()
         self._scores = chosen["score"].to_numpy()
@@ -149,11 +151,11 @@ class _Candidates:
         self._quotations = Quotations(documents, sentences, self._rows)
         starts = units["start_char"].to_numpy()
         # The number of the text unit of each quotation.
-        self._sources = _row_at(document, starts, self._quotations.places)
+        self._sources = _find_rows_at(document, starts, self._quotations.places)
         kept = np.isin(sentence, self._quotations.rows)
         self._entities = Grouped(sentence[kept], entity[kept], sentences.height)
 
-    def of(self, community: int, members: dict[int, float]) -> list[Evidence]:
+    def find_evidence(self, community: int, members: dict[int, float]) -> list[Evidence]:
         """Return the candidate sentences of a community, best first."""
         candidates = self._by_community[community]
         rows = self._rows[candidates]
@@ -166,7 +168,7 @@ class _Candidates:
         return list(map(Evidence, self._quotations.texts[at], mentioned, sources, scores))
 
 
-def _quoted(
+def _pair_sentences_with_entities(
     mentions: pl.LazyFrame, sentences: pl.DataFrame, document: Integers
 ) -> tuple[Integers, Integers]:
     """Return two arrays: rows of quotable sentences, and mentioned entities; sorted."""
@@ -174,7 +176,9 @@ def _quoted(
     places = pl.DataFrame(
         {"document": document[found["text_unit"].to_numpy()], "start_char": found["start_char"]}
     )
-    row = _row_at(sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places)
+    row = _find_rows_at(
+        sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places
+    )
     is_quotable = are_quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
     width = np.int64(1 << 32)
     # Overlapping text units repeat mentions; np.unique drops the repetitions.
@@ -182,7 +186,9 @@ def _quoted(
     return keys // width, keys % width
 
 
-def _row_at(document: Integers, start: npt.NDArray[np.integer], places: pl.DataFrame) -> Integers:
+def _find_rows_at(
+    document: Integers, start: npt.NDArray[np.integer], places: pl.DataFrame
+) -> Integers:
     """Return the last row that begins at or before each position.
 
     A position is a row of `places` with the columns `document` and `start_char`.
@@ -197,7 +203,7 @@ def _row_at(document: Integers, start: npt.NDArray[np.integer], places: pl.DataF
     return found
 
 
-def _best(
+def _choose_best_sentences(
     level: pl.DataFrame, sentence: Integers, entity: Integers, weight: Floats, worth: Floats
 ) -> pl.DataFrame:
     """Choose the candidate sentences of the communities of one level.
@@ -216,11 +222,11 @@ def _best(
         .agg(pl.col("score").sum() * (MAX_COUNTED / pl.len()).clip(upper_bound=1.0))
         .sort("community", "score", "sentence", descending=[False, True, False])
         .group_by("community", maintain_order=True)
-        .head(CANDIDATES)
+        .head(MAX_CANDIDATES)
     )
 
 
-class _Links:
+class _RelationshipLookup:
     """Lookup of the numbers of relationships by their two entities."""
 
     def __init__(self, relationships: pl.LazyFrame, entity_ids: pl.Series) -> None:
@@ -234,7 +240,7 @@ class _Links:
         self._keys = keys[order]
         self._numbers = rows["human_readable_id"].to_numpy()[known][order]
 
-    def between(self, entities: Sequence[int]) -> tuple[int, ...]:
+    def find_between(self, entities: Sequence[int]) -> tuple[int, ...]:
         """Return the sorted numbers of all relationships between these entities."""
         found = []
         for source, target in combinations(entities, 2):

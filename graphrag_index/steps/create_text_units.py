@@ -31,12 +31,12 @@ MAX_PAGE_HEADER = 200
 # the first to the last wanted row. If the ratio is higher, no row is reused.
 MAX_READ_RATIO = 4
 # Columns of a document that its text units depend on.
-INPUTS = ("id", "text", "metadata")
+INPUT_COLUMNS = ("id", "text", "metadata")
 
 
 # Schemas of the rows of cut documents. `at` is the position of the document in its batch. Columns
 # that depend on other documents are added later.
-CUT = {
+CUT_SCHEMAS = {
     name: pl.Schema({"at": pl.UInt32(), **{c: TABLES[name].schema[c] for c in columns}})
     for name, columns in {
         "documents": ["text_unit_ids", "language"],
@@ -47,7 +47,7 @@ CUT = {
         "sentences": ["start_char", "end_char", "quotable", "line"],
     }.items()
 }
-_NOTHING_CUT = {name: pl.DataFrame(schema=schema) for name, schema in CUT.items()}
+_NO_ROWS = {name: pl.DataFrame(schema=schema) for name, schema in CUT_SCHEMAS.items()}
 
 
 class Passage(NamedTuple):
@@ -87,14 +87,14 @@ def create_text_units(
     """
     n_documents = loaded_documents.select(pl.len()).collect().item()
     progress.start(n_documents, "documents")
-    earlier = _LastCut(previous)
+    earlier = _PreviousRows(previous)
     n_units = 0
     for offset in range(0, n_documents, BATCH_DOCUMENTS):
         batch = loaded_documents.slice(offset, BATCH_DOCUMENTS).collect()
         places = batch.with_row_index("at")
-        known = earlier.of(places)
+        known = earlier.find_rows(places)
         new = places.join(known["documents"], on="at", how="anti", maintain_order="left")
-        cut_now = _cut_all(new, settings)
+        cut_now = _cut_documents(new, settings)
         found = {
             name: pl.concat([rows, cut_now[name]]).sort("at", maintain_order=True)
             for name, rows in known.items()
@@ -119,17 +119,17 @@ def create_text_units(
         progress.advance(batch.height)
 
 
-class _LastCut:
+class _PreviousRows:
     """The rows of unchanged documents in the last version."""
 
     def __init__(self, previous: Previous) -> None:
         self._tables: dict[str, OwnedRows] = {}
         if previous.is_same_step:
-            tables = open_previous(previous, [TABLES[name] for name in CUT])
+            tables = open_previous(previous, [TABLES[name] for name in CUT_SCHEMAS])
             if tables is not None:
-                read_or(None, "documents", lambda: self._open(*tables))
+                read_or(None, "documents", lambda: self._open_tables(*tables))
 
-    def _open(
+    def _open_tables(
         self, documents: pl.LazyFrame, text_units: pl.LazyFrame, sentences: pl.LazyFrame
     ) -> None:
         found = documents.select("id", n=pl.col("text_unit_ids").list.len()).collect()
@@ -144,37 +144,39 @@ class _LastCut:
             "sentences": OwnedRows(sentences, np.searchsorted(of_sentences, owners)),
         }
 
-    def of(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-        """Return the rows of unchanged documents; the schemas are `CUT`."""
+    def find_rows(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """Return the rows of unchanged documents; the schemas are `CUT_SCHEMAS`."""
         if not self._tables:
-            return _NOTHING_CUT
-        return read_or(_NOTHING_CUT, "documents", lambda: self._read(documents))
+            return _NO_ROWS
+        return read_or(_NO_ROWS, "documents", lambda: self._read_rows(documents))
 
-    def _read(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+    def _read_rows(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         known = documents.join(self._numbers, on="id").sort("number")
         numbers = known["number"]
         if known.is_empty() or numbers[-1] - numbers[0] >= MAX_READ_RATIO * known.height:
-            return _NOTHING_CUT
+            return _NO_ROWS
         before = self._tables["documents"].of(known.select("number"))
-        same = known.join(before, on=("number", *INPUTS), how="semi", nulls_equal=True)
+        same = known.join(before, on=("number", *INPUT_COLUMNS), how="semi", nulls_equal=True)
         owners = same.select("at", "number", owner="id")
         if owners.is_empty():
-            return _NOTHING_CUT
+            return _NO_ROWS
         rows = {name: rows.of(owners) for name, rows in self._tables.items()}
         # Imported text units may be in another order than their documents.
         units = rows["base_text_units"]
         if (units["document_id"] != units["owner"]).any():
-            return _NOTHING_CUT
-        return {name: frame.select(CUT[name].names()) for name, frame in rows.items()}
+            return _NO_ROWS
+        return {name: frame.select(CUT_SCHEMAS[name].names()) for name, frame in rows.items()}
 
 
-def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str, pl.DataFrame]:
-    """Cut documents; return their rows by table, with the schemas `CUT`."""
+def _cut_documents(
+    documents: pl.DataFrame, settings: CreateTextUnits
+) -> Mapping[str, pl.DataFrame]:
+    """Cut documents; return their rows by table, with the schemas `CUT_SCHEMAS`."""
     units: list[tuple[object, ...]] = []
     sentences: list[tuple[int, int, int, bool, int]] = []
     cut_documents: list[tuple[int, list[str], str]] = []
-    for at, document_id, text, metadata in documents.select("at", *INPUTS).iter_rows():
-        headings, starts = find_edges(text)
+    for at, document_id, text, metadata in documents.select("at", *INPUT_COLUMNS).iter_rows():
+        headings, starts = find_cut_offsets(text)
         sentences += sentence_rows(at, text, starts)
         ids = []
         for start, end, n_tokens, path in cut(text, settings, starts, headings):
@@ -188,10 +190,12 @@ def _cut_all(documents: pl.DataFrame, settings: CreateTextUnits) -> Mapping[str,
         "base_text_units": units,
         "sentences": sentences,
     }
-    return {name: pl.DataFrame(rows[name], schema, orient="row") for name, schema in CUT.items()}
+    return {
+        name: pl.DataFrame(rows[name], schema, orient="row") for name, schema in CUT_SCHEMAS.items()
+    }
 
 
-def find_edges(text: str) -> tuple[list[Heading], list[int]]:
+def find_cut_offsets(text: str) -> tuple[list[Heading], list[int]]:
     """Return the headings of a text, and the offsets where it may be cut."""
     headings = find_headings(text)
     # A heading is a separate sentence, so the text may be cut before and after a heading.
@@ -227,10 +231,10 @@ def cut(
     `starts` are the offsets where the text may be cut. Every character of the text that is not
     white space is in a passage. No passage is empty.
     """
-    return list(_Cutter(text, settings, starts, headings).passages())
+    return list(_TextCutter(text, settings, starts, headings).passages())
 
 
-class _Cutter:
+class _TextCutter:
     """A text cut into segments, which are joined to passages."""
 
     def __init__(
@@ -253,26 +257,26 @@ class _Cutter:
             else:
                 self.segments += [
                     Segment(*piece, self.counts.count_span(*piece), piece[0] in opening)
-                    for piece in self._pieces(start, end)
+                    for piece in self._cut_segment(start, end)
                 ]
 
     def passages(self) -> Iterator[Passage]:
         first = 0
         while first < len(self.segments):
-            stop = self._fill(first)
-            start, end, n_tokens = self._measure(first, stop)
+            stop = self._find_passage_end(first)
+            start, end, n_tokens = self._measure_segments(first, stop)
             # Joined sentences may have more tokens than the sum of the single sentences.
             while n_tokens > self.max_tokens and end - start > 1:
                 if stop - first > 1:
                     stop -= 1
                 else:
-                    self._halve(first)
-                start, end, n_tokens = self._measure(first, stop)
+                    self._halve_segment(first)
+                start, end, n_tokens = self._measure_segments(first, stop)
             if end > start:
                 yield Passage(start, end, n_tokens, heading_path(self.headings, start))
-            first = self._overlap(first, stop)
+            first = self._find_next_start(first, stop)
 
-    def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def _cut_segment(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Cut a long sentence at spaces, if it has spaces, into pieces below the token limit."""
         while start < end:
             # One token of prose has about four characters.
@@ -288,7 +292,7 @@ class _Cutter:
             yield start, stop
             start = stop
 
-    def _fill(self, first: int) -> int:
+    def _find_passage_end(self, first: int) -> int:
         """Return the end (exclusive) of the passage that begins at segment `first`."""
         n_tokens = self.segments[first].n_tokens
         for stop in range(first + 1, len(self.segments)):
@@ -299,7 +303,7 @@ class _Cutter:
             n_tokens += segment.n_tokens
         return len(self.segments)
 
-    def _measure(self, first: int, stop: int) -> tuple[int, int, int]:
+    def _measure_segments(self, first: int, stop: int) -> tuple[int, int, int]:
         """Return (start, end, tokens) of joined segments, without surrounding space."""
         start = self.segments[first].start
         piece = self.text[start : self.segments[stop - 1].end]
@@ -307,7 +311,7 @@ class _Cutter:
         start += len(piece) - len(piece.lstrip())
         return start, end, self.counts.count_span(start, end)
 
-    def _halve(self, at: int) -> None:
+    def _halve_segment(self, at: int) -> None:
         """Cut a segment into two segments, at a space near its middle if possible."""
         start, end, _, opens_section = self.segments[at]
         middle = (start + end) // 2
@@ -318,7 +322,7 @@ class _Cutter:
             Segment(cut_at, end, self.counts.count_span(cut_at, end), False),
         ]
 
-    def _overlap(self, first: int, stop: int) -> int:
+    def _find_next_start(self, first: int, stop: int) -> int:
         """Return the first segment of the next passage, which repeats the overlap."""
         segments = self.segments
         if stop >= len(segments) or segments[stop].opens_section:

@@ -13,7 +13,7 @@ from graphrag_index.llm.request import Message, Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.steps.extract_graph import labelled_text_units
+from graphrag_index.steps.extract_graph import label_text_units
 from graphrag_index.storage.memo import add_reply_hashes, content_ids, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
@@ -59,23 +59,23 @@ def extract_covariates(
         prompts=[prompt.system["content"], prompt.continuing],
     )
     input_hash = pl.Series([], dtype=pl.String)
-    for batch in labelled_text_units(base_text_units, names):
+    for batch in label_text_units(base_text_units, names):
         input_hash.append(content_ids(prefix, batch["text"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
 
     def requests() -> Iterator[tuple[tuple[int, str], Request]]:
-        for batch in labelled_text_units(base_text_units, names):
+        for batch in label_text_units(base_text_units, names):
             new = batch.filter(todo[batch["number"]]).select("number", "text", "label")
             for number, text, label in new.iter_rows():
                 yield (number, text), prompt.request(label, prompt.messages(text))
 
-    tables = _Tables(ids, kept, chat_model)
+    tables = _ClaimTables(ids, kept, chat_model)
     n_failed = 0
     for (number, text), outcome in pair_outcomes(chat_model, requests()):
         yield from tables.batches_before(number)
         claims = merge_claims(outcome.values)
-        found = _located(claims, text)
+        found = _locate_claims(claims, text)
         dropped = outcome.dropped + len(claims) - len(found)
         # An empty hash: the row of a failed request is not reused in the next run.
         row_hash = "" if outcome.failure else input_hash[number]
@@ -91,7 +91,7 @@ def extract_covariates(
         )
 
 
-class _Tables:
+class _ClaimTables:
     """New and reused rows, merged batch by batch in the order of the text units.
 
     `rows` has the new rows of the next batch. The first value of a row is the number of the text
@@ -114,11 +114,11 @@ class _Tables:
             units = pl.concat([new.select(known.columns), known]).sort("at")
             self._start = end
             self.n_dropped += int(units["dropped"].sum())
-            covariates = self._covariates(units)
+            covariates = self._make_covariates(units)
             self._n_claims += covariates.height
             yield {TABLE.name: units.drop("at"), "covariates": covariates}
 
-    def _covariates(self, units: pl.DataFrame) -> pl.DataFrame:
+    def _make_covariates(self, units: pl.DataFrame) -> pl.DataFrame:
         own_ids = units.select("claims", text_unit_id=self._ids.gather(units["at"]))
         claims = own_ids.filter(pl.col("claims").list.len() > 0).explode("claims").unnest("claims")
         parts = claims.select("text_unit_id", "subject", "object", "description")
@@ -172,7 +172,7 @@ class _ClaimsPrompt:
         return Request(label, messages, CLAIMS_FORMAT, then=then)
 
 
-def _located(claims: Sequence[Claim], text: str) -> list[Claim]:
+def _locate_claims(claims: Sequence[Claim], text: str) -> list[Claim]:
     """Return the claims with evidence in the text, in the order of the evidence.
 
     The evidence replaces the `source_text` of a claim.

@@ -36,7 +36,7 @@ BATCH_DOCUMENTS = 512
 
 
 class _TextUnit(NamedTuple):
-    """A text unit with the other inputs of its request; the columns of `_text_units`."""
+    """A text unit with the other inputs of its request; the columns of `_read_text_units`."""
 
     number: int
     text: str
@@ -77,7 +77,7 @@ def extract_graph(
     prompt = ExtractionPrompt(
         schema_from_settings(settings), settings.max_gleanings, prompts, chat_model
     )
-    read = partial(_text_units, base_text_units, documents, settings.star)
+    read = partial(_read_text_units, base_text_units, documents, settings.star)
 
     def hashes() -> pl.Series:
         """Return one hash per text unit, of all inputs of its request."""
@@ -95,13 +95,13 @@ def extract_graph(
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
     findings, n_failed = Findings(), 0
-    for (unit, passage), outcome in pair_outcomes(chat_model, _requests(read(), todo, prompt)):
+    for (unit, passage), outcome in pair_outcomes(chat_model, _make_requests(read(), todo, prompt)):
         found = prompt.merge_replies(outcome.values)
         places: Mapping[str, NameMentions] = passage.align_names(
             entity.name for entity in found.entities
         )
         if unit.key and settings.star and outcome.values:
-            found, places = _with_star(found, places, passage, unit.key, settings.star)
+            found, places = _add_star(found, places, passage, unit.key, settings.star)
         # An empty hash: the row of a failed request is not reused in the next run.
         row_hash = "" if outcome.failure else input_hash[unit.number]
         findings.add_text_unit(unit.number, passage, found, places, row_hash, outcome)
@@ -125,7 +125,7 @@ def extract_graph(
     return {TABLE.name: rows.select(list(TABLE.columns)), **merge_findings(rows, text_units)}
 
 
-def _requests(
+def _make_requests(
     text_units: Iterable[pl.DataFrame], todo: Flags, prompt: ExtractionPrompt
 ) -> Iterator[tuple[tuple[_TextUnit, Passage], Request]]:
     for batch in text_units:
@@ -136,7 +136,7 @@ def _requests(
             yield (unit, passage), request
 
 
-def _with_star(
+def _add_star(
     found: FoundRecords, places: Mapping[str, NameMentions], passage: Passage, key: str, star: Star
 ) -> tuple[FoundRecords, Mapping[str, NameMentions]]:
     """Add the entity of the document, and a relationship from it to each other entity."""
@@ -150,17 +150,17 @@ def _with_star(
     return starred, {**places, key: mentions}
 
 
-def _text_units(
+def _read_text_units(
     base_text_units: pl.LazyFrame, documents: pl.LazyFrame, star: Star | None
 ) -> Iterator[pl.DataFrame]:
     """Yield batches of text units; the columns are the fields of `_TextUnit`."""
     names = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
-    known = pl.DataFrame(list(_documents(documents, star)), names, orient="row")
-    for batch in labelled_text_units(base_text_units, known):
+    known = pl.DataFrame(list(_read_documents(documents, star)), names, orient="row")
+    for batch in label_text_units(base_text_units, known):
         yield batch.select(_TextUnit._fields)
 
 
-def labelled_text_units(
+def label_text_units(
     base_text_units: pl.LazyFrame, documents: pl.DataFrame
 ) -> Iterator[pl.DataFrame]:
     """Yield batches of text units with their `number` and a readable `label`.
@@ -176,7 +176,9 @@ def labelled_text_units(
         yield named.with_columns(label=label)
 
 
-def _documents(documents: pl.LazyFrame, star: Star | None) -> Iterator[tuple[str, str, str, str]]:
+def _read_documents(
+    documents: pl.LazyFrame, star: Star | None
+) -> Iterator[tuple[str, str, str, str]]:
     """Yield (id, language, key, name) of each document; the key may be empty."""
     columns = documents.select("id", "language", "title", "path", "metadata")
     rows = chain.from_iterable(batch.iter_rows() for batch in batches(columns, BATCH_DOCUMENTS))

@@ -27,7 +27,7 @@ from graphrag_index.text.sentences import Quotations, are_quotable
 BATCH_DOCUMENTS = 512
 MAX_DESCRIPTION_SENTENCES = 2  # maximum number of sentences in the description of an entity
 # Columns of entities that are filled only if a model extracts the entities.
-_OF_MODELS = ("descriptions", "description_text_units", "text_units", "types")
+_MODEL_COLUMNS = ("descriptions", "description_text_units", "text_units", "types")
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -58,11 +58,13 @@ def extract_graph_nlp(
     """
     ids = documents.select("id").collect()["id"].to_list()
     progress.start(len(ids), "documents")
-    mentions, entities = find_mentions(lambda: _texts(documents), sentences, settings, progress)
-    units = _text_unit_spans(base_text_units, ids)
-    mentions = _with_fallback_entities(_locate(mentions, units), entities, units, documents)
-    mentions, entities = _renumber(mentions, entities)
-    mentions = _with_sentences(mentions, sentences)
+    mentions, entities = find_mentions(
+        lambda: _read_texts(documents), sentences, settings, progress
+    )
+    units = _read_text_unit_spans(base_text_units, ids)
+    mentions = _add_fallback_entities(_locate_mentions(mentions, units), entities, units, documents)
+    mentions, entities = _renumber_entities(mentions, entities)
+    mentions = _add_sentences(mentions, sentences)
     links = (mentions, settings.max_links, settings.neighbour_weight)
     frequency = np.bincount(mentions["entity"].to_numpy(), minlength=len(entities.titles))
     pairs = (
@@ -76,20 +78,20 @@ def extract_graph_nlp(
         text_units=text_units_of_pairs(pairs, *links),
         sentence=mentions["sentence"][pairs["mention"]],
     )
-    best = _best_sentences(mentions)
+    best = _choose_best_sentences(mentions)
     best = best.with_columns(sentence=mentions["sentence"][best["mention"]])
-    rows = _mention_rows(mentions)
+    rows = _make_mention_rows(mentions)
     del mentions, links
     quoted = pl.concat([pairs.filter("is_quotable")["sentence"], best["sentence"]])
     quotations = Quotations(documents, sentences, quoted.to_numpy())
     return {
-        "extracted_entities": _entity_rows(entities, best, quotations, ids),
-        "extracted_relationships": _relationship_rows(pairs, quotations, ids),
+        "extracted_entities": _make_entity_rows(entities, best, quotations, ids),
+        "extracted_relationships": _make_relationship_rows(pairs, quotations, ids),
         "extracted_mentions": rows,
     }
 
 
-def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
+def _read_texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
     """Yield (number, text, language) of each document."""
     columns = documents.select("human_readable_id", "text", "language")
     n_documents = documents.select(pl.len()).collect().item()
@@ -97,7 +99,7 @@ def _texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
         yield from columns.slice(offset, BATCH_DOCUMENTS).collect().iter_rows()
 
 
-def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFrame:
+def _read_text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFrame:
     """Return the number, the document and the span of text units, sorted by position."""
     schema = {"document_id": pl.String, "document": pl.Int64}
     numbers = pl.LazyFrame({"document_id": ids, "document": range(len(ids))}, schema=schema)
@@ -110,29 +112,29 @@ def _text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFr
     )
 
 
-def _locate(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+def _locate_mentions(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     """Find the text units of each mention; drop mentions that no text unit contains whole.
 
     The added column `text_unit` is the number of the last text unit with the mention. The column
     `earlier` is the number of overlapping earlier text units with the same mention.
     """
-    row = _rows_at(units, mentions)
+    row = _find_rows_at(units, mentions)
     document, end = units["document"].to_numpy(), units["end_char"].to_numpy()
     own_document, own_end = mentions["document"].to_numpy(), mentions["end"].to_numpy()
 
-    def holds(back: int) -> Flags:
+    def is_within(back: int) -> Flags:
         unit = np.maximum(row - back, 0)
         found = (row >= back) & (document[unit] == own_document) & (end[unit] >= own_end)
         return np.asarray(found, dtype=np.bool_)
 
-    earlier = holds(1).astype(np.int32) + holds(2) + holds(3)
+    earlier = is_within(1).astype(np.int32) + is_within(2) + is_within(3)
     return mentions.with_columns(
         text_unit=pl.Series(units["human_readable_id"].to_numpy()[row], dtype=pl.Int32),
         earlier=pl.Series(earlier, dtype=pl.Int32),
-    ).filter(pl.Series(holds(0), dtype=pl.Boolean))
+    ).filter(pl.Series(is_within(0), dtype=pl.Boolean))
 
 
-def _rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
+def _find_rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
     """Return the row of the last span that begins at or before each mention; -1 if none.
 
     `spans` are sorted by document and start.
@@ -145,7 +147,7 @@ def _rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
     return np.searchsorted(keys(spans, "start_char"), keys(mentions, "start"), "right") - 1
 
 
-def _with_fallback_entities(
+def _add_fallback_entities(
     mentions: pl.DataFrame, entities: Entities, units: pl.DataFrame, documents: pl.LazyFrame
 ) -> pl.DataFrame:
     """Add one entity for each document without mentions, so that a community has the document."""
@@ -157,7 +159,7 @@ def _with_fallback_entities(
         return mentions
     numbers: dict[str, int] = {}
     rows = []
-    for document, text, code in _texts(documents):
+    for document, text, code in _read_texts(documents):
         if document in first:
             offset, end = first[document]
             start, end = find_fallback_entity(text[offset:end], code)
@@ -165,11 +167,11 @@ def _with_fallback_entities(
             number = len(entities.titles) + numbers.setdefault(title, len(numbers))
             rows.append((document, offset + start, offset + end, number, 0))
     entities.add_entities(numbers, "noun phrase")
-    found = _locate(pl.DataFrame(rows, schema=MENTIONS, orient="row"), units)
+    found = _locate_mentions(pl.DataFrame(rows, schema=MENTIONS, orient="row"), units)
     return pl.concat([mentions, found]).sort("document", "start", maintain_order=True)
 
 
-def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame, Entities]:
+def _renumber_entities(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame, Entities]:
     """Renumber entities in order of first mention; drop entities without mentions."""
     first = mentions["entity"].unique(maintain_order=True)
     number = np.full(len(entities.titles), -1, np.int32)
@@ -182,9 +184,9 @@ def _renumber(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.DataFrame,
     )
 
 
-def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+def _add_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
     """Add columns about the sentence of each mention: its row, `quotable`, length, start."""
-    row = _rows_at(sentences, mentions).clip(0)
+    row = _find_rows_at(sentences, mentions).clip(0)
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     return mentions.with_columns(
         sentence=pl.Series(row, dtype=pl.Int64),
@@ -194,7 +196,7 @@ def _with_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataF
     )
 
 
-def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
+def _choose_best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     """Choose the sentences that describe each entity best.
 
     A sentence has a high score if it begins with the name, defines the name ("... was a ..."), is
@@ -213,7 +215,7 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     score -= np.minimum(start, 20_000) / 20_000
     # Choose the best mention of each sentence, then the best sentences of each entity.
     order = np.lexsort((row, -score, sentence, entity))
-    best = order[_is_first(entity[order], sentence[order])]
+    best = order[_find_first_rows(entity[order], sentence[order])]
     best = best[np.lexsort((row[best], -score[best], entity[best]))]
     rank = np.arange(len(best)) - np.searchsorted(entity[best], entity[best])
     best = np.sort(best[rank < MAX_DESCRIPTION_SENTENCES])
@@ -221,7 +223,7 @@ def _best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     return chosen.sort("entity", "mention")
 
 
-def _is_first(*sorted_columns: np.ndarray) -> np.ndarray:
+def _find_first_rows(*sorted_columns: np.ndarray) -> np.ndarray:
     """Return a mask: True for the first row of each group of equal neighbouring rows."""
     first = np.zeros(len(sorted_columns[0]), bool)
     first[:1] = True
@@ -230,18 +232,20 @@ def _is_first(*sorted_columns: np.ndarray) -> np.ndarray:
     return first
 
 
-def _entity_rows(
+def _make_entity_rows(
     entities: Entities, best: pl.DataFrame, quotations: Quotations, ids: list[str]
 ) -> pl.DataFrame:
     owners = best["entity"].to_numpy().astype(np.int64)
-    texts, evidence = _quoted_lists(owners, best["sentence"], quotations, ids, len(entities.titles))
+    texts, evidence = _group_quotations(
+        owners, best["sentence"], quotations, ids, len(entities.titles)
+    )
     return pl.DataFrame(
         {
             "human_readable_id": range(len(entities.titles)),
             "title": entities.titles,
             "type": entities.types,
             "description": texts.list.join(" "),
-            **dict.fromkeys(_OF_MODELS, [[]] * len(entities.titles)),
+            **dict.fromkeys(_MODEL_COLUMNS, [[]] * len(entities.titles)),
             "aliases": entities.aliases,
             "evidence": evidence,
         },
@@ -249,10 +253,12 @@ def _entity_rows(
     )
 
 
-def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[str]) -> pl.DataFrame:
+def _make_relationship_rows(
+    pairs: pl.DataFrame, quotations: Quotations, ids: list[str]
+) -> pl.DataFrame:
     owners = pairs["is_quotable"].arg_true().to_numpy().astype(np.int64)
     quoted = pairs["sentence"][owners]
-    texts, evidence = _quoted_lists(owners, quoted, quotations, ids, len(pairs))
+    texts, evidence = _group_quotations(owners, quoted, quotations, ids, len(pairs))
     return pairs.select(
         pl.col("source").cast(pl.Int64),
         pl.col("target").cast(pl.Int64),
@@ -266,7 +272,7 @@ def _relationship_rows(pairs: pl.DataFrame, quotations: Quotations, ids: list[st
     )
 
 
-def _quoted_lists(
+def _group_quotations(
     owners: Integers, sentences: pl.Series, quotations: Quotations, ids: list[str], n_owners: int
 ) -> tuple[pl.Series, pl.Series]:
     """Return the texts and the spans of sentences, each as one list per owner."""
@@ -283,7 +289,7 @@ def _quoted_lists(
     )
 
 
-def _mention_rows(mentions: pl.DataFrame) -> pl.DataFrame:
+def _make_mention_rows(mentions: pl.DataFrame) -> pl.DataFrame:
     """Return one row per mention and text unit that contains the mention."""
     return (
         mentions.select(

@@ -29,8 +29,8 @@ from graphrag_index.text.normalize import title_key
 # Number of rows per batch. The number limits memory and does not change the results.
 BATCH_RELATIONSHIPS = 65_536
 BATCH_TEXT_UNITS = 20_000
-_ENTITY = ("human_readable_id", "title", "type", "aliases", "evidence")
-_RELATIONSHIP = ("source", "target", "type", "weight", "text_units", "evidence")
+_ENTITY_COLUMNS = ("human_readable_id", "title", "type", "aliases", "evidence")
+_RELATIONSHIP_COLUMNS = ("source", "target", "type", "weight", "text_units", "evidence")
 # Numbers of the two entities of a relationship, the smaller number first.
 _PAIR = (
     pl.min_horizontal("number", "target").alias("one"),
@@ -66,15 +66,17 @@ def finalize_graph(
     if described_entities is not None and described_relationships is not None:
         extracted_entities, extracted_relationships = described_entities, described_relationships
     check_weights("extracted_relationships", extracted_relationships)
-    numbers, entities = _merge_entities(_with_one_description(extracted_entities, _ENTITY))
+    numbers, entities = _merge_entities(_read_one_description(extracted_entities, _ENTITY_COLUMNS))
     if given_ids is not None and given_ids.height:
-        entities = _with_given_ids(entities, numbers, given_ids)
+        entities = _apply_given_ids(entities, numbers, given_ids)
     mentions = _renumber_mentions(extracted_mentions, numbers)
     yield {"mentions": mentions}
     text_unit_ids = (
         base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
     )
-    links = _Links(_with_one_description(extracted_relationships, _RELATIONSHIP), numbers)
+    links = _MergedRelationships(
+        _read_one_description(extracted_relationships, _RELATIONSHIP_COLUMNS), numbers
+    )
     given = links.given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities. So the layout and the communities refer
@@ -85,9 +87,9 @@ def finalize_graph(
     degree = degrees(graph)[node]
     yield {
         "entities": entities.with_columns(
-            _lists_of_mentions(mentions, text_unit_ids, len(ids)).alias("text_unit_ids"),
+            _group_mentions(mentions, text_unit_ids, len(ids)).alias("text_unit_ids"),
             pl.Series("degree", degree),
-            *_coordinates(graph, node, settings),
+            *_compute_coordinates(graph, node, settings),
             human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64),
         ).with_columns(pl.col("text_unit_ids").list.len().alias("frequency"))
     }
@@ -112,7 +114,7 @@ def finalize_graph(
         yield {"relationships": relationships}
 
 
-def _with_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.DataFrame:
+def _read_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Return one description per row: join a list of descriptions that is not summarized."""
     description = pl.col("description")
     if "descriptions" in rows.collect_schema():
@@ -154,7 +156,7 @@ def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     )
 
 
-def _with_given_ids(
+def _apply_given_ids(
     entities: pl.DataFrame, numbers: pl.DataFrame, given_ids: pl.DataFrame
 ) -> pl.DataFrame:
     """Replace the hashed ids of entities by the ids in `given_ids`."""
@@ -181,9 +183,7 @@ def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFra
     return rows.filter(is_new).rename({"number": "entity"})
 
 
-def _lists_of_mentions(
-    mentions: pl.DataFrame, text_unit_ids: pl.Series, n_entities: int
-) -> pl.Series:
+def _group_mentions(mentions: pl.DataFrame, text_unit_ids: pl.Series, n_entities: int) -> pl.Series:
     """Return the ids of the text units that mention each entity."""
     entity, text_unit = distinct_pairs(
         mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
@@ -191,7 +191,7 @@ def _lists_of_mentions(
     return gather_lists(entity, text_unit_ids.gather(text_unit), n_entities)
 
 
-class _Links:
+class _MergedRelationships:
     """Relationships, merged if they are between the same two entities, in first-seen order.
 
     `ends` has the entity numbers of source and target. `weights` has the sums of the weights.
@@ -263,7 +263,7 @@ class _Links:
         return pl.DataFrame(
             {
                 "weight": self.weights[batch],
-                "description": self._descriptions(owners, by_weight, n_lists),
+                "description": self._join_descriptions(owners, by_weight, n_lists),
                 "text_unit_ids": gather_lists(
                     owners_of_units, text_unit_ids.gather(distinct_units), n_lists
                 ),
@@ -272,7 +272,7 @@ class _Links:
             }
         )
 
-    def _descriptions(self, owners: Integers, rows: Integers, n_lists: int) -> pl.Series:
+    def _join_descriptions(self, owners: Integers, rows: Integers, n_lists: int) -> pl.Series:
         """Join the distinct descriptions of merged rows, by descending weight."""
         descriptions = self._raw["description"].gather(rows)
         if len(rows) == n_lists:
@@ -286,7 +286,7 @@ class _Links:
         return gather_lists(owner, distinct["description"], n_lists).list.join(" ")
 
 
-def _coordinates(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
+def _compute_coordinates(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
     """Return the columns x and y; all values are null if the layout is disabled."""
     if not settings.layout:
         return [pl.Series(name, [None] * len(node), dtype=pl.Float64) for name in "xy"]
@@ -310,9 +310,9 @@ def link_text_units(
     if covariates is None:
         covariates = TABLES["covariates"].empty().lazy()
     linked = {
-        "entity_ids": _linked_rows(ids, entities, pl.col("text_unit_ids")),
-        "relationship_ids": _linked_rows(ids, relationships, pl.col("text_unit_ids")),
-        "covariate_ids": _linked_rows(ids, covariates, pl.concat_list("text_unit_id")),
+        "entity_ids": _group_by_text_unit(ids, entities, pl.col("text_unit_ids")),
+        "relationship_ids": _group_by_text_unit(ids, relationships, pl.col("text_unit_ids")),
+        "covariate_ids": _group_by_text_unit(ids, covariates, pl.concat_list("text_unit_id")),
     }
     schema = TABLES["text_units"].schema
     # An empty table is written as one empty batch.
@@ -327,7 +327,7 @@ def link_text_units(
         yield batch.with_columns(lists).select(pl.col(name).cast(schema[name]) for name in schema)
 
 
-def _linked_rows(
+def _group_by_text_unit(
     text_unit_ids: pl.Series, table: pl.LazyFrame, named: pl.Expr
 ) -> tuple[pl.Series, Grouped]:
     """Group the rows of a table by the text units in their column `named`.

@@ -62,17 +62,19 @@ def generate_text_embeddings(
     Without `community_reports`, `community_full_content` is empty. `text_unit_vectors` is a copy
     from which searches read many rows quickly.
     """
-    sources = embedded_rows(text_units, entities, community_reports)
+    sources = select_embedded_rows(text_units, entities, community_reports)
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
     progress.start(sum(counts), "texts")
     for name, rows in sources.items():
-        known = _known_vectors(previous, name, settings.model, embedding_model)
+        known = _read_known_vectors(previous, name, settings.model, embedding_model)
         for batch in batches(rows, BATCH, at_least_one=True):
             texts = batch.select(EMBEDDED[name]).to_series()
-            yield vector_tables(name, batch, _embed(texts, known, embedding_model, progress))
+            yield make_vector_tables(
+                name, batch, _embed_texts(texts, known, embedding_model, progress)
+            )
 
 
-def embedded_rows(
+def select_embedded_rows(
     text_units: pl.LazyFrame, entities: pl.LazyFrame, community_reports: pl.LazyFrame | None
 ) -> dict[str, pl.LazyFrame]:
     """Return the rows of the vector tables without vectors, by name of the table."""
@@ -92,7 +94,9 @@ def embedded_rows(
     }
 
 
-def vector_tables(name: str, rows: pl.DataFrame, vectors: np.ndarray) -> dict[str, pl.DataFrame]:
+def make_vector_tables(
+    name: str, rows: pl.DataFrame, vectors: np.ndarray
+) -> dict[str, pl.DataFrame]:
     """Return rows of a vector table with vectors; for text units also the copied vectors."""
     dtype = pl.Array(pl.Float32, vectors.shape[1])
     embedded = rows.with_columns(vector=pl.Series(vectors, dtype=dtype))
@@ -102,7 +106,7 @@ def vector_tables(name: str, rows: pl.DataFrame, vectors: np.ndarray) -> dict[st
     return tables
 
 
-def _known_vectors(
+def _read_known_vectors(
     previous: Previous, name: str, model_name: str, model: EmbeddingModel
 ) -> pl.DataFrame | None:
     """Return the texts and vectors of the last version; None if its model is another model."""
@@ -122,7 +126,7 @@ def _known_vectors(
     return found.filter(pl.Series(is_known, dtype=pl.Boolean))
 
 
-def _embed(
+def _embed_texts(
     texts: pl.Series, known: pl.DataFrame | None, model: EmbeddingModel, progress: Progress
 ) -> np.ndarray:
     vectors = np.empty((len(texts), model.dimension), np.float32)

@@ -21,15 +21,19 @@ from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.steps.create_text_units import find_edges, sentence_rows
+from graphrag_index.steps.create_text_units import find_cut_offsets, sentence_rows
 from graphrag_index.steps.finalize_graph import finalize_graph
-from graphrag_index.steps.generate_text_embeddings import BATCH, embedded_rows, vector_tables
+from graphrag_index.steps.generate_text_embeddings import (
+    BATCH,
+    make_vector_tables,
+    select_embedded_rows,
+)
 
 logger = logging.getLogger(__name__)
 
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 512
-MAX_NAMES = 3  # maximum number of records in a warning
+MAX_WARNED_RECORDS = 3  # maximum number of records in a warning
 _MERGED = (
     *("documents", "base_text_units", "sentences", "covariates"),
     *("extracted_entities", "extracted_relationships", "extracted_mentions", "given_ids"),
@@ -100,7 +104,7 @@ def read_imported_vectors(
     `generate_text_embeddings` embeds the row.
     """
     imported, dimension = ImportedIndex(root), embedding_model.dimension
-    sources = embedded_rows(text_units, entities, community_reports)
+    sources = select_embedded_rows(text_units, entities, community_reports)
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in sources.items()}
     progress.start(sum(counts.values()), "vectors")
     for name, rows in sources.items():
@@ -111,7 +115,7 @@ def read_imported_vectors(
         vectors = np.append(known["vector"].to_numpy(), np.zeros((1, dimension), np.float32), 0)
         for offset in range(0, max(counts[name], 1), BATCH):
             batch = rows.slice(offset, BATCH).collect()
-            yield vector_tables(name, batch, vectors[positions(batch["id"], known["id"])])
+            yield make_vector_tables(name, batch, vectors[positions(batch["id"], known["id"])])
             progress.advance(batch.height)
 
 
@@ -125,12 +129,12 @@ def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.
     imported = ImportedIndex(root).scan("documents")
     ids = set(imported.select("id").collect()["id"])
     batches = row_batches(imported.select("text"), BATCH_DOCUMENTS)
-    texts = {_digest(text) for batch in batches for text in batch["text"]}
+    texts = {_digest_text(text) for batch in batches for text in batch["text"]}
     changed: list[str] = []
     for batch in row_batches(loaded_documents, BATCH_DOCUMENTS):
         keep = []
         for id, path, text in batch.select("id", "path", "text").iter_rows():
-            is_known = _digest(text) in texts
+            is_known = _digest_text(text) in texts
             if not is_known and id in ids:
                 changed.append(f"{path} ({id})")
             keep.append(not is_known and id not in ids)
@@ -140,12 +144,12 @@ def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.
             "%d records have the id of an imported document and another text: the imported one "
             "stays (%s%s).",
             len(changed),
-            ", ".join(changed[:MAX_NAMES]),
-            ", ..." * (len(changed) > MAX_NAMES),
+            ", ".join(changed[:MAX_WARNED_RECORDS]),
+            ", ..." * (len(changed) > MAX_WARNED_RECORDS),
         )
 
 
-def _digest(text: str) -> bytes:
+def _digest_text(text: str) -> bytes:
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").strip()
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -218,7 +222,7 @@ def _merge_texts(
     for batch in row_batches(merge.imported.scan("documents").select("text"), BATCH_DOCUMENTS):
         rows: list[tuple[int, int, int, bool, int]] = []
         for number, text in enumerate(batch["text"], start):
-            rows += sentence_rows(number, text, find_edges(text)[1])
+            rows += sentence_rows(number, text, find_cut_offsets(text)[1])
         start += len(batch)
         yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
         progress.advance(len(batch))

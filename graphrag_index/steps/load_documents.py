@@ -74,8 +74,8 @@ def load_documents(
     """
     files = find_files(settings, root, may_be_empty=has_imported(root))
     progress.start(sum(file.size for file in files), "bytes")
-    identify = _Identities()
-    columns = _Columns(settings)
+    identify = _DocumentIds()
+    columns = _MissingColumns(settings)
     documents: list[tuple[str | None, ...]] = []
     unread: list[tuple[str, str]] = []
     n_documents = n_characters = 0
@@ -89,7 +89,7 @@ def load_documents(
                 first_problem = first_problem or f"{file.name}: {item.reason}"
                 n_characters += len(item.reason)
             else:
-                columns.see(item)
+                columns.check_record(item)
                 values = (item.id, item.title, item.text, item.creation_date, item.raw_data)
                 documents.append((*values, file.name, item.metadata))
                 n_documents += 1
@@ -99,7 +99,7 @@ def load_documents(
                 left -= done
                 progress.advance(done)
             if n_characters >= BATCH_CHARACTERS:
-                yield _frames(documents, unread)
+                yield _make_frames(documents, unread)
                 documents, unread, n_characters = [], [], 0
         progress.advance(left)
     if files and not n_documents:
@@ -110,12 +110,12 @@ def load_documents(
             if len(files) > 1
             else f"The only file {where} not be read; repair or replace it: {first_problem}."
         )
-    columns.warn()
+    columns.log_warnings()
     if documents or unread:
-        yield _frames(documents, unread)
+        yield _make_frames(documents, unread)
 
 
-class _Columns:
+class _MissingColumns:
     """Columns of the settings that no record has yet.
 
     Default columns may be missing without a warning. A missing text or id is reported for each
@@ -131,7 +131,7 @@ class _Columns:
         }
         self.fields: dict[str, None] = {}
 
-    def see(self, document: Document) -> None:
+    def check_record(self, document: Document) -> None:
         record = document.record
         if record is None or not any(self.unseen.values()):
             return
@@ -141,7 +141,7 @@ class _Columns:
         if len(self.fields) < _MAX_FIELDS:
             self.fields.update(dict.fromkeys(record))
 
-    def warn(self) -> None:
+    def log_warnings(self) -> None:
         present = (
             f"their fields are {join_names(self.fields, 12)}" if self.fields else "there is none"
         )
@@ -151,7 +151,7 @@ class _Columns:
                 logger.warning(text, setting, " or ".join(map(repr, columns)), present)
 
 
-class _Identities:
+class _DocumentIds:
     """Ids of documents; a record with the id of an earlier record is reported as unread."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class _Identities:
         return replace(item, id=identity)
 
 
-def _frames(
+def _make_frames(
     documents: Sequence[tuple[str | None, ...]], unread: Sequence[tuple[str, str]]
 ) -> dict[str, pl.DataFrame]:
     rows = {"loaded_documents": documents, "unread_files": unread}

@@ -26,7 +26,7 @@ from graphrag_index.steps.create_text_units import cut
 logger = logging.getLogger(__name__)
 
 # Columns of entities that are filled only if a model extracts the entities.
-_OF_MODELS = {
+_MODEL_COLUMNS = {
     "descriptions": STRINGS,
     "description_text_units": INTEGERS,
     "text_units": INTEGERS,
@@ -71,7 +71,7 @@ def read_graph(
         return [(p.start, p.end, p.n_tokens) for p in cut(text, of_rows, starts, ())]
 
     if text_units is None:
-        given = _without_text_units(given, rows)
+        given = _drop_text_unit_ids(given, rows)
         rows = [replace(file, frame=file.frame.clear()) if file else None for file in rows]
     row_evidence = RowEvidence(given, rows, settings.max_tokens, pieces, evidence)
     if text_units is not None:
@@ -82,10 +82,10 @@ def read_graph(
         progress.start(row_evidence.n_rows, "rows")
     yield from row_evidence.add_documents(progress)
     yield evidence.take_batch()
-    yield _graph(given, evidence)
+    yield _make_graph_tables(given, evidence)
 
 
-def _without_text_units(given: GivenGraph, rows: Sequence[FileRows | None]) -> GivenGraph:
+def _drop_text_unit_ids(given: GivenGraph, rows: Sequence[FileRows | None]) -> GivenGraph:
     """Drop the ids of text units, because there is no file of text units; log a warning."""
     named = [file.name for file in rows if file is not None and "text_unit_ids" in file.fields]
     if named:
@@ -99,7 +99,7 @@ def _without_text_units(given: GivenGraph, rows: Sequence[FileRows | None]) -> G
     return GivenGraph(entities, given.relationships.with_columns(nothing))
 
 
-def _graph(given: GivenGraph, evidence: Evidence) -> dict[str, pl.DataFrame]:
+def _make_graph_tables(given: GivenGraph, evidence: Evidence) -> dict[str, pl.DataFrame]:
     entities, relationships = given.entities.frame, given.relationships
     number = pl.int_range(pl.len(), dtype=pl.Int64)
     ends = {
@@ -117,7 +117,7 @@ def _graph(given: GivenGraph, evidence: Evidence) -> dict[str, pl.DataFrame]:
     tables = {
         "extracted_entities": entities.with_columns(
             evidence.evidence_column("entities", len(entities)),
-            *(pl.lit([], kind).alias(name) for name, kind in _OF_MODELS.items()),
+            *(pl.lit([], kind).alias(name) for name, kind in _MODEL_COLUMNS.items()),
             human_readable_id=number,
         ),
         "extracted_relationships": relationships.with_columns(

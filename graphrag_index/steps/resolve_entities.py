@@ -39,10 +39,15 @@ BATCH_ROWS = 65_536
 MAX_WARNINGS = 10
 
 # Tables that are not rewritten if nothing is merged.
-_REWRITTEN = ("extracted_entities", "extracted_relationships", "extracted_mentions", "given_ids")
+_REWRITTEN_TABLES = (
+    "extracted_entities",
+    "extracted_relationships",
+    "extracted_mentions",
+    "given_ids",
+)
 
 
-def _asks(settings: ResolveEntities) -> list[str]:
+def _list_model_services(settings: ResolveEntities) -> list[str]:
     chat = ["chat_model"] * (settings.model is not None)
     return chat + ["embedding_model"] * (settings.max_embedded > 0)
 
@@ -52,10 +57,10 @@ def _check_decisions(settings: ResolveEntities, project: Project) -> None:
 
 
 @step(
-    writes=[*_REWRITTEN, "entity_resolutions", "doubtful_pairs"],
+    writes=[*_REWRITTEN_TABLES, "entity_resolutions", "doubtful_pairs"],
     fingerprint=lambda settings, root: read_decisions(root / settings.file).fingerprint(),
     check=_check_decisions,
-    asks=_asks,
+    asks=_list_model_services,
     code_version=4,
 )
 def resolve_entities(
@@ -90,15 +95,15 @@ def resolve_entities(
     decisions = read_decisions(root / settings.file)
     found = Found(extracted_entities, extracted_mentions, base_text_units, documents, decisions)
     nodes, places = make_nodes(found, decisions)
-    _warn(decisions, found, {*places, *map(title_key, found.titles)}, settings.file)
+    _warn_of_decisions(decisions, found, {*places, *map(title_key, found.titles)}, settings.file)
     never = never_pairs(decisions, places)
     names = [node.name for node in nodes]
-    described = partial(_descriptions_of, extracted_entities, found, nodes)
+    described = partial(_read_descriptions, extracted_entities, found, nodes)
     scored: list[Pair] = []
     if settings.merge:
-        pairs = _pairs(names, embedding_model, settings.max_embedded)
+        pairs = _find_pairs(names, embedding_model, settings.max_embedded)
         named, linked = found.documents_and_links(nodes, extracted_relationships)
-        texts = described(_of_acronyms(pairs, names))
+        texts = described(_find_acronyms(pairs, names))
         scored = [
             pair
             for pair in score_pairs(names, pairs, named, linked, texts)
@@ -121,7 +126,7 @@ def resolve_entities(
     yield resolution.tables()
     assigned = Assignments(resolution, base_text_units)
     if assigned.is_empty:
-        yield dict.fromkeys(_REWRITTEN if given_ids is not None else _REWRITTEN[:-1])
+        yield dict.fromkeys(_REWRITTEN_TABLES if given_ids is not None else _REWRITTEN_TABLES[:-1])
         return
     tables = {
         "extracted_entities": assigned.entities(extracted_entities),
@@ -135,7 +140,9 @@ def resolve_entities(
             yield {name: batch}
 
 
-def _pairs(names: Sequence[Name], model: EmbeddingModel | None, max_embedded: int) -> pl.DataFrame:
+def _find_pairs(
+    names: Sequence[Name], model: EmbeddingModel | None, max_embedded: int
+) -> pl.DataFrame:
     """Find candidate pairs by spelling; search by vectors for names with no similar spelling."""
     pairs = candidates(names)
     schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
@@ -149,7 +156,7 @@ def _pairs(names: Sequence[Name], model: EmbeddingModel | None, max_embedded: in
     return pairs.join(near, ["left", "right"], "full", coalesce=True).sort("left", "right")
 
 
-def _of_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
+def _find_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
     """Return the numbers of acronyms, and of the names that an acronym may abbreviate."""
     shortened = pairs.filter(pl.col("blocks").list.contains("first letters").fill_null(False))
     ends = shortened.select("left", "right").iter_rows()
@@ -164,7 +171,7 @@ def _are_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: in
     return are_apart(a, b) or not can_be_one_person(a, b)
 
 
-def _descriptions_of(
+def _read_descriptions(
     entities: pl.LazyFrame, found: Found, nodes: Sequence[Node], wanted: set[int]
 ) -> dict[int, str]:
     """Return the description and the aliases of each wanted node, as one text per node."""
@@ -180,7 +187,7 @@ def _descriptions_of(
     return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts}
 
 
-def _warn(decisions: Decisions, found: Found, known: set[str], file: str) -> None:
+def _warn_of_decisions(decisions: Decisions, found: Found, known: set[str], file: str) -> None:
     """Warn about decisions with unknown names, and about split entries without text units."""
     unknown = unknown_names(decisions, known)
     for name, section in unknown[:MAX_WARNINGS]:

@@ -56,14 +56,14 @@ def summarize_descriptions(
         budget=[prompt.max_tokens, prompt.budget.room],
     )
     input_hash = pl.Series([], dtype=pl.String)
-    for several in _several(extracted_entities, extracted_relationships):
+    for several in _select_several(extracted_entities, extracted_relationships):
         input_hash.append(content_ids(prefix, several["about"], several["descriptions"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
     rows: list[tuple[int, str, Sequence[str], str]] = []
 
     def requests() -> Iterator[tuple[tuple[int, Sequence[str]], Request]]:
-        for several in _several(extracted_entities, extracted_relationships):
+        for several in _select_several(extracted_entities, extracted_relationships):
             new = several.filter(todo[several["at"]])
             for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
                 if prompt.needs_call(descriptions):
@@ -97,22 +97,22 @@ def summarize_descriptions(
             yield {name: described.select(list(TABLES[name].columns))}
 
 
-def _several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield rows with several descriptions: number `at`, `about` (name, type), descriptions."""
     n_before = 0
-    for named in chain(_named_entities(entities), _named_relationships(entities, relationships)):
+    for named in chain(_name_entities(entities), _name_relationships(entities, relationships)):
         kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type")).otherwise(pl.lit(""))
         several = named.select("descriptions", about=pl.concat_str("name", kind))
         yield several.with_row_index("at", n_before)
         n_before += several.height
 
 
-def _named_entities(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+def _name_entities(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     for batch in batches(entities.select("title", "type", "descriptions"), BATCH_ROWS):
         yield batch.filter(_HAS_SEVERAL).with_columns(name=pl.format("Entity: {}", "title"))
 
 
-def _named_relationships(
+def _name_relationships(
     entities: pl.LazyFrame, relationships: pl.LazyFrame
 ) -> Iterator[pl.DataFrame]:
     titles = entities.select("human_readable_id", "title").collect()
@@ -138,12 +138,12 @@ def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         rows = [
             (number, *value)
             for number, title, description in batch.iter_rows()
-            for value in values_of(title, description)
+            for value in find_values(title, description)
         ]
         yield pl.DataFrame(rows, TABLES["entity_values"].schema, orient="row")
 
 
-def values_of(title: str, description: str) -> list[tuple[object, ...]]:
+def find_values(title: str, description: str) -> list[tuple[object, ...]]:
     """Return one row per value of an entity, without the number of the entity."""
     if not any(letter.isdigit() for letter in title + description):
         return []

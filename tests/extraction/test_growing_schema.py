@@ -15,7 +15,7 @@ import yaml
 from graphrag_index.llm.ledger import FILE
 from graphrag_index.pipeline.estimate import estimate
 from graphrag_index.pipeline.run import RunResult, run_workflow
-from graphrag_index.pipeline.workflow import load_workflow, models_of, services_of
+from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import start, wait_for
@@ -80,14 +80,14 @@ class Project:
         settings = self.settings(extract_graph)
         workflow = load_workflow(self.root, self.workflow)
         n_before = len(self.server.requests)
-        with closing(models_of(workflow, settings, self.root)) as models:
+        with closing(open_models(workflow, settings, self.root)) as models:
             if retry:
                 models.reopen_requests(SHORT)
             self.result: RunResult = run_workflow(
                 workflow,
                 settings,
                 self.root,
-                services_of(settings, models, self.root),
+                make_services(settings, models, self.root),
                 quarantined=lambda step: len(models.quarantined_requests([step])),
                 again=models.reopened_steps,
             )

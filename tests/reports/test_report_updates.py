@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.workflow import load_workflow, models_of, services_of
+from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY
@@ -65,8 +65,8 @@ def index(root: Path, *overrides: str) -> Counter[str]:
     """Bring the index up to date; how many requests each step sent."""
     settings = load_settings(root, overrides)
     workflow = load_workflow(root, settings.workflow)
-    with closing(models_of(workflow, settings, root)) as models:
-        services = services_of(settings, models, root)
+    with closing(open_models(workflow, settings, root)) as models:
+        services = make_services(settings, models, root)
         version = run_workflow(workflow, settings, root, services).version.number
     with closing(sqlite3.connect(root / "output" / "ledger.sqlite")) as ledger:
         query = "SELECT step, count(*) FROM calls WHERE version = ? GROUP BY step"

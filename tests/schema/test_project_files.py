@@ -10,7 +10,7 @@ from graphrag_index.pipeline.workflow import (
     check_services,
     check_settings,
     load_workflow,
-    services_of,
+    make_services,
 )
 from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.settings import (
@@ -34,7 +34,7 @@ def test_a_new_project_can_be_loaded_as_it_is(tmp_path: Path) -> None:
     settings = load_settings(root)
     assert settings == Settings()
     workflow = load_workflow(root, settings.workflow)
-    check_services(workflow, check_settings(workflow, settings), services_of(settings))
+    check_services(workflow, check_settings(workflow, settings), make_services(settings))
 
 
 def test_the_workflows_of_this_repository_are_shipped() -> None:
@@ -105,7 +105,7 @@ def test_a_model_that_is_not_here_is_missed_only_by_workflows_that_need_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(tmp_path))
-    services = services_of(Settings())
+    services = make_services(Settings())
     check_services(SMALL, {}, services)
     embedded = load_workflow(REPOSITORY, "embedded")
     sections = check_settings(embedded, Settings())

@@ -10,7 +10,7 @@ import pytest
 from graphrag_index.errors import WorkflowError
 from graphrag_index.microsoft.import_folder import ImportedIndex, open_source, write_imported
 from graphrag_index.microsoft.import_merge import ImportMerge
-from graphrag_index.pipeline.import_version import continuing_steps, set_workflow
+from graphrag_index.pipeline.import_version import list_continuing_steps, set_workflow
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.imported_index import skip_imported
 from tests.fixtures.microsoft_index import TEXTS, version_3, write
@@ -206,7 +206,7 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
         "load_documents create_text_units my:own extract_graph resolve_entities "
         "extract_covariates create_search_tables"
     ).split()
-    made = continuing_steps(standard)
+    made = list_continuing_steps(standard)
     assert (
         made
         == (
@@ -214,11 +214,11 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
             "extract_covariates add_imported resolve_entities create_search_tables"
         ).split()
     )
-    assert continuing_steps(made) == made
-    fast = continuing_steps(["load_documents", "create_text_units", "extract_graph_nlp"])
+    assert list_continuing_steps(made) == made
+    fast = list_continuing_steps(["load_documents", "create_text_units", "extract_graph_nlp"])
     assert fast[-1] == "add_imported_nlp"
     with pytest.raises(WorkflowError, match="needs load_documents"):
-        continuing_steps(["read_graph", "finalize_graph"])
+        list_continuing_steps(["read_graph", "finalize_graph"])
 
 
 @pytest.mark.parametrize(

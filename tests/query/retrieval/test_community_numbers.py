@@ -14,7 +14,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.workflow import Workflow, load_workflow, services_of
+from graphrag_index.pipeline.workflow import Workflow, load_workflow, make_services
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.step import Step
 from graphrag_query.index import Index
@@ -73,7 +73,7 @@ def with_other_numbers(
     steps = tuple(
         with_gaps(step) if step.name == "create_communities" else step for step in workflow.steps
     )
-    run_workflow(Workflow(workflow.name, steps), settings, root, services_of(settings))
+    run_workflow(Workflow(workflow.name, steps), settings, root, make_services(settings))
     before = graphrag_query.open(sample_project / "output").store.scan("communities")
     numbers = {
         renumbered(number, level): number

@@ -12,7 +12,7 @@ import pytest
 import graphrag_query
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.pipeline.run import RunResult, run_workflow
-from graphrag_index.pipeline.workflow import load_workflow, models_of, services_of
+from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Vectors
@@ -57,9 +57,9 @@ def project(indexed: Path, tmp_path: Path) -> Path:
 def run(root: Path, *overrides: str) -> RunResult:
     settings = load_settings(root, overrides)
     workflow = load_workflow(root, settings.workflow)
-    models = models_of(workflow, settings, root)
+    models = open_models(workflow, settings, root)
     try:
-        return run_workflow(workflow, settings, root, services_of(settings, models, root))
+        return run_workflow(workflow, settings, root, make_services(settings, models, root))
     finally:
         models.close()
 
