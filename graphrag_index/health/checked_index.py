@@ -123,8 +123,8 @@ class CheckedIndex:
             rows = explode_lists(rows, "key")
         return rows.with_columns(pl.col("key").hash())
 
-    def drop_unreadable(self) -> bool:
-        """Read all tables, and drop damaged tables; return whether a table was dropped."""
+    def leave_out_damaged_tables(self) -> bool:
+        """Read all tables, leave damaged ones out of the checks, and return whether one was."""
         n_before = len(self.damaged)
         for tables in (self.tables, self.search_tables):
             for name, rows in list(tables.items()):

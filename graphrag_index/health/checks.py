@@ -52,7 +52,7 @@ def check_index(
         return _run_checks(index, limits, progress)
     except (pl.exceptions.PolarsError, OSError):
         # The error does not name the damaged table: read all tables to find it.
-        if not index.drop_unreadable():
+        if not index.leave_out_damaged_tables():
             raise
         return _run_checks(index, limits, progress)
 

@@ -235,7 +235,7 @@ class EmbeddedTable(NamedTuple):
 
     name: str
     table: str
-    rows: pl.LazyFrame  # `row` (label), `key` (hash of the id), `text_hash`
+    rows: pl.LazyFrame  # columns: `row` (its name in messages), `key` (hash of its id), `text_hash`
     vectors: pl.LazyFrame
     n_vectors: int
 

@@ -31,7 +31,7 @@ from graphrag_index.llm.batch_ledger import (
 )
 from graphrag_index.llm.chat_model import Attempt, CachedModel
 from graphrag_index.llm.client import LLMClient
-from graphrag_index.llm.limits import Budget, max_cost_of, price_of
+from graphrag_index.llm.limits import Budget, max_cost_of, price_of_model
 from graphrag_index.llm.protocol import encode_json
 from graphrag_index.llm.request import Request
 
@@ -66,7 +66,7 @@ class BatchQueue:
         # Only writes request bodies and interprets errors; `endpoint` sends the requests.
         self.client = LLMClient(self.name, self.settings, model.ledger)
         self.endpoint = BatchEndpoint(self.client)
-        price = price_of(self.settings)
+        price = price_of_model(self.settings)
         self.price = price.in_batch() if price else None
         self._folder, self._budget, self._forget = folder, budget, forget
         self._file: _BatchFile | None = None

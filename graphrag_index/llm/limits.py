@@ -159,7 +159,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return seconds
 
 
-def price_of(settings: ModelSettings) -> Price | None:
+def price_of_model(settings: ModelSettings) -> Price | None:
     """Return the price of a model from its settings or the price list; None if unknown."""
     if settings.price is not None:
         return settings.price

@@ -12,7 +12,7 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
 from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, QuarantinedRequest
-from graphrag_index.llm.limits import Budget, price_list_date, price_of
+from graphrag_index.llm.limits import Budget, price_list_date, price_of_model
 from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 
@@ -197,7 +197,7 @@ class Models:
             # A budget needs the price of every model.
             for needed in names if self._limit is not None else ():
                 known = self.settings.get(needed)
-                if known is not None and price_of(known) is None:
+                if known is not None and price_of_model(known) is None:
                     raise SettingsError(
                         f"No budget can hold: the price of {known.model!r}, model {needed}, is not "
                         f"in the list of {price_list_date()}; set `price` of this model, to 0 if "

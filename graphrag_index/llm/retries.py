@@ -14,7 +14,7 @@ from graphrag_index.llm.limits import (
     RateLimiter,
     cost_of,
     max_cost_of,
-    price_of,
+    price_of_model,
 )
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.settings.models import ModelSettings
@@ -97,7 +97,7 @@ class RetriedCalls:
     def __init__(
         self, name: str, settings: ModelSettings, budget: Budget, keeps_replies: bool
     ) -> None:
-        self.price = price_of(settings)
+        self.price = price_of_model(settings)
         # Headers of the last response.
         self.headers: Mapping[str, str] = {}
         # Delay before the first retry, in seconds; it doubles before each further retry.

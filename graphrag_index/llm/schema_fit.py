@@ -143,7 +143,10 @@ class ReplyShape:
         return named
 
     def _name_lists_by_position(self, value: dict[str, Any]) -> None:
-        """Rename unknown lists by their position, for keys in another language."""
+        """Give lists with unknown keys the keys of the schema by position.
+
+        A model may have translated the keys.
+        """
         missing = [name for name in self.lists if name not in value]
         unknown = {key: value[key] for key in value if key not in self.properties}
         others = [

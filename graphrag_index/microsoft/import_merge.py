@@ -328,7 +328,7 @@ def _with_local_citations(
     """Renumber the citations of a report by the index in its lists of cited rows."""
     rows: dict[str, list[int]] = {}
 
-    def local_number(section: str, number: int) -> int | None:
+    def number_in_this_index(section: str, number: int) -> int | None:
         at = new_rows.get(section, {}).get(number, -1)
         if at < 0:
             return None
@@ -338,7 +338,7 @@ def _with_local_citations(
         return cited.index(at)
 
     def text(value: object) -> str:
-        return renumber_citations(str(value), local_number)[0]
+        return renumber_citations(str(value), number_in_this_index)[0]
 
     report = Report(
         text(row["title"]),

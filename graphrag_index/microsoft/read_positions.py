@@ -130,8 +130,8 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     return TextPositions(
         pl.DataFrame(bounds, schema=schema, orient="row"),
         mention_rows.select(list(table)).cast(table),
-        _evidence_column(of_entities, len(titles)),
-        _evidence_column(of_links, len(ends)),
+        _build_evidence_column(of_entities, len(titles)),
+        _build_evidence_column(of_links, len(ends)),
     )
 
 
@@ -170,7 +170,7 @@ def _document_texts(
     return found
 
 
-def _evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:
+def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:
     """Group spans (row, document id, start, end) into one evidence list per row."""
     schema = {"row": pl.Int64, "document_id": pl.String, "start_char": pl.Int64}
     places = pl.DataFrame(rows, schema={**schema, "end_char": pl.Int64}, orient="row")

@@ -121,7 +121,7 @@ class _CapitalizedSpan:
             if self._is_name(words[first:last]):
                 yield sum(map(len, words[:first])) + first, " ".join(words[first:last])
 
-    def _count_known(self, words: list[str]) -> int:
+    def _count_known_mentions(self, words: list[str]) -> int:
         return self.usage.count_mentions(words, self.language)
 
     def _is_given_name(self, word: str) -> bool:
@@ -136,7 +136,7 @@ class _CapitalizedSpan:
         if len(words) > 1:
             return not all(word.islower() or usage.is_common(word) for word in words)
         # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
-        if self._count_known(words) or self._is_given_name(word):
+        if self._count_known_mentions(words) or self._is_given_name(word):
             return True
         if self.language.genitive_s:
             base = self._base_form(word)
@@ -169,7 +169,7 @@ class _CapitalizedSpan:
         return (
             self._find_owner_seam(words)
             or self._find_particle_seam(words, initial)
-            or self._find_person_seam(words, initial)
+            or self._find_border_between_persons(words, initial)
             or self._find_seam_between_names(words, begins)
             or self._find_noun_seam(words)
         )
@@ -185,7 +185,7 @@ class _CapitalizedSpan:
             return surname or self._is_given_name(rest[0]) or is_title(rest[0])
         if language.capitalizes_nouns:
             base = self._base_form(rest[0])
-            if len(rest) == 1 and base != rest[0] and self._count_known([base]):
+            if len(rest) == 1 and base != rest[0] and self._count_known_mentions([base]):
                 # "Den Namen Schillers": cut; "Johann Schillers": do not cut.
                 return not self._is_given_name(word)
             # A capitalized adjective is part of a name; a noun with an article is not.
@@ -236,7 +236,7 @@ class _CapitalizedSpan:
             return False
         if len(rest) == 1 and self.usage.is_part_of_name(rest[0], self.language):
             return True
-        return self._count_known(rest) > 0
+        return self._count_known_mentions(rest) > 0
 
     def _may_be_person(self, words: list[str]) -> bool:
         return not any(word.lower() in KINDS or self.usage.is_common(word) for word in words)
@@ -251,7 +251,7 @@ class _CapitalizedSpan:
         """Cut after an owner that is a name: Goethes Haus, (the) Nimrod's Captain."""
         for at, word in enumerate(words[:-1], 1):
             if word.endswith(("'s", "’s")):
-                if self._count_known([word[:-2]]):
+                if self._count_known_mentions([word[:-2]]):
                     return at, at
                 continue
             genitive = self.language.genitive_s and word.endswith("s")
@@ -266,7 +266,7 @@ class _CapitalizedSpan:
             return base != words[0] and not self.usage.is_common_noun(base)
         if not self.language.capitalizes_nouns:
             return False
-        if base != words[-1] and self._count_known(words):
+        if base != words[-1] and self._count_known_mentions(words):
             return True
         if words[-1] in GIVEN_NAMES or _NO_GENITIVE.search(words[-1]):
             return False
@@ -283,13 +283,13 @@ class _CapitalizedSpan:
             if start is None:
                 return None
             left, right = words[:at], words[start:]
-            known = self._count_known(right)
+            known = self._count_known_mentions(right)
             # The left part is one word, and neither a word for a type nor a given name.
             single = at == 1 and not _is_type_word(left[0]) and not self._is_given_name(left[0])
             if word == "of":
                 if self._is_full_name(left):
                     return at, start
-                both = self._count_known(left) > self.times or at > 1
+                both = self._count_known_mentions(left) > self.times or at > 1
                 if known >= max(3, 5 * self.times) and both:
                     return at, start
                 if known > self.times and self._is_full_name(right) and both:
@@ -302,7 +302,7 @@ class _CapitalizedSpan:
                     return at, start
         return None
 
-    def _find_person_seam(self, words: list[str], initial: bool) -> Seam | None:
+    def _find_border_between_persons(self, words: list[str], initial: bool) -> Seam | None:
         """Cut before a person's full name: Innensenatorin Petra Lindner."""
         if words[-1].lower() in KINDS:
             return None
@@ -317,7 +317,10 @@ class _CapitalizedSpan:
         if len(right) < 2 or is_title(left[-1]):
             return None
         begins_sentence = initial and self.language.endings and left[0].lower() not in KINDS
-        if begins_sentence or max(self._count_known(right), self._count_known(left)) > self.times:
+        if (
+            begins_sentence
+            or max(self._count_known_mentions(right), self._count_known_mentions(left)) > self.times
+        ):
             return at, at
         return None
 
@@ -336,7 +339,10 @@ class _CapitalizedSpan:
                 continue
             if self._is_given_name(words[0]) and at == 1:
                 continue
-            left, right = self._count_known(words[:at]), self._count_known(words[at:])
+            left, right = (
+                self._count_known_mentions(words[:at]),
+                self._count_known_mentions(words[at:]),
+            )
             place = at > 1 and (words[0].lower() in KINDS or words[at - 1].lower() in KINDS)
             # In German the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
             subject = is_german and at == 1 and usage.closing[words[0]] >= usage.opening[words[0]]
@@ -355,10 +361,12 @@ class _CapitalizedSpan:
             return None
         if not self._is_full_name(left):
             return None
-        if self._count_known(left) < self.times and not self._count_known(left[-1:]):
+        if self._count_known_mentions(left) < self.times and not self._count_known_mentions(
+            left[-1:]
+        ):
             return None
         # The noun may be a second surname if it is a surname elsewhere in the corpus.
-        if noun in self.surnames or self._count_known([noun]):
+        if noun in self.surnames or self._count_known_mentions([noun]):
             return None
         return len(left), len(left)
 

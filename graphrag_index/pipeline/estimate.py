@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.llm.limits import cost_of, price_of
+from graphrag_index.llm.limits import cost_of, price_of_model
 from graphrag_index.llm.request import Usage
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.counting_models import NAME, Count, CountingModels, PastReplies
@@ -186,7 +186,7 @@ def _estimate_line(
     known, cached_share = past.averages(count.step, count.model)
     reply = round(count.reply_tokens * of_replies if known is None else n_to_ask * known)
     cached = round(prompt * cached_share)
-    price = price_of(settings.models[count.model])
+    price = price_of_model(settings.models[count.model])
     if price is not None and batch and count.is_chat:
         price = price.in_batch()
     guess = REPLY_GUESS_FACTOR if known is None else 1.0

@@ -272,7 +272,7 @@ def _read_json_records(stream: JsonStream) -> Iterator[NumberedRecord]:
         is_only = isinstance(value, dict) and number == 1 and not stream.is_list
         if is_only and len(value) > 1 and all(isinstance(v, dict) for v in value.values()):
             raise UnreadableFile(
-                "is an object of records: write a list of them, or one a line in a .jsonl file"
+                "holds one JSON object: write a list of records, or one a line in a .jsonl file"
             )
         yield number, _check_record(value, source)
 

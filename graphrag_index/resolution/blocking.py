@@ -77,7 +77,7 @@ def _letter_keys(names: Sequence[Name]) -> Keys:
     for number, name in enumerate(names):
         # Sorted words find "Anna Novak" for "Novak, Anna".
         in_any_order = "".join(sorted(name.plain.words))
-        keys = {name.letters, name.plain.letters, "".join(name.spelled_out), in_any_order}
+        keys = {name.letters, name.plain.letters, "".join(name.words_without_umlauts), in_any_order}
         yield from ((number, key) for key in keys if key)
 
 

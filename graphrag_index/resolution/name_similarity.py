@@ -42,7 +42,7 @@ def compare(a: Name, b: Name) -> Similarity | None:
     """Return the similarity of two names; None if they differ or mean different things."""
     if a.letters == b.letters == "":
         return None
-    likeness = _same_plain(a, b) or _same_umlauts(a, b)
+    likeness = _same_plain(a, b) or _equal_if_umlauts_respelled(a, b)
     if likeness is None and (_shortens(a, b) or _shortens(b, a)):
         likeness = Similarity(0.7, (FIRST_LETTERS,))
     if likeness is None:
@@ -144,13 +144,15 @@ def _same_plain(a: Name, b: Name) -> Similarity | None:
     return Similarity(score, tuple(evidence))
 
 
-def _same_umlauts(a: Name, b: Name) -> Similarity | None:
+def _equal_if_umlauts_respelled(a: Name, b: Name) -> Similarity | None:
     """Compare two names of which one spells umlauts with two letters: Müller and Mueller."""
     if a.title.isascii() and b.title.isascii():
         return None
-    if a.words == b.words or (a.spelled_out != b.words and a.words != b.spelled_out):
+    if a.words == b.words or (
+        a.words_without_umlauts != b.words and a.words != b.words_without_umlauts
+    ):
         return None
-    if a.spelled_out == a.words and b.spelled_out == b.words:
+    if a.words_without_umlauts == a.words and b.words_without_umlauts == b.words:
         return None
     return Similarity(0.95 if len(a.letters) >= 5 else 0.75, ("umlauts spelled out",))
 

@@ -75,7 +75,7 @@ class Name:
         return "".join(self.words)
 
     @cached_property
-    def spelled_out(self) -> tuple[str, ...]:
+    def words_without_umlauts(self) -> tuple[str, ...]:
         """The words of the name, with umlauts as two letters: ä as ae."""
         if self.title.isascii():
             return self.words

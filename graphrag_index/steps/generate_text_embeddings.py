@@ -58,9 +58,9 @@ def generate_text_embeddings(
 
     Texts that the last version embedded with the same model are not embedded again. Citations of
     reports are not embedded, because their numbers change when a document is added or removed. A
-    vector of zeros means that the text has no vector; a search finds the text only by its words.
-    Without `community_reports`, `community_full_content` is empty. `text_unit_vectors` is a copy
-    from which searches read many rows quickly.
+    text whose request failed has a vector of zeros; a search finds it only by its words. Without
+    `community_reports`, the table `community_full_content` is empty. The table
+    `text_unit_vectors` is a second copy, from which searches read many rows quickly.
     """
     sources = select_embedded_rows(text_units, entities, community_reports)
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]

@@ -116,12 +116,12 @@ def _make_graph_tables(given: GivenGraph, evidence: Evidence) -> dict[str, pl.Da
     ]
     tables = {
         "extracted_entities": entities.with_columns(
-            evidence.evidence_column("entities", len(entities)),
+            evidence.build_evidence_column("entities", len(entities)),
             *(pl.lit([], kind).alias(name) for name, kind in _MODEL_COLUMNS.items()),
             human_readable_id=number,
         ),
         "extracted_relationships": relationships.with_columns(
-            evidence.evidence_column("relationships", len(relationships)),
+            evidence.build_evidence_column("relationships", len(relationships)),
             evidence.text_unit_column(len(relationships)),
             descriptions=pl.lit([], STRINGS),
             description_text_units=pl.lit([], INTEGERS),

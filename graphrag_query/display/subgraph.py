@@ -28,7 +28,7 @@ RELATIONSHIP_COLUMNS = (
 _ENTITY_SECTION = ("title", "type", "description")
 # Maximum number of entities in a drawing; the drawing states how many are left out.
 MAX_DRAWN = 60
-# Maximum number of relationships of a drawing that shows their types.
+# A drawing with more relationships than this does not show their types.
 MAX_TYPES = 16
 # Maximum number of characters of a label.
 MAX_LABEL = 28

@@ -165,7 +165,7 @@ class TestJson:
 
     def test_an_object_of_records_is_an_error(self, tmp_path: Path) -> None:
         assert reasons(tmp_path / "a.json", '{"1": {"text": "a"}, "2": {"text": "b"}}') == [
-            "is an object of records: write a list of them, or one a line in a .jsonl file"
+            "holds one JSON object: write a list of records, or one a line in a .jsonl file"
         ]
 
     def test_a_broken_line_costs_itself(self, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ class Evidence:
         units = pl.concat(self._parts["units"]).unique().sort("owner", "unit")
         return gather_lists(units["owner"].to_numpy(), units["unit"], n).alias("text_units")
 
-    def evidence_column(self, name: str, n: int) -> pl.Series:
+    def build_evidence_column(self, name: str, n: int) -> pl.Series:
         """Return the column `evidence` of `n` entities or relationships."""
         rows = pl.concat(self._parts[name]).sort("owner", maintain_order=True)
         ids = pl.Series("document_id", self._ids, dtype=pl.String).gather(rows["document"])
