@@ -1,8 +1,6 @@
 """Comparisons of documents and versions, and dry runs.
 
-Documents of the input are compared with documents of the index, and rows of one version with rows
-of another version. A dry run predicts the steps of a run and their price. A dry run writes
-nothing and sends nothing.
+A dry run predicts the steps of a run and their price. It writes nothing and sends nothing.
 """
 
 import sys
@@ -54,9 +52,8 @@ _PAIRING_COLUMNS = (["path", "text", "details"], ["path", "text"], ["text"], ["p
 _CITATION = r"\[Data:[^\]]*\]"
 
 
-# For each table: the key of its rows, the display name of a row, and the compared columns. Weights,
-# degrees, positions and ids of text units change when other documents change. So these columns are
-# not compared.
+# For each table: the key of its rows, the display name of a row, and the compared columns. Not
+# compared are weights, degrees, positions and ids of text units: other documents change them.
 COMPARED_TABLES = {
     "entities": (
         "id",

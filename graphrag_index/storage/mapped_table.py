@@ -17,7 +17,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 class MappedTable:
-    """A memory-mapped table. The time of a read depends on its rows, not on the size of the file.
+    """A memory-mapped table. Reads take time for their rows, not for the size of the file.
 
     Row numbers start with 0. `bounds` and `place` search in ascending columns. Threads may share
     a table, since only its caches change. All batches except the last have the same number of
