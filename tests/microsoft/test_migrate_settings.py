@@ -395,7 +395,7 @@ def test_a_prompt_that_does_not_fit_says_why(text: str, why: str) -> None:
 def test_every_place_of_ours_is_one_that_our_prompt_has(tmp_path: Path) -> None:
     for name, prompt in KEYS["prompts"].items():
         package = "graphrag_query" if "_search" in prompt["keys"][0] else "graphrag_index"
-        own = OwnPrompts(tmp_path, package).text(name)
+        own = OwnPrompts(tmp_path, package).read_prompt(name)
         for place in prompt["places"].values():
             assert not place.startswith("{{") or place in own, name
 
