@@ -262,14 +262,14 @@ def chat(
     ] = "ask",
 ) -> None:
     """Hold a conversation."""
-    from graphrag_query.display.terminal import converse, waiting
+    from graphrag_query.display.terminal import converse, show_status
     from graphrag_query.searches.router import check_method
 
     check_method(method)
     conversation = index.conversation(session)
 
     def ask(question: str) -> "Answer":
-        with waiting("Looking ..."):
+        with show_status("Looking ..."):
             return index.converse(conversation, question, method)
 
     converse(ask)
@@ -292,7 +292,7 @@ def _print_answer(
     if stream and not as_json:
         answer = terminal.print_stream(AnswerStream(lambda sink: search(sink=sink)))
     else:
-        with terminal.waiting("Looking ..."):
+        with terminal.show_status("Looking ..."):
             answer = search()
     if as_json:
         terminal.print_json(answer, show_context)

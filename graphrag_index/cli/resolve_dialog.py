@@ -79,12 +79,14 @@ def _describe_name(title: str, type_: str, n_units: int) -> str:
 def merge(path: Path, names: tuple[str, str]) -> None:
     """Record that two names mean the same thing; the first name becomes the title."""
     title, other = names
-    _print_decision(decisions_edit.merge(path, title, [other]), f"{other} is {title}", path)
+    _print_decision(decisions_edit.add_merge(path, title, [other]), f"{other} is {title}", path)
 
 
 def never(path: Path, names: tuple[str, str]) -> None:
     """Record that two names never mean the same thing."""
-    _print_decision(decisions_edit.never(path, names), f"{' and '.join(names)} stay apart", path)
+    _print_decision(
+        decisions_edit.add_never(path, names), f"{' and '.join(names)} stay apart", path
+    )
 
 
 def undo(output: Path, path: Path, one: str, other: str) -> None:
@@ -93,7 +95,7 @@ def undo(output: Path, path: Path, one: str, other: str) -> None:
     A merge by a rule or a model is not in the file. To undo it, the file gets the decision that
     the names must not be merged. Raises SettingsError if the two names are not merged.
     """
-    if decisions_edit.undo(path, one, other):
+    if decisions_edit.undo_decisions(path, one, other):
         print(f"{path} has no decision about {one} and {other} any more: {APPLY}")
         return
     resolved = _read_table(output, "entity_resolutions").select("title", "resolved")

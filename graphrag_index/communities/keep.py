@@ -25,7 +25,7 @@ from graphrag_index.communities.leiden import (
     Leiden,
     inside_parts,
     large_parts,
-    partition,
+    partition_graph,
     split_parts,
 )
 from graphrag_index.communities.simple_graph import (
@@ -33,7 +33,7 @@ from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
     components,
-    quotient,
+    contract_graph,
     sparse_rows,
     strengths,
     subgraph,
@@ -51,7 +51,7 @@ CHANGED_SHARE = 0.1
 INERTIA = 0.1
 
 
-def changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
+def find_changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
     """Return flags of nodes that are new or have a new, removed or changed edge."""
     keys = graph.sources * graph.n_nodes + graph.targets
     old_keys = before.sources * graph.n_nodes + before.targets
@@ -67,7 +67,7 @@ def changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
     return is_changed
 
 
-def kept_hierarchy(
+def update_hierarchy(
     graph: Graph,
     previous: Sequence[Integers],
     is_changed: Flags,
@@ -76,7 +76,7 @@ def kept_hierarchy(
     max_cluster_size: int = 10,
     max_levels: int = 6,
 ) -> list[Integers]:
-    """Update the hierarchy of an earlier graph; return levels as `leiden.hierarchy` does.
+    """Update the hierarchy of an earlier graph; return levels as `leiden.build_hierarchy` does.
 
     A part that is now too large, or has lost its sub-parts, is split again. Unchanged parts of
     an imported hierarchy are kept, even if they are not connected, or small and yet split.
@@ -85,31 +85,31 @@ def kept_hierarchy(
     """
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
-    start = _without_changed(previous[0], is_changed)
-    is_free = _free(graph, start, is_changed)
+    start = _drop_changed_parts(previous[0], is_changed)
+    is_free = _find_free_nodes(graph, start, is_changed)
     labels = _update_parts(graph, everything, previous[0], start, is_free, leiden, 0)
     levels = [labels]
     for level in range(1, max_levels):
         before = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         is_touched = np.isin(labels, labels[is_changed])
-        is_kept = _parts_with_two(before, labels) & ~is_touched
+        is_kept = _has_two_subparts(before, labels) & ~is_touched
         above = np.where(is_kept, labels, large_parts(labels, max_cluster_size))
         graph = inside_parts(graph, above)
-        start = _without_changed(_at_home(before, above), is_changed)
-        is_split = _parts_with_two(start, above)
-        is_free = _free(graph, start, is_changed) & is_split
+        start = _drop_changed_parts(_drop_displaced_nodes(before, above), is_changed)
+        is_split = _has_two_subparts(start, above)
+        is_free = _find_free_nodes(graph, start, is_changed) & is_split
         above_split = np.where(is_split, above, -1)
         labels = _update_parts(graph, above_split, before, start, is_free, leiden, level)
         anew = split_parts(graph, np.where(is_split, -1, above), leiden, level)
         labels = np.where(anew >= 0, anew + labels.max(initial=-1) + 1, labels)
-        labels = np.where(_parts_with_two(labels, above), labels, -1)
+        labels = np.where(_has_two_subparts(labels, above), labels, -1)
         if labels.max(initial=-1) < 0:
             break
         levels.append(labels)
     return levels
 
 
-def _without_changed(labels: Integers, is_changed: Flags) -> Integers:
+def _drop_changed_parts(labels: Integers, is_changed: Flags) -> Integers:
     """Replace labels by -1 for parts in which more than half of the nodes have changed."""
     n_parts = int(labels.max(initial=-1)) + 2
     size = np.bincount(labels + 1, minlength=n_parts)
@@ -117,7 +117,7 @@ def _without_changed(labels: Integers, is_changed: Flags) -> Integers:
     return np.where((2 * changed > size)[labels + 1], -1, labels)
 
 
-def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
+def _find_free_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
     """Return flags of nodes that may move: changed nodes, new nodes and their neighbours."""
     came = start < 0
     is_free = is_changed | came
@@ -126,7 +126,7 @@ def _free(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
     return is_free
 
 
-def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
+def _place_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
     """Partition the nodes without a part with Leiden, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
     among = subgraph(graph, nodes)
@@ -135,11 +135,11 @@ def _placed(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
         resolution *= float(among.weights.sum() / graph.weights.sum())
     same = replace(leiden, resolution=resolution, scale_resolution=False)
     placed = start.copy()
-    placed[nodes] = int(start.max(initial=-1)) + 1 + partition(among, same)
+    placed[nodes] = int(start.max(initial=-1)) + 1 + partition_graph(among, same)
     return placed
 
 
-def _at_home(start: Integers, above: Integers) -> Integers:
+def _drop_displaced_nodes(start: Integers, above: Integers) -> Integers:
     """Replace the previous part of a node by -1 if most of that part is in another parent."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     homes = (
@@ -154,7 +154,7 @@ def _at_home(start: Integers, above: Integers) -> Integers:
     return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
 
 
-def _parts_with_two(labels: Integers, above: Integers) -> Flags:
+def _has_two_subparts(labels: Integers, above: Integers) -> Flags:
     """Return flags of nodes whose part in `above` has at least two sub-parts in `labels`."""
     n_parts = int(above.max(initial=-1)) + 2
     low, high = np.full(n_parts, np.iinfo(np.int64).max), np.full(n_parts, -1)
@@ -184,20 +184,20 @@ def _update_parts(
     strength = strengths(graph)
     inertia = np.where(start < 0, 0.0, INERTIA * strength)
     if level == 0:
-        start = _placed(graph, start, leiden)
+        start = _place_new_nodes(graph, start, leiden)
     # Each node without a part starts as a separate part.
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
-    size, pull = _terms(strength, above, leiden, level)
+    size, pull = _quality_terms(strength, above, leiden, level)
     while True:
         is_touched |= np.isin(labels, labels[is_free])
-        labels = _moved(graph, labels, is_free, size, pull, inertia)
+        labels = _move_until_stable(graph, labels, is_free, size, pull, inertia)
         # A part must not span two parts above. If a node moved or may move, it must be connected.
         is_touched |= np.isin(labels, labels[is_free])
         cut = components(inside_parts(graph, labels))
         cut[~is_touched] = cut.max(initial=-1) + 1 + labels[~is_touched]
         cut = np.unique(cut, return_inverse=True)[1]
-        left = _fragments(labels, cut) & ~is_free & (above >= 0)
+        left = _find_fragments(labels, cut) & ~is_free & (above >= 0)
         inertia[left] = 0.0
         labels = cut
         if not left.any():
@@ -210,7 +210,7 @@ def _update_parts(
     return result
 
 
-def _fragments(labels: Integers, components: Integers) -> Flags:
+def _find_fragments(labels: Integers, components: Integers) -> Flags:
     """Return flags of nodes outside the largest component of their part."""
     sizes = np.bincount(components)
     # The largest component of each part comes last; ties are broken by number.
@@ -222,7 +222,9 @@ def _fragments(labels: Integers, components: Integers) -> Flags:
     return fragments
 
 
-def _terms(strength: Floats, above: Integers, leiden: Leiden, level: int) -> tuple[Floats, Floats]:
+def _quality_terms(
+    strength: Floats, above: Integers, leiden: Leiden, level: int
+) -> tuple[Floats, Floats]:
     """Return two factors of the quality function for each node: its size, and its pull.
 
     The expected weight between two nodes is size × size × pull. With modularity, size is the
@@ -239,7 +241,7 @@ def _terms(strength: Floats, above: Integers, leiden: Leiden, level: int) -> tup
     return strength, np.append(pull, 0.0)[above]
 
 
-def _moved(
+def _move_until_stable(
     graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
     """Move free nodes, then groups of free nodes, until no move increases the quality.
@@ -256,7 +258,7 @@ def _moved(
         pull_of = np.zeros(n_parts)
         pull_of[labels] = pull
         moved = _move_nodes(
-            quotient(graph, labels),
+            contract_graph(graph, labels),
             np.arange(n_parts),
             ~has_frozen,
             np.bincount(labels, weights=size, minlength=n_parts).astype(np.float64),

@@ -6,30 +6,30 @@ each other. Discs without links lie on rings around all other discs.
 
 import numpy as np
 
-from graphrag_index.communities.leiden import Leiden, partition
+from graphrag_index.communities.leiden import Leiden, partition_graph
 from graphrag_index.communities.simple_graph import (
     Floats,
     Graph,
     Integers,
+    contract_graph,
     degrees,
-    quotient,
     subgraph,
 )
 
 _GAP = 1.2  # radius reserved for a disc, in multiples of the radius of the disc
-_MAX_SPRINGS = 256  # maximum number of points of one force-directed layout
+_MAX_POINTS = 256  # maximum number of points of one force-directed layout
 _PAIR_STEPS = 3_000_000  # limit of all force-directed layouts, in pairs of points × iterations
 
 
-def layout(graph: Graph, *, seed: int) -> Floats:
+def layout_graph(graph: Graph, *, seed: int) -> Floats:
     """Return the positions (x, y) of all nodes, -1 to 1; equal for equal graphs and seeds."""
     if graph.n_nodes == 0:
         return np.zeros((0, 2))
-    community = partition(graph, Leiden(seed=seed))
+    community = partition_graph(graph, Leiden(seed=seed))
     size = np.bincount(community)
     inner = _fill_discs(graph, community)
     radii = np.sqrt(size)
-    centres = _place_discs(quotient(graph, community), radii * _GAP, seed)
+    centres = _place_discs(contract_graph(graph, community), radii * _GAP, seed)
     positions = centres[community] + inner * radii[community, None]
     reach: float = np.linalg.norm(positions, axis=1).max()
     return positions / max(reach, 1.0)
@@ -38,10 +38,10 @@ def layout(graph: Graph, *, seed: int) -> Floats:
 def _fill_discs(graph: Graph, community: Integers) -> Floats:
     """Place the nodes within the unit discs of their communities."""
     size = np.bincount(community)
-    rank = _ranks(community, -degrees(graph))
-    positions = sunflower(rank, size[community])
+    rank = _rank_nodes(community, -degrees(graph))
+    positions = spread_over_disc(rank, size[community])
 
-    small = (size > 2) & (size <= _MAX_SPRINGS)
+    small = (size > 2) & (size <= _MAX_POINTS)
     iterations = _PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
     if iterations < 20:
         # Force-directed layout of all these communities would be slow, and too small to be seen.
@@ -49,14 +49,14 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
     positions *= np.sqrt(size)[community, None]
     # Communities of similar size are moved together: up to 4 nodes, 8, 16, ...
     width = 4
-    while width <= _MAX_SPRINGS:
+    while width <= _MAX_POINTS:
         stack = np.flatnonzero(small & (size > width // 2) & (size <= width))
-        _relax(graph, positions, community, rank, stack, width, min(iterations, 150))
+        _relax_communities(graph, positions, community, rank, stack, width, min(iterations, 150))
         width *= 2
     return _into_unit_discs(positions, community)
 
 
-def _ranks(community: Integers, key: Integers | Floats) -> Integers:
+def _rank_nodes(community: Integers, key: Integers | Floats) -> Integers:
     """Return the rank of each node in its community, sorted by `key`, from 0 on."""
     size = np.bincount(community)
     order = np.lexsort((key, community))
@@ -65,7 +65,7 @@ def _ranks(community: Integers, key: Integers | Floats) -> Integers:
     return rank
 
 
-def _relax(
+def _relax_communities(
     graph: Graph,
     positions: Floats,
     community: Integers,
@@ -92,7 +92,7 @@ def _relax(
     pulls = np.zeros((len(stack), width, width))
     pulls[layer[sources], rank[sources], rank[targets]] = graph.weights[inside]
     pulls[layer[sources], rank[targets], rank[sources]] = graph.weights[inside]
-    positions[members] = springs(begin, pulls, radii, iterations)[place]
+    positions[members] = move_by_forces(begin, pulls, radii, iterations)[place]
 
 
 def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
@@ -104,13 +104,13 @@ def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
     reach = np.zeros(len(size))
     np.maximum.at(reach, community, distance)
     # Use the mean of the given and the even distances, or one remote node would crowd the others.
-    even = np.sqrt((_ranks(community, distance) + 0.5) / size[community])
+    even = np.sqrt((_rank_nodes(community, distance) + 0.5) / size[community])
     wanted = (distance / np.maximum(reach[community], 1e-9) + even) / 2
     spread: Floats = positions * (wanted / np.maximum(distance, 1e-9))[:, None]
     return spread
 
 
-def sunflower(rank: Integers, n: Integers) -> Floats:
+def spread_over_disc(rank: Integers, n: Integers) -> Floats:
     """Spread n points evenly over the unit disc in a spiral, with rank 0 at the centre [1]_.
 
     References
@@ -122,7 +122,7 @@ def sunflower(rank: Integers, n: Integers) -> Floats:
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
-def springs(positions: Floats, pulls: Floats, radii: Floats, iterations: int) -> Floats:
+def move_by_forces(positions: Floats, pulls: Floats, radii: Floats, iterations: int) -> Floats:
     """Lay out the points of several drawings by forces between the points [1]_.
 
     All points repel each other, and linked points attract each other. `positions` has the shape
@@ -169,44 +169,44 @@ def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
     degree = degrees(graph)
     linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
-    work = len(linked) * min(len(linked), _MAX_SPRINGS)
+    work = len(linked) * min(len(linked), _MAX_POINTS)
     iterations = int(np.clip(_PAIR_STEPS // max(work, 1), 30, 200))
-    centres[linked] = _pack(subgraph(graph, linked), radii[linked], seed, iterations)
+    centres[linked] = _pack_discs(subgraph(graph, linked), radii[linked], seed, iterations)
     reach = (np.linalg.norm(centres[linked], axis=1) + radii[linked]).max(initial=0)
     alone = alone[np.argsort(-radii[alone], kind="stable")]
-    centres[alone] = rings(radii[alone], float(reach))
+    centres[alone] = place_on_rings(radii[alone], float(reach))
     return centres
 
 
-def _pack(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
+def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
     """Place linked discs around (0, 0), without overlap.
 
     If there are many discs, they are packed in groups, and each group is treated as one disc.
     """
     n = graph.n_nodes
-    if n <= _MAX_SPRINGS:
-        rank = _ranks(np.zeros(n, dtype=np.int64), -radii)
-        begin = sunflower(rank, np.full(n, n)) * np.sqrt(np.square(radii).sum())
+    if n <= _MAX_POINTS:
+        rank = _rank_nodes(np.zeros(n, dtype=np.int64), -radii)
+        begin = spread_over_disc(rank, np.full(n, n)) * np.sqrt(np.square(radii).sum())
         pulls = np.zeros((1, n, n))
         pulls[0, graph.sources, graph.targets] = graph.weights
         pulls[0, graph.targets, graph.sources] = graph.weights
-        moved = springs(begin[None], pulls, radii[None], iterations)[0]
-        return separate(moved, radii, iterations)
-    labels = partition(graph, Leiden(seed=seed))
+        moved = move_by_forces(begin[None], pulls, radii[None], iterations)[0]
+        return separate_discs(moved, radii, iterations)
+    labels = partition_graph(graph, Leiden(seed=seed))
     # A group has at most _MAX_SPRINGS discs, so larger parts are cut.
-    piece = _ranks(labels, np.arange(n)) // _MAX_SPRINGS
+    piece = _rank_nodes(labels, np.arange(n)) // _MAX_POINTS
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
     centres = np.zeros((n, 2))
     outer = np.zeros(int(group.max()) + 1)
     for part in range(len(outer)):
         members = np.flatnonzero(group == part)
         inner = subgraph(graph, members)
-        centres[members] = _pack(inner, radii[members], seed, iterations)
+        centres[members] = _pack_discs(inner, radii[members], seed, iterations)
         outer[part] = (np.linalg.norm(centres[members], axis=1) + radii[members]).max()
-    return _pack(quotient(graph, group), outer, seed, iterations)[group] + centres
+    return _pack_discs(contract_graph(graph, group), outer, seed, iterations)[group] + centres
 
 
-def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
+def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
     """Move overlapping discs apart, keep them close together, and centre them at (0, 0)."""
     if len(radii) < 2:
         return np.zeros_like(centres)
@@ -218,7 +218,7 @@ def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
     # The smaller of two discs moves more.
     share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
     for _ in range(iterations):
-        away, square = _between(centres)
+        away, square = _pair_differences(centres)
         # Compute forces for overlapping pairs only, since most pairs do not overlap.
         one, other = np.nonzero(square < np.square(touching))
         distance = np.sqrt(square[one, other]) + 1e-9
@@ -228,7 +228,7 @@ def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
         push = overlap * share[one, other] / distance
         moves = [np.bincount(one, push * axis[one, other], len(radii)) for axis in away]
         centres = centres + 0.6 * np.stack(moves, axis=1)
-    distance = np.sqrt(_between(centres)[1])
+    distance = np.sqrt(_pair_differences(centres)[1])
     np.fill_diagonal(distance, 1)
     centres = centres * max(1.0, (touching / np.maximum(distance, 1e-9)).max())
     low = (centres - radii[:, None]).min(axis=0)
@@ -237,7 +237,7 @@ def separate(centres: Floats, radii: Floats, iterations: int) -> Floats:
     return centres - middle
 
 
-def _between(points: Floats) -> tuple[list[Floats], Floats]:
+def _pair_differences(points: Floats) -> tuple[list[Floats], Floats]:
     """Return the x and y differences of all pairs of points, and their squared distances."""
     x, y = (axis[:, None] - axis[None, :] for axis in points.T)
     square: Floats = x * x
@@ -245,7 +245,7 @@ def _between(points: Floats) -> tuple[list[Floats], Floats]:
     return [x, y], square
 
 
-def rings(radii: Floats, reach: float) -> Floats:
+def place_on_rings(radii: Floats, reach: float) -> Floats:
     """Place discs on rings around a disc of radius `reach`; `radii` must be descending."""
     centres = np.zeros((len(radii), 2))
     first = 0

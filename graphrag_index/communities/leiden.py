@@ -22,7 +22,7 @@ import polars as pl
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
-    Rows,
+    SparseRows,
     components,
     sparse_rows,
     subgraph,
@@ -38,11 +38,11 @@ MICROSOFT_CLUSTER_SIZE = 10
 
 # A function that partitions a graph with at least one edge, and returns the label of each node.
 # Its arguments are graph, quality, resolution, iterations and seed.
-Engine = Callable[[Rows, Quality, float, int, int], Integers]
+Engine = Callable[[SparseRows, Quality, float, int, int], Integers]
 
 
 def leiden_native(
-    rows: Rows, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition with the Rust core of graspologic."""
     from graspologic_native import leiden_csr
@@ -64,12 +64,12 @@ def leiden_native(
 
 
 def leiden_igraph(
-    rows: Rows, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition with the C core of igraph (GPL)."""
     import igraph
 
-    graph, weights = _igraph(rows)
+    graph, weights = _to_igraph(rows)
     # igraph draws from one generator for the whole process, by default the module `random`.
     igraph.set_random_number_generator(random.Random(seed))
     try:
@@ -85,12 +85,12 @@ def leiden_igraph(
 
 
 def leiden_leidenalg(
-    rows: Rows, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition with the implementation of Leiden's first author (GPL)."""
     import leidenalg
 
-    graph, weights = _igraph(rows)
+    graph, weights = _to_igraph(rows)
     found = leidenalg.find_partition(
         graph,
         # ModularityVertexPartition is the same, but supports no resolution except 1.
@@ -112,7 +112,7 @@ ENGINES: Mapping[str, Engine] = {
 }
 
 
-def _igraph(rows: Rows) -> tuple[Any, list[float]]:
+def _to_igraph(rows: SparseRows) -> tuple[Any, list[float]]:
     """Convert a graph to igraph; return the graph and the weights of its edges."""
     import igraph
 
@@ -150,12 +150,12 @@ class Leiden:
         scale = max(1.0, n_nodes / UNSCALED_NODES) if self.scale_resolution else 1
         return self.resolution * scale
 
-    def __call__(self, rows: Rows, level: int = 0) -> Integers:
+    def __call__(self, rows: SparseRows, level: int = 0) -> Integers:
         resolution = self.resolution_of(rows.n_nodes, level)
         return self.engine(rows, self.quality, resolution, self.iterations, self.seed)
 
 
-def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
+def partition_graph(graph: Graph, leiden: Leiden | None = None) -> Integers:
     """Partition a graph once; return the label of each node, from 0 on.
 
     A part never spans two connected components. An isolated node is a part.
@@ -167,7 +167,7 @@ def partition(graph: Graph, leiden: Leiden | None = None) -> Integers:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def hierarchy(
+def build_hierarchy(
     graph: Graph, leiden: Leiden | None = None, *, max_cluster_size: int = 10, max_levels: int = 6
 ) -> list[Integers]:
     """Partition a graph, then repeatedly each part with more than `max_cluster_size` nodes.
@@ -177,7 +177,7 @@ def hierarchy(
     part of the node was not split. Level 0 has all nodes.
     """
     leiden = leiden or Leiden()
-    labels = partition(graph, leiden)
+    labels = partition_graph(graph, leiden)
     levels = [labels]
     for level in range(1, max_levels):
         labels = split_parts(graph, large_parts(labels, max_cluster_size), leiden, level)
@@ -216,7 +216,7 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
         first, last = rows.indptr[start], rows.indptr[end]
         if first == last:
             continue
-        part = Rows(
+        part = SparseRows(
             rows.indptr[start : end + 1] - first,
             rows.indices[first:last] - np.int32(start),
             rows.weights[first:last],
@@ -228,12 +228,12 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
     return labels
 
 
-def hierarchy_microsoft(graph: Graph) -> list[Integers]:
+def build_microsoft_hierarchy(graph: Graph) -> list[Integers]:
     """Split each connected component as Microsoft GraphRAG 3 splits the largest one.
 
     Microsoft GraphRAG drops the other components. The result depends on the order of edges, which
     Microsoft sorts by title. So number the nodes in the order of their titles in upper case.
-    Returns levels as `hierarchy` does.
+    Returns levels as `build_hierarchy` does.
     """
     from graspologic_native import hierarchical_leiden
 
@@ -269,7 +269,7 @@ def hierarchy_microsoft(graph: Graph) -> list[Integers]:
     return levels
 
 
-def with_islands(
+def gather_islands(
     graph: Graph,
     levels: list[Integers],
     named: Integers,
@@ -286,7 +286,7 @@ def with_islands(
     limit = min(settings.min_component_size, settings.max_cluster_size + 1)
     is_loose = np.bincount(component)[component] < limit
     small = _small_components(component, is_loose, named, text_units)
-    island = _islands(small, int(component.max(initial=-1)) + 1, settings, before)
+    island = _assign_islands(small, int(component.max(initial=-1)) + 1, settings, before)
     n_others = int(levels[0].max(initial=-1)) + 1
     top = np.where(is_loose, n_others + island[component], levels[0])
     kept, top = np.unique(top, return_inverse=True)
@@ -324,7 +324,7 @@ def _small_components(
     )
 
 
-def _islands(
+def _assign_islands(
     small: pl.DataFrame, n_components: int, settings: CreateCommunities, before: Integers | None
 ) -> Integers:
     """Assign small components to islands; -1 for large components.

@@ -20,7 +20,7 @@ from graphrag_index.storage.memo import read_or
 from graphrag_index.storage.table_store import Previous
 
 
-def number(
+def number_communities(
     levels: Sequence[Integers], is_island: npt.NDArray[np.bool_]
 ) -> tuple[pl.DataFrame, list[Integers]]:
     """Assign numbers to the communities of all levels.
@@ -60,13 +60,13 @@ def number(
     return pl.concat(frames), numbered
 
 
-def renumber(
+def renumber_communities(
     communities: pl.DataFrame, levels: Sequence[Integers], numbers: Integers
 ) -> tuple[pl.DataFrame, list[Integers]]:
     """Change the numbers of communities, and sort the rows by level, then community.
 
-    Returns the same tuple as `number`. The rows also have a column `above`: the row of the parent
-    community, or -1.
+    Returns the same tuple as `number_communities`. The rows also have a column `above`: the row of
+    the parent community, or -1.
     """
     order = np.lexsort((numbers, communities["level"].to_numpy()))
     # The array has one more element, so that index -1 returns -1.
@@ -104,10 +104,10 @@ def read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | N
 
     `ids` are the ids of the present nodes, in the order of the nodes.
     """
-    return read_or(None, "communities", lambda: _read(previous, ids))
+    return read_or(None, "communities", lambda: _read_previous(previous, ids))
 
 
-def _read(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
+def _read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None
@@ -136,11 +136,11 @@ def _read(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
         simple_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights),
         is_new,
         previous.settings.get("create_communities") or {},
-        _highest(previous, communities["community"]),
+        _find_highest_number(previous, communities["community"]),
     )
 
 
-def _highest(previous: Previous, numbers_now: pl.Series) -> int:
+def _find_highest_number(previous: Previous, numbers_now: pl.Series) -> int:
     numbers = [numbers_now]
     lineage = previous.scan("community_lineage")
     if lineage is not None:
@@ -152,20 +152,20 @@ def _highest(previous: Previous, numbers_now: pl.Series) -> int:
     return max([-1, *(int(found.max()) for found in numbers if len(found))])  # type: ignore[arg-type]
 
 
-def without_history(communities: pl.DataFrame) -> pl.DataFrame:
+def create_first_lineage(communities: pl.DataFrame) -> pl.DataFrame:
     """Return the lineage of a first run, in which all communities have the status "born"."""
     return _lineage_table(communities.select("community", "level", "size", status=pl.lit("born")))
 
 
-def trace(
+def trace_lineage(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> tuple[Integers, pl.DataFrame]:
     """Match communities with the last version; return their numbers and `community_lineage`.
 
     A community that matches a previous one gets its number. Other communities get numbers that no
-    version has used. `communities` and `levels` are results of `number`.
+    version has used. `communities` and `levels` are results of `number_communities`.
     """
-    common = _common(communities, levels, before)
+    common = _find_common_pairs(communities, levels, before)
     matched = common.filter("same")
     numbers = np.full(len(communities), -1)
     numbers[matched["row"].to_numpy()] = matched["old"].to_numpy()
@@ -176,7 +176,9 @@ def trace(
         community=pl.Series(numbers)
     )
     went = common.sort("old", "new").group_by("old").agg(went_to="new")
-    alive = _alive(now, matched, common).join(went, left_on="community", right_on="old", how="left")
+    alive = _describe_present(now, matched, common).join(
+        went, left_on="community", right_on="old", how="left"
+    )
     died = (
         before.communities.join(matched, left_on="community", right_on="old", how="anti")
         .join(went, left_on="community", right_on="old", how="left")
@@ -190,7 +192,9 @@ def trace(
     return numbers, _lineage_table(*parts)
 
 
-def _alive(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
+def _describe_present(
+    now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame
+) -> pl.DataFrame:
     """Return the status of each present community, and the previous communities of its members."""
     sources = (
         common.sort("row", "old")
@@ -224,7 +228,7 @@ def _alive(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl
     )
 
 
-def _common(
+def _find_common_pairs(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> pl.DataFrame:
     """Return pairs of a present and an old community of a level that have common members.
@@ -265,7 +269,7 @@ def _lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
     return rows.select(list(table.schema)).cast(table.schema).sort("level", "community")
 
 
-def describe(
+def describe_communities(
     communities: pl.DataFrame,
     levels: Sequence[Integers],
     ends: Integers,
@@ -277,8 +281,9 @@ def describe(
 ) -> pl.DataFrame:
     """Add members, relationships, text units, titles and dates to the rows of communities.
 
-    `communities` and `levels` are results of `renumber`. `ends` has the two entities of each
-    relationship. `named` has pairs (entity, text unit), `shown` pairs (relationship, text unit).
+    `communities` and `levels` are results of `renumber_communities`. `ends` has the two entities
+    of each relationship. `named` has pairs (entity, text unit), `shown` pairs (relationship, text
+    unit).
     """
     n = len(communities)
     is_island = communities["island"].to_numpy()
@@ -286,9 +291,9 @@ def describe(
     members, inner, texts = [], [], []
     for labels in levels:
         of_link = np.where(labels[ends[:, 0]] == labels[ends[:, 1]], labels[ends[:, 0]], -1)
-        members.append(_known(labels, np.arange(len(labels))))
-        inner.append(_known(of_link, np.arange(len(ends))))
-        texts.append(_known(of_link[shown[:, 0]], shown[:, 1]))
+        members.append(_drop_unowned(labels, np.arange(len(labels))))
+        inner.append(_drop_unowned(of_link, np.arange(len(ends))))
+        texts.append(_drop_unowned(of_link[shown[:, 0]], shown[:, 1]))
         # Islands, and communities without relationships, get the text units of their entities.
         is_silent = np.ones(n, dtype=bool)
         is_silent[texts[-1][:, 0]] = False
@@ -312,8 +317,8 @@ def describe(
         .otherwise("Community " + number)
         .alias("title"),
         gather_lists(child["above"].to_numpy(), child["community"], n).alias("children"),
-        _lists(np.concatenate(members), entity_ids, n).alias("entity_ids"),
-        _lists(np.concatenate(inner), relationship_ids, n).alias("relationship_ids"),
+        _gather_ids(np.concatenate(members), entity_ids, n).alias("entity_ids"),
+        _gather_ids(np.concatenate(inner), relationship_ids, n).alias("relationship_ids"),
         gather_lists(owners, text_units["id"].gather(shown_there), n).alias("text_unit_ids"),
         dates.gather(latest).alias("period"),
     )
@@ -342,12 +347,12 @@ def hash_members() -> pl.Expr:
     return pl.col("entity_ids").list.sort().list.join(",").hash()
 
 
-def _known(owners: Integers, values: Integers) -> Integers:
+def _drop_unowned(owners: Integers, values: Integers) -> Integers:
     """Return the pairs (owner, value) whose owner is not -1."""
     return np.stack([owners, values], axis=1)[owners >= 0]
 
 
-def _lists(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
+def _gather_ids(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
     """Return the ids of each community as sorted lists; `ids` must be sorted."""
     owners, values = distinct_pairs(*pairs.T)
     return gather_lists(owners, ids.gather(values), n)

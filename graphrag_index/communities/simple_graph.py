@@ -24,7 +24,7 @@ class Graph(NamedTuple):
     weights: Floats
 
 
-class Rows(NamedTuple):
+class SparseRows(NamedTuple):
     """A graph as a sparse matrix in rows (CSR); each edge is in the rows of both its nodes.
 
     The neighbours of node i are `indices[indptr[i] : indptr[i + 1]]`, ascending.
@@ -55,7 +55,7 @@ def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Fl
     return Graph(n_nodes, low, high, sums)
 
 
-def sparse_rows(graph: Graph) -> Rows:
+def sparse_rows(graph: Graph) -> SparseRows:
     """Convert a graph to a sparse matrix in rows."""
     # Edges are sorted, and lower neighbours are added first, so every row is ascending.
     ends = np.concatenate([graph.targets, graph.sources])
@@ -64,7 +64,7 @@ def sparse_rows(graph: Graph) -> Rows:
     order = np.argsort(ends, kind="stable")
     indptr = np.zeros(graph.n_nodes + 1, np.int64)
     np.cumsum(np.bincount(ends, minlength=graph.n_nodes), out=indptr[1:])
-    return Rows(indptr, others[order].astype(np.int32), weights[order])
+    return SparseRows(indptr, others[order].astype(np.int32), weights[order])
 
 
 def strengths(graph: Graph) -> Floats:
@@ -101,7 +101,7 @@ def components(graph: Graph) -> Integers:
     return labels
 
 
-def quotient(graph: Graph, labels: Integers) -> Graph:
+def contract_graph(graph: Graph, labels: Integers) -> Graph:
     """Contract all nodes of a label to one node; labels are numbered from 0 on."""
     n_labels = int(labels.max(initial=-1)) + 1
     return simple_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)

@@ -199,13 +199,13 @@ def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataF
     """Compute a layout if the index has no positions of entities."""
     if not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item():
         return entities
-    from graphrag_index.communities.layout import layout
+    from graphrag_index.communities.layout import layout_graph
     from graphrag_index.communities.simple_graph import simple_graph
 
     graph = simple_graph(
         len(entities), *(relationships[c].to_numpy() for c in ("source", "target", "weight"))
     )
-    x, y = layout(graph, seed=0).T
+    x, y = layout_graph(graph, seed=0).T
     return entities.with_columns(x=pl.Series(x), y=pl.Series(y))
 
 

@@ -319,7 +319,7 @@ def evidence_of_reports(
         for row in reports.iter_rows(named=True)
         if row["community"] in community_row
     }
-    return evidence.rows(written, keys, IMPORTED_PROMPT)
+    return evidence.make_rows(written, keys, IMPORTED_PROMPT)
 
 
 def _with_local_citations(

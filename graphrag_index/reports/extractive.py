@@ -52,15 +52,17 @@ def write_findings(
     `titles` to its title; `main` are the members in the report's title; `related` returns the
     numbers of the relationships between some members.
     """
-    pool = _Pool(evidence, weight)
-    summary = pool.take(min(SUMMARY_SENTENCES, max_sentences), set())
+    pool = _SentencePool(evidence, weight)
+    summary = pool.take_sentences(min(SUMMARY_SENTENCES, max_sentences), set())
     findings: list[Finding] = []
     named = set(main)
     left = max_sentences - len(summary)
     for subject in sorted(pool.mentioned, key=lambda entity: (-weight[entity], entity)):
         if len(findings) == max_findings or left <= 0:
             break
-        sentences = pool.take(min(SENTENCES_PER_FINDING, left), {subject}, pool.mentioned[subject])
+        sentences = pool.take_sentences(
+            min(SENTENCES_PER_FINDING, left), {subject}, pool.mentioned[subject]
+        )
         if not sentences:
             continue
         left -= len(sentences)
@@ -76,11 +78,11 @@ def write_findings(
             # The report's title contains only this member.
             heading = f"More on {heading}"
         sentences.sort(key=lambda sentence: sentence.source)
-        findings.append(Finding(heading, _cited(sentences, related)))
-    return _cited(summary, related), tuple(findings)
+        findings.append(Finding(heading, _cite_sentences(sentences, related)))
+    return _cite_sentences(summary, related), tuple(findings)
 
 
-class _Pool:
+class _SentencePool:
     """The sentences that are not used yet, without near duplicates of used sentences."""
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
@@ -94,7 +96,7 @@ class _Pool:
         self._taken: set[Evidence] = set()
         self._words: list[frozenset[str]] = []
 
-    def take(
+    def take_sentences(
         self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None
     ) -> list[Evidence]:
         """Take up to n sentences; each time, take the sentence with the highest gain.
@@ -126,22 +128,22 @@ class _Pool:
         return chosen
 
 
-def _cited(sentences: Sequence[Evidence], related: Related) -> str:
+def _cite_sentences(sentences: Sequence[Evidence], related: Related) -> str:
     return " ".join(
-        f"{sentence.text} {citation(sentence, related(sentence.entities))}"
+        f"{sentence.text} {format_citation(sentence, related(sentence.entities))}"
         for sentence in sentences
     )
 
 
-def citation(sentence: Evidence, relationships: Sequence[int]) -> str:
+def format_citation(sentence: Evidence, relationships: Sequence[int]) -> str:
     """Format the citation of a sentence, in Microsoft's syntax."""
-    parts = [f"Entities ({_numbers(sentence.entities)})"]
+    parts = [f"Entities ({_format_numbers(sentence.entities)})"]
     if relationships:
-        parts.append(f"Relationships ({_numbers(relationships)})")
+        parts.append(f"Relationships ({_format_numbers(relationships)})")
     parts.append(f"Sources ({sentence.source})")
     return f"[Data: {'; '.join(parts)}]"
 
 
-def _numbers(numbers: Sequence[int]) -> str:
+def _format_numbers(numbers: Sequence[int]) -> str:
     shown = ", ".join(str(number) for number in numbers[:MAX_CITED])
     return shown + ", +more" if len(numbers) > MAX_CITED else shown

@@ -159,7 +159,7 @@ class CitedReport:
     report: Report
     rows: Rows
 
-    def numbered(self, numbers: Mapping[str, Integers]) -> Report:
+    def renumber(self, numbers: Mapping[str, Integers]) -> Report:
         """Return the report with citations of present numbers; `numbers` has them by section."""
 
         def number_of(section: str, place: int) -> int | None:
@@ -216,7 +216,7 @@ class CommunityMembers:
             .collect()
         )
         self.relationships = links
-        self.claims = _claims(covariates, self.entities["title"])
+        self.claims = _read_claims(covariates, self.entities["title"])
         ids = self.entities["id"]
         self.ends = np.stack([positions(links[end], ids) for end in ("source_id", "target_id")], 1)
         self.members = Grouped.of(communities["entity_ids"], ids)
@@ -230,7 +230,7 @@ class CommunityMembers:
         self.relationships, self.claims = self.relationships.select(kept), self.claims.select(kept)
 
 
-def _claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
+def _read_claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataFrame:
     """Return the claims about known entities; `entity` is the row of the claim's entity."""
     if covariates is None:
         covariates = TABLES["covariates"].empty().lazy()
@@ -289,14 +289,14 @@ def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
         return checked
 
     findings = []
-    for record in _records(data.get("findings")):
-        found = Finding(*map(text, _finding(record)))
+    for record in _list_findings(data.get("findings")):
+        found = Finding(*map(text, _parse_finding(record)))
         findings += [found] * bool(found.summary)
         dropped += not found.summary
     summary = text(data.get("summary")) or " ".join(found.summary for found in findings)
     if not summary:
         raise ReplyError("it has no summary")
-    rating = _rating(data.get("rating"))
+    rating = _parse_rating(data.get("rating"))
     dropped += rating is None
     explanation = text(data.get("rating_explanation"))
     if rating is None:
@@ -312,7 +312,7 @@ def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
     return ParsedReply(CitedReport(report, rows), dropped)
 
 
-def _records(findings: object) -> Sequence[object]:
+def _list_findings(findings: object) -> Sequence[object]:
     if isinstance(findings, Mapping):
         if any(key in findings for key in (*_HEADINGS, *_EXPLANATIONS)):
             return [findings]
@@ -322,7 +322,7 @@ def _records(findings: object) -> Sequence[object]:
     return findings if isinstance(findings, Sequence) else []
 
 
-def _finding(record: object) -> tuple[str, str]:
+def _parse_finding(record: object) -> tuple[str, str]:
     """Return (heading, explanation) of a finding; both are empty if the finding is invalid."""
     if isinstance(record, str):
         heading, explanation = "", record
@@ -342,7 +342,7 @@ def _first_text(record: Mapping[str, object], keys: Sequence[str]) -> str:
     return next((value for key in keys if isinstance(value := record.get(key), str) and value), "")
 
 
-def _rating(value: object) -> float | None:
+def _parse_rating(value: object) -> float | None:
     """Parse a rating from 0 to 10: a number, or text such as "8/10"; None if it is invalid."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         rating = float(value) if abs(value) < 1e9 else math.nan

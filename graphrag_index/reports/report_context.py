@@ -58,7 +58,7 @@ class TableLines:
         self._rows, self._budget = rows.insert_column(0, widest), budget
         self.cost = RenderedRows.from_rows(self._rows, budget).cost
 
-    def texts(self, wanted: Iterable[int]) -> Mapping[int, str]:
+    def render_lines(self, wanted: Iterable[int]) -> Mapping[int, str]:
         """Return the lines of the wanted rows by row, without their numbers."""
         rows = sorted(set(wanted))
         rendered = RenderedRows.from_rows(self._rows[rows], self._budget, self._count_long)
@@ -87,16 +87,16 @@ class SubstituteReport:
         """The report as one text, cut to the maximum number of tokens."""
         whole = "\n".join(self._report.markdown().splitlines())
         text, width = whole, len(whole)
-        while self._cost_of(text) > self._budget.limit // MAX_REPORT_PART and width:
+        while self._count_tokens(text) > self._budget.limit // MAX_REPORT_PART and width:
             width //= 2
             text = _BROKEN_CITATION.sub("", whole[:width]).rstrip() + "…"
         return text
 
     @cached_property
     def cost(self) -> int:
-        return self._cost_of(self.text)
+        return self._count_tokens(self.text)
 
-    def _cost_of(self, text: str) -> int:
+    def _count_tokens(self, text: str) -> int:
         widest = renumber_written(text, lambda _section, _place: self._budget.limit)
         return self._budget.cost_of(csv_line([str(self._budget.limit), widest]))
 
@@ -121,21 +121,21 @@ class ContextBuilder:
         self.room = room
         self.rows: dict[str, dict[int, int]] = {name: {} for name in ("Reports", *HEADINGS)}
 
-    def take(self, section: str, row: int, cost: int) -> bool:
+    def add_if_room(self, section: str, row: int, cost: int) -> bool:
         """Add a row if its cost fits into the remaining room; return whether it does."""
         if cost > self.room:
             return False
         self.room -= cost
-        self.add(section, [row])
+        self.add_rows(section, [row])
         return True
 
-    def add(self, section: str, rows: Iterable[int]) -> None:
+    def add_rows(self, section: str, rows: Iterable[int]) -> None:
         """Add rows to a section, at no cost, and number the rows of the section from 1 on."""
         numbers = self.rows[section]
         for row in rows:
             numbers.setdefault(row, len(numbers) + 1)
 
-    def context(
+    def build_context(
         self, lines: Mapping[str, Mapping[int, str]], reports: Mapping[int, SubstituteReport]
     ) -> Context:
         """Build the context; rows that only its reports cite get the last numbers.
@@ -151,13 +151,13 @@ class ContextBuilder:
         if substitutes:
             for part in substitutes:
                 for section, rows in reports[part].rows.items():
-                    self.add(section, rows)
-            rows_of_reports = (self._line(part, reports[part]) for part in substitutes)
+                    self.add_rows(section, rows)
+            rows_of_reports = (self._format_report(part, reports[part]) for part in substitutes)
             sections.insert(0, REPORTS + "".join(rows_of_reports))
         shown = {section: tuple(rows) for section, rows in self.rows.items() if rows}
         return Context("\n".join(sections), shown, substitutes)
 
-    def _line(self, part: int, report: SubstituteReport) -> str:
+    def _format_report(self, part: int, report: SubstituteReport) -> str:
         """Format a report as a line; its citations get the numbers of rows in the context."""
 
         def number_of(section: str, place: int) -> int | None:
@@ -212,7 +212,7 @@ class ReportContexts:
         self._place[communities["id"].arg_sort().to_numpy()] = np.arange(communities.height)
         self._degree = np.zeros(nodes.height, np.int64)
 
-    def best_first(self, community: int) -> tuple[Integers, Integers]:
+    def sort_by_degree(self, community: int) -> tuple[Integers, Integers]:
         """Return the entities and the relationships of a community by descending degree.
 
         Only links inside the community count, since links to other communities may change with
@@ -232,10 +232,10 @@ class ReportContexts:
 
     def add_report(self, community: int, report: CitedReport) -> None:
         """Add a report, which may replace rows in the context of a community above it."""
-        if any(self.cost[above] > self.budget.limit for above in self.above(community)):
+        if any(self.cost[above] > self.budget.limit for above in self.ancestors_of(community)):
             self.reports[community] = SubstituteReport(report, self.budget)
 
-    def each(self, communities: Sequence[int]) -> Iterator[Context]:
+    def build_contexts(self, communities: Sequence[int]) -> Iterator[Context]:
         """Yield the context of each community; no community may contain another one.
 
         Rows are added in this order: relationships, each with its two entities, sorted by the
@@ -247,22 +247,22 @@ class ReportContexts:
         for start in range(0, len(communities), BATCH_CONTEXTS):
             builders = [self._choose_rows(at) for at in communities[start : start + BATCH_CONTEXTS]]
             texts = {
-                name: self.lines[name].texts(
+                name: self.lines[name].render_lines(
                     row for builder in builders for row in builder.rows[name]
                 )
                 for name in HEADINGS
             }
             for builder in builders:
-                yield builder.context(texts, self.reports)
+                yield builder.build_context(texts, self.reports)
 
-    def above(self, community: int) -> Iterable[int]:
+    def ancestors_of(self, community: int) -> Iterable[int]:
         """Yield the communities that contain a community, the smallest first."""
         above = int(self.parent[community])
         while above >= 0:
             yield above
             above = int(self.parent[above])
 
-    def _substitutes(self, community: int) -> list[int]:
+    def _choose_substitutes(self, community: int) -> list[int]:
         """Choose the sub-communities whose reports replace their rows; largest first."""
         cost: dict[int, int] = {}
         generations: list[list[int]] = []
@@ -285,23 +285,23 @@ class ReportContexts:
             saved = cost[part] - report.cost
             chosen.add(part)
             cost[part] = report.cost
-            for above in takewhile(lambda above: above != community, self.above(part)):
+            for above in takewhile(lambda above: above != community, self.ancestors_of(part)):
                 cost[above] -= saved
             excess -= saved
             if excess <= 0:
                 break
-        outer = [part for part in chosen if chosen.isdisjoint(self.above(part))]
+        outer = [part for part in chosen if chosen.isdisjoint(self.ancestors_of(part))]
         return sorted(outer, key=lambda part: (-self.cost[part], self._place[part]))
 
     def _choose_rows(self, community: int) -> ContextBuilder:
         """Choose the rows and the reports for the context of a community."""
         entities, links, claims = (self.lines[name].cost for name in HEADINGS)
         builder = ContextBuilder(self.budget.limit)
-        members, inner = self.best_first(community)
+        members, inner = self.sort_by_degree(community)
         if self.cost[community] > self.budget.limit:
-            parts = self._substitutes(community)
+            parts = self._choose_substitutes(community)
             for part in parts:
-                builder.take("Reports", part, self.reports[part].cost)
+                builder.add_if_room("Reports", part, self.reports[part].cost)
             members = members[~np.isin(members, self.members.take(np.array(parts, np.int64))[1])]
             inner = inner[~np.isin(inner, self.inner.take(np.array(parts, np.int64))[1])]
         own = members.tolist()
@@ -311,13 +311,13 @@ class ReportContexts:
             ends = dict.fromkeys(self.ends[row].tolist())
             new = [end for end in ends if end in is_own and end not in taken]
             cost = int(links[row]) + sum(int(entities[end]) for end in new)
-            if not builder.take("Relationships", row, cost):
+            if not builder.add_if_room("Relationships", row, cost):
                 break
-            builder.add("Entities", new)
+            builder.add_rows("Entities", new)
         for row in own:
-            if row not in taken and not builder.take("Entities", row, int(entities[row])):
+            if row not in taken and not builder.add_if_room("Entities", row, int(entities[row])):
                 break
         for entity in taken:
             for row in self.claims_of[entity].tolist():
-                builder.take("Claims", row, int(claims[row]))
+                builder.add_if_room("Claims", row, int(claims[row]))
         return builder

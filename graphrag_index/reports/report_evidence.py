@@ -69,11 +69,11 @@ class CommunityEvidence:
         ids = base_text_units.select("id").collect()["id"]
         self._text_units = row_hashes("text unit", pl.DataFrame([ids]))
         self._all_text_units = pl.Series(self._text_units).unique()
-        self._units_of_nodes = _text_units(entities, nodes["row"], ids)
-        self._units_of_links = _text_units(relationships, links["row"], ids)
+        self._units_of_nodes = _group_text_units(entities, nodes["row"], ids)
+        self._units_of_links = _group_text_units(relationships, links["row"], ids)
         self._unit_of_claim = positions(claims["text_unit_id"], ids)
 
-    def of(self, communities: Integers) -> pl.DataFrame:
+    def hash_evidence(self, communities: Integers) -> pl.DataFrame:
         """Return the evidence of communities, as ascending lists of hashes without duplicates.
 
         `row_hashes` are hashes of entities, relationships and claims with their texts.
@@ -109,7 +109,7 @@ class CommunityEvidence:
             columns[name] = gather_lists(pairs["owner"].to_numpy(), pairs["hash"], len(communities))
         return pl.DataFrame(columns)
 
-    def rows(
+    def make_rows(
         self, reports: Mapping[int, CitedReport], keys: Keys, prompt_hash: str
     ) -> pl.DataFrame:
         """Return rows of `report_evidence` with an empty `request_key` and no borrowed evidence.
@@ -117,7 +117,7 @@ class CommunityEvidence:
         `reports` maps the row of a community to its report, in the order of the result.
         """
         found = list(reports.values())
-        evidence = self.of(np.array([*reports], np.int64))
+        evidence = self.hash_evidence(np.array([*reports], np.int64))
         cited = [
             _list_column(
                 [keys[section].gather(list(one.rows.get(section, ()))) for one in found],
@@ -133,36 +133,36 @@ class CommunityEvidence:
             borrowed_text_unit_hashes=pl.lit([], pl.List(pl.UInt64)),
         ).select(list(TABLE.schema))
 
-    def are_unchanged(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
+    def find_unchanged(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
         """Return flags of the rows of `report_evidence` whose reports may be kept.
 
         A report may be kept if at most this share (0 to 1) of rows and text units has changed, at
         least half of the members are the same, and no text unit was removed. The column `at` has
         the row of the community.
         """
-        now = self.of(before["at"].to_numpy())
+        now = self.hash_evidence(before["at"].to_numpy())
         columns = ("row_hashes", "text_unit_hashes")
-        same = sum(_n_common(now[column], before[column]) for column in columns)
+        same = sum(_count_common_values(now[column], before[column]) for column in columns)
         size, old_size = (
-            sum(_lengths(side[column]) for column in columns) for side in (now, before)
+            sum(_list_lengths(side[column]) for column in columns) for side in (now, before)
         )
         share_changed = 1 - same / np.maximum(np.maximum(size, old_size), 1)
         members, old_members = now["member_hashes"], before["member_hashes"]
-        most_members = np.maximum(_lengths(members), _lengths(old_members))
+        most_members = np.maximum(_list_lengths(members), _list_lengths(old_members))
         flags: Flags = share_changed <= max_share_changed
-        flags &= 2 * _n_common(members, old_members) >= most_members
+        flags &= 2 * _count_common_values(members, old_members) >= most_members
         for column in ("text_unit_hashes", "borrowed_text_unit_hashes"):
             owners, hashes = spread_lists(before[column])
             flags[owners[~hashes.is_in(self._all_text_units).to_numpy()]] = False
         return flags
 
 
-def _n_common(first: pl.Series, second: pl.Series) -> Integers:
+def _count_common_values(first: pl.Series, second: pl.Series) -> Integers:
     """Count the common values of each pair of lists; lists must have no duplicates."""
-    return _lengths(first.list.set_intersection(second))
+    return _list_lengths(first.list.set_intersection(second))
 
 
-def _lengths(lists: pl.Series) -> Integers:
+def _list_lengths(lists: pl.Series) -> Integers:
     return lists.list.len().cast(pl.Int64).to_numpy()
 
 
@@ -176,7 +176,7 @@ def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
     return np.concatenate(hashes)
 
 
-def _text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Grouped:
+def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Grouped:
     """Group the text units of a table by row; `order` contains the table's rows as sorted."""
     place = np.empty(len(order), np.int64)
     place[order.to_numpy()] = np.arange(len(order))
@@ -232,15 +232,15 @@ class ReportWriter:
             self.numbers[name] = table["human_readable_id"].to_numpy()
         self.reports: dict[int, Report] = {}
         # The sub-communities with a report, by community.
-        self._below: dict[int, set[int]] = {}
+        self._reported_below: dict[int, set[int]] = {}
         # The hashes of text units that support a report, for reports that may be substitutes.
-        self._behind: dict[int, Hashes] = {}
+        self._support_hashes: dict[int, Hashes] = {}
         # (new report of a model, communities whose reports are in its prompt, request key).
         self._new: dict[int, tuple[CitedReport, Sequence[int], str]] = {}
         # Rows of `report_evidence` of the kept reports of this level.
         self._kept = TABLE.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
 
-    def keep(
+    def keep_reports(
         self, level: Sequence[int], previous: Previous, rewrite_above: float
     ) -> tuple[pl.DataFrame, Iterator[CitedReport]]:
         """Choose the reports of one level that are kept from the last version.
@@ -260,11 +260,11 @@ class ReportWriter:
         )
         found = found.with_columns(at=rows.gather(found["at"]))
         parts = found.iter_slices(BATCH_REPORTS)
-        unchanged = [self.evidence.are_unchanged(part, rewrite_above) for part in parts]
+        unchanged = [self.evidence.find_unchanged(part, rewrite_above) for part in parts]
         found = found.filter(np.concatenate([np.zeros(0, bool), *unchanged]))
         cited = _find_cited(found, self.keys)
         is_whole = [
-            set(reports) <= self._below.get(at, set())
+            set(reports) <= self._reported_below.get(at, set())
             and all(place >= 0 for places in own for place in places)
             for at, reports, own in zip(
                 found["at"], cited["Reports"], zip(*cited.values(), strict=True), strict=True
@@ -275,21 +275,21 @@ class ReportWriter:
         )
         return self._kept, _read_reports(self._kept, self.keys)
 
-    def add(self, at: int, report: CitedReport) -> None:
+    def add_report(self, at: int, report: CitedReport) -> None:
         """Add the report of a community."""
-        self.reports[at] = report.numbered(self.numbers)
-        for above in self.contexts.above(at):
-            self._below.setdefault(above, set()).add(at)
+        self.reports[at] = report.renumber(self.numbers)
+        for above in self.contexts.ancestors_of(at):
+            self._reported_below.setdefault(above, set()).add(at)
         self.contexts.add_report(at, report)
 
-    def add_new(
+    def add_new_report(
         self, at: int, report: CitedReport, substitutes: Sequence[int], request_key: str
     ) -> None:
         """Add a new report of a model; `substitutes` are the reports in its prompt."""
-        self.add(at, report)
+        self.add_report(at, report)
         self._new[at] = report, substitutes, request_key
 
-    def batch(self) -> Mapping[str, pl.DataFrame]:
+    def take_batch(self) -> Mapping[str, pl.DataFrame]:
         """Return the rows of all reports added since the last call; all are of one level."""
         communities = [*self.reports]
         kept = self._kept.filter(
@@ -300,7 +300,7 @@ class ReportWriter:
             "at", hashes=pl.concat_list("text_unit_hashes", "borrowed_text_unit_hashes")
         )
         for at, hashes in zip(behind["at"], behind["hashes"], strict=True):
-            self._behind[at] = hashes.to_numpy()
+            self._support_hashes[at] = hashes.to_numpy()
         reports = report_rows(self.rows[communities], [*self.reports.values()])
         self.reports, self._new = {}, {}
         return {"community_reports": reports, "report_evidence": evidence.drop("at")}
@@ -308,10 +308,12 @@ class ReportWriter:
     def _new_evidence(self) -> pl.DataFrame:
         new = self._new
         reports = {at: report for at, (report, _, _) in new.items()}
-        rows = self.evidence.rows(reports, self.keys, self.prompt_hash)
+        rows = self.evidence.make_rows(reports, self.keys, self.prompt_hash)
         borrowed = []
         for (_, substitutes, _), own in zip(new.values(), rows["text_unit_hashes"], strict=True):
-            shown = [self._behind[part] for part in substitutes if part in self._behind]
+            shown = [
+                self._support_hashes[part] for part in substitutes if part in self._support_hashes
+            ]
             behind = np.unique(np.concatenate([np.zeros(0, np.uint64), *shown]))
             borrowed.append(pl.Series(np.setdiff1d(behind, own.to_numpy(), True)))
         return rows.with_columns(

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.resolution.candidates import Found, Node
+from graphrag_index.resolution.candidates import ExtractedEntities, Node
 from graphrag_index.resolution.scoring import Pair
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import title_key
@@ -24,7 +24,7 @@ BY_PERSON = ("decided by a person",)
 _HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
 
 
-def group(
+def group_nodes(
     order: Sequence[int],
     pairs: Iterable[Pair],
     never: Collection[frozenset[int]],
@@ -68,33 +68,33 @@ class Resolution:
     certain or doubtful. `answers` contains the answers of a model about doubtful pairs.
     """
 
-    found: Found
+    found: ExtractedEntities
     nodes: Sequence[Node]
     joined: Mapping[int, Pair]
     scored: Sequence[Pair]
     answers: Mapping[Pair, bool | None]
 
-    def centre(self, at: int) -> int:
+    def find_centre(self, at: int) -> int:
         """Return the centre of the group of a node, or the node itself if it is not merged."""
         pair = self.joined.get(at)
         if pair is None:
             return at
         return pair.left if pair.right == at else pair.right
 
-    def tables(self) -> dict[str, pl.DataFrame]:
+    def make_tables(self) -> dict[str, pl.DataFrame]:
         """Return `entity_resolutions` and `doubtful_pairs`."""
-        resolutions = _table("entity_resolutions", self._resolutions())
+        resolutions = _make_table("entity_resolutions", self._resolution_rows())
         return {
             "entity_resolutions": resolutions.sort("title", "resolved"),
-            "doubtful_pairs": _table("doubtful_pairs", self._doubtful()),
+            "doubtful_pairs": _make_table("doubtful_pairs", self._doubtful_rows()),
         }
 
-    def _resolutions(self) -> Iterator[tuple[Any, ...]]:
+    def _resolution_rows(self) -> Iterator[tuple[Any, ...]]:
         for at, node in enumerate(self.nodes):
             pair = self.joined.get(at)
             if pair is not None:
                 by = "model" if self.answers.get(pair) else "rule"
-                title = self.nodes[self.centre(at)].title
+                title = self.nodes[self.find_centre(at)].title
                 yield node.title, title, pair.score, list(pair.evidence), by
             for title in dict.fromkeys(node.decided):
                 if title != node.title:
@@ -104,11 +104,11 @@ class Resolution:
         for title, part in sorted(split):
             yield title, part, 1.0, list(BY_PERSON), "person"
 
-    def _doubtful(self) -> Iterator[tuple[Any, ...]]:
+    def _doubtful_rows(self) -> Iterator[tuple[Any, ...]]:
         verdicts = {True: "same", False: "different", None: "no answer"}
         rows = []
         for pair in self.scored:
-            if self.centre(pair.left) == self.centre(pair.right):
+            if self.find_centre(pair.left) == self.find_centre(pair.right):
                 continue
             model = verdicts[self.answers[pair]] if pair in self.answers else ""
             one, other = self.nodes[pair.left], self.nodes[pair.right]
@@ -117,7 +117,7 @@ class Resolution:
         yield from sorted(rows, key=lambda row: (-row[2], title_key(row[0]), title_key(row[1])))
 
 
-def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
+def _make_table(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=TABLES[name].schema, orient="row")
 
 
@@ -128,10 +128,10 @@ class Assignments:
         found, nodes = resolution.found, resolution.nodes
         titles = dict(zip(found.numbers, found.titles, strict=True))
         resolved: dict[int, tuple[int, str]] = {}
-        centres = set(map(resolution.centre, resolution.joined))
+        centres = set(map(resolution.find_centre, resolution.joined))
         for at, node in enumerate(nodes):
             if at in resolution.joined or at in centres or node.decided:
-                centre = nodes[resolution.centre(at)]
+                centre = nodes[resolution.find_centre(at)]
                 resolved.update(dict.fromkeys(node.numbers, (centre.numbers[0], centre.title)))
         # The resolved titles by resolved number.
         self._titles: dict[int, str] = {}
@@ -168,24 +168,24 @@ class Assignments:
         """True if no entity was merged, split or renamed."""
         return not self._titles
 
-    def _renumbered(self, *columns: str) -> pl.Expr:
+    def _replace_numbers(self, *columns: str) -> pl.Expr:
         return pl.col(*columns).replace(list(self._whole), list(self._whole.values()))
 
-    def given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Replace numbers in `given_ids`; a split entity keeps its number, unlike its parts."""
-        return frame.with_columns(self._renumbered("number", "target"))
+        return frame.with_columns(self._replace_numbers("number", "target"))
 
-    def mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         parts = pl.LazyFrame(
             [(entity, *item) for entity, units in self._parts.items() for item in units.items()],
             schema={"entity": pl.Int32, "text_unit": pl.Int32, "_part": pl.Int32},
             orient="row",
         )
         joined = frame.join(parts, on=["entity", "text_unit"], how="left", maintain_order="left")
-        whole = self._renumbered("entity")
+        whole = self._replace_numbers("entity")
         return joined.with_columns(entity=pl.coalesce("_part", whole)).drop("_part")
 
-    def entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
         """Merge and split entities; a resolved entity gets the position of its first row."""
         frame = extracted.collect()
         several = frame.select(_HAS_DESCRIPTIONS.any()).item()
@@ -205,7 +205,7 @@ class Assignments:
         merged = pl.concat([numbered.filter(~is_concerned), changed])
         return merged.sort("_at", "human_readable_id").drop("_at").lazy()
 
-    def relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Renumber and split relationships; drop relationships of an entity with itself.
 
         Relationships that a model described are merged if they have the same ends and type. The
@@ -224,12 +224,12 @@ class Assignments:
         kept = (
             pl.concat([numbered.filter(~is_divided), pl.DataFrame(divided, schema=numbered.schema)])
             .sort("_at", "source", "target")
-            .with_columns(self._renumbered("source", "target"), _changed=is_changed)
+            .with_columns(self._replace_numbers("source", "target"), _changed=is_changed)
             .filter((pl.col("source") != pl.col("target")) | ~pl.col("_changed"))
             .drop("_at")
         )
         merge = frame.select(_HAS_DESCRIPTIONS.any()).item()
-        return (_merge_changed(kept) if merge else kept.drop("_changed")).lazy()
+        return (_merge_changed_relationships(kept) if merge else kept.drop("_changed")).lazy()
 
     def _split_entity(self, row: Row, several: bool) -> Iterator[tuple[int, Row]]:
         """Split the row of an entity into rows of its parts; yield (resolved number, row)."""
@@ -242,23 +242,25 @@ class Assignments:
             units = {unit for unit, resolved in parts.items() if resolved == part}
             own = {
                 **row,
-                **_of_units(row, "types", "text_units", units),
-                **_of_units(row, "descriptions", "description_text_units", units),
-                "evidence": [e for e in row["evidence"] if self._part_at(number, e) == part],
+                **_select_units(row, "types", "text_units", units),
+                **_select_units(row, "descriptions", "description_text_units", units),
+                "evidence": [e for e in row["evidence"] if self._find_part(number, e) == part],
             }
             types = [kind for kind in own["types"] if kind]
             own["type"] = max(types, key=types.count, default=row["type"])
             if not several:
-                own["description"] = " ".join(filter(None, map(self._sentence_at, own["evidence"])))
+                own["description"] = " ".join(
+                    filter(None, map(self._find_sentence, own["evidence"]))
+                )
             yield part, own
 
-    def _part_at(self, number: int, place: Row) -> int | None:
+    def _find_part(self, number: int, place: Row) -> int | None:
         """Return the part of an entity in the first text unit that contains a position."""
         spans = self._spans.get((number, place["document_id"]), [])
         at = place["start_char"]
         return next((part for start, end, part in spans if start <= at < end), None)
 
-    def _sentence_at(self, place: Row) -> str:
+    def _find_sentence(self, place: Row) -> str:
         """Return the sentence at a span, from a text unit that contains the whole span."""
         for start, text in self._texts.get(place["document_id"], ()):
             if start <= place["start_char"] and place["end_char"] <= start + len(text):
@@ -301,26 +303,26 @@ class Assignments:
                 place
                 for place in row["evidence"]
                 if all(
-                    end not in self._parts or self._part_at(end, place) == number
+                    end not in self._parts or self._find_part(end, place) == number
                     for end, number in zip(ends, new, strict=True)
                 )
             ]
             if row["descriptions"]:
-                part |= _of_units(row, "descriptions", "description_text_units", units)
+                part |= _select_units(row, "descriptions", "description_text_units", units)
             elif not part["evidence"] and row["evidence"]:
                 # The only description is a sentence about another part.
                 part["description"] = ""
             yield part
 
 
-def _of_units(row: Row, values: str, units: str, wanted: Collection[int]) -> Row:
+def _select_units(row: Row, values: str, units: str, wanted: Collection[int]) -> Row:
     """Select the values of a row that belong to the wanted text units, and these text units."""
     pairs = zip(row[values], row[units], strict=True)
     kept = [(value, unit) for value, unit in pairs if unit in wanted]
     return {values: [value for value, _ in kept], units: [unit for _, unit in kept]}
 
 
-def _merge_changed(rows: pl.DataFrame) -> pl.DataFrame:
+def _merge_changed_relationships(rows: pl.DataFrame) -> pl.DataFrame:
     """Merge changed relationships that have the same two entities and the same type."""
     kind = pl.col("type").map_elements(title_key, return_dtype=pl.String)
     keyed = rows.with_row_index("_at").with_columns(_kind=kind)

@@ -31,7 +31,7 @@ BATCH_VECTORS = 1_024
 BATCH_NAMES = 50_000
 
 
-def candidates(names: Sequence[Name]) -> pl.DataFrame:
+def find_candidate_pairs(names: Sequence[Name]) -> pl.DataFrame:
     """Find candidate pairs of names by their letters and words; frequent names come first.
 
     Returns one row per pair: `left` < `right` are the positions of the two names, and `blocks`
@@ -42,16 +42,16 @@ def candidates(names: Sequence[Name]) -> pl.DataFrame:
         "first letters": _acronym_keys(names),
         "initials": _initial_keys(names),
     }
-    found = [_pairs(_keyed(rows), block) for block, rows in keys.items()]
+    found = [_pair_names(_keep_shared_keys(rows), block) for block, rows in keys.items()]
     return (
-        pl.concat([*found, _one_letter_apart(names), _sharing_words(names)])
+        pl.concat([*found, _pair_by_spelling(names), _pair_by_words(names)])
         .group_by("left", "right")
         .agg(pl.col("block").unique().sort().alias("blocks"))
         .sort("left", "right")
     )
 
 
-def neighbours(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
+def find_similar_pairs(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
     """Find pairs of names with similar vectors: `left`, `right` and `similarity`.
 
     Every vector is compared with every other one, so use this for a few thousand names only.
@@ -98,7 +98,7 @@ def _initial_keys(names: Sequence[Name]) -> Keys:
     yield from ((number, key) for number, key, _ in made if key in telling)
 
 
-def _keyed(rows: Keys) -> pl.DataFrame:
+def _keep_shared_keys(rows: Keys) -> pl.DataFrame:
     """Return the rows (number, key) of keys that several names share."""
     found = list(rows)
     columns = {"number": [number for number, _ in found], "key": [key for _, key in found]}
@@ -106,7 +106,7 @@ def _keyed(rows: Keys) -> pl.DataFrame:
     return keyed.filter(pl.col("key").is_duplicated())
 
 
-def _pairs(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
+def _pair_names(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
     """Pair all names with the same key; if they are many, pair each with the first name."""
     size = pl.len().over("key")
     keyed = keyed.with_columns(size=size, first=pl.col("number").min().over("key"))
@@ -120,7 +120,7 @@ def _pairs(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
     return pl.concat([pairs, to_first]).unique().with_columns(block=pl.lit(block))
 
 
-def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
+def _pair_by_spelling(names: Sequence[Name]) -> pl.DataFrame:
     """Pair names that become equal if one letter is removed from one or both of them."""
     letters = pl.DataFrame(
         {"letters": [name.plain.letters for name in names]}, schema={"letters": pl.String}
@@ -140,12 +140,12 @@ def _one_letter_apart(names: Sequence[Name]) -> pl.DataFrame:
         hashes.append(at.select(pl.col("number").cast(pl.Int64), key=shorter.hash()))
     # Removing either of two equal letters gives a name the same key twice.
     keyed = pl.concat(hashes).filter(pl.col("key").is_duplicated()).unique()
-    return _pairs(keyed, "spelling")
+    return _pair_names(keyed, "spelling")
 
 
-def _sharing_words(names: Sequence[Name]) -> pl.DataFrame:
+def _pair_by_words(names: Sequence[Name]) -> pl.DataFrame:
     """Pair names that share a rare word and may share at least half of their words."""
-    keyed = _keyed(
+    keyed = _keep_shared_keys(
         (number, word)
         for number, name in enumerate(names)
         for word in set(name.plain.words)

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from graphrag_index.resolution.decisions_file import Decisions, Part
+from graphrag_index.resolution.decisions_file import Decisions, PartConditions
 from graphrag_index.resolution.parsed_name import Name, kind_of_type
 from graphrag_index.text.normalize import title_key
 
 
 @dataclass(frozen=True)
-class Unit:
+class SplitTextUnit:
     """A text unit that mentions a split entity, with the fields that select its part."""
 
     number: int
@@ -30,46 +30,46 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Piece:
+class EntityPart:
     """One part of a split entity, with a new number and the text units that refer to it."""
 
     entity: int
     number: int
     title: str
     type: str
-    units: tuple[Unit, ...]
+    units: tuple[SplitTextUnit, ...]
 
 
 def _split_entities(
     entities: Sequence[tuple[int, str, str]],
-    units_of: Mapping[int, Sequence[Unit]],
-    split: Mapping[str, tuple[Part, ...]],
+    units_of: Mapping[int, Sequence[SplitTextUnit]],
+    split: Mapping[str, tuple[PartConditions, ...]],
     first_number: int,
-) -> list[Piece]:
+) -> list[EntityPart]:
     """Split entities into parts, each with the text units that refer to it.
 
     `entities` are (number, title, type). If a text unit matches no part, it keeps the original
     name. Parts are numbered from `first_number` on, sorted by entity, then by first mention.
     """
-    pieces: list[Piece] = []
+    pieces: list[EntityPart] = []
     for number, title, kind in entities:
-        held: dict[str, list[Unit]] = {}
+        held: dict[str, list[SplitTextUnit]] = {}
         for unit in units_of.get(number, ()):
-            meant = (part.title for part in split[title_key(title)] if _means(part, unit))
+            meant = (part.title for part in split[title_key(title)] if _matches_part(part, unit))
             held.setdefault(next(meant, title), []).append(unit)
         for name, units in held.items():
             types = [unit.type for unit in units if unit.type]
             # The most frequent type in the text units; the first one if several are.
             most = max(types, key=types.count, default=kind)
-            pieces.append(Piece(number, first_number + len(pieces), name, most, tuple(units)))
+            pieces.append(EntityPart(number, first_number + len(pieces), name, most, tuple(units)))
     return pieces
 
 
-def _means(part: Part, unit: Unit) -> bool:
+def _matches_part(part: PartConditions, unit: SplitTextUnit) -> bool:
     """Tell whether a text unit refers to a part; a part without conditions matches every unit."""
     documents = set(map(title_key, part.documents))
     return (
-        (not part.paths or any(_matches(pattern, unit.path) for pattern in part.paths))
+        (not part.paths or any(_matches_path(pattern, unit.path) for pattern in part.paths))
         and (
             not documents
             or not documents.isdisjoint(map(title_key, (unit.title, unit.document_id)))
@@ -79,7 +79,7 @@ def _means(part: Part, unit: Unit) -> bool:
     )
 
 
-def _matches(pattern: str, path: str) -> bool:
+def _matches_path(pattern: str, path: str) -> bool:
     """Match a path as `load_documents` does: * matches in one folder, ** in all subfolders."""
     known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
@@ -93,7 +93,7 @@ def _units_of_entities(
     mentions: pl.DataFrame,
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
-) -> dict[int, list[Unit]]:
+) -> dict[int, list[SplitTextUnit]]:
     """Return the text units of each entity, sorted by their numbers."""
     units = base_text_units.select(
         pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"),
@@ -129,9 +129,9 @@ def _units_of_entities(
         )
         .collect()
     )
-    units_of: dict[int, list[Unit]] = {}
+    units_of: dict[int, list[SplitTextUnit]] = {}
     for entity, *values in rows.iter_rows():
-        units_of.setdefault(entity, []).append(Unit(*values))
+        units_of.setdefault(entity, []).append(SplitTextUnit(*values))
     return units_of
 
 
@@ -153,7 +153,7 @@ class Node:
         return Name(self.title, kind_of_type(self.type))
 
 
-class Found:
+class ExtractedEntities:
     """The extracted entities, and the parts of the entities that a person has split.
 
     `mentions` has the columns `entity` and `text_unit`, without duplicates; for a split entity,
@@ -176,7 +176,7 @@ class Found:
         document = pl.col("document_id").rank("dense").cast(pl.Int64)
         text_unit = pl.col("human_readable_id").cast(pl.Int64)
         self.documents = base_text_units.select(text_unit=text_unit, document=document).collect()
-        self.pieces: list[Piece] = []
+        self.pieces: list[EntityPart] = []
         wanted = [row for row in names.iter_rows() if title_key(row[1]) in decisions.split]
         if not wanted:
             return
@@ -193,7 +193,7 @@ class Found:
         entity = [moved.get(pair, pair[0]) for pair in self.mentions.rows()]
         self.mentions = self.mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
 
-    def origin(self, number: int) -> int:
+    def find_origin(self, number: int) -> int:
         """Return the number of the entity that a part was split from, or the number itself."""
         return next((p.entity for p in self.pieces if p.number == number), number)
 
@@ -224,7 +224,7 @@ class Found:
         return named, both
 
 
-def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
+def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
     """Group entities and parts by name, or by the title that a person has decided.
 
     Returns the nodes, sorted by descending mentions, then by key; and the position of the node
@@ -252,7 +252,7 @@ def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str
             node.decided = [node.title]
             moved.setdefault(target, []).append(key)
         if target in nodes:
-            _merge_into(nodes[target], node)
+            _merge_nodes(nodes[target], node)
         else:
             nodes[target] = node
         if title is not None:
@@ -264,7 +264,7 @@ def make_nodes(found: Found, decisions: Decisions) -> tuple[list[Node], dict[str
     return ordered, places
 
 
-def _merge_into(node: Node, other: Node) -> None:
+def _merge_nodes(node: Node, other: Node) -> None:
     """Merge a node into another; the type of the more frequent node is kept."""
     if (other.frequency, node.numbers[0]) > (node.frequency, other.numbers[0]):
         node.numbers = [*other.numbers, *node.numbers]

@@ -30,13 +30,13 @@ _NOT_EDITABLE = "{} has a form that cannot be edited here; edit it by hand."
 Edit = tuple[int, int, str]
 
 
-def merge(path: Path, title: str, names: Sequence[str]) -> bool:
+def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
     """Write the decision to merge names under one title; return False if it exists already.
 
     Raises SettingsError if the decision contradicts the file, or the file cannot be edited.
     """
     decisions = read_decisions(path)
-    title, *names = _clean([title, *names])
+    title, *names = _clean_names([title, *names])
     own = title_key(title)
     known = {key for key, to in decisions.titles.items() if title_key(to) == own}
     new = list(dict.fromkeys(name for name in names if title_key(name) not in {*known, own}))
@@ -54,13 +54,15 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
     for pair in decisions.never_pairs():
         if {*pair} <= {*known, own, *keys}:
             a, b = (decisions.named[key][0] for key in pair)
-            raise SettingsError(f"{path} says that {a!r} and {b!r} are never one: {_undo(a, b)}")
-    text = _text_to_edit(path)
-    section, entries = _section(text, "merge", path)
+            raise SettingsError(
+                f"{path} says that {a!r} and {b!r} are never one: {_undo_hint(a, b)}"
+            )
+    text = _read_text_to_edit(path)
+    section, entries = _find_section(text, "merge", path)
     listed = next((names for key, names in entries if title_key(key.value) == own), None)
-    added = ", ".join(map(_scalar, new))
+    added = ", ".join(map(_format_name, new))
     if listed is None:
-        edit = _new_entry(text, section, "merge", f"{_scalar(title)}: [{added}]")
+        edit = _add_entry(text, section, "merge", f"{_format_name(title)}: [{added}]")
     elif not _is_in_brackets(listed):
         raise SettingsError(
             f"{path}, line {listed.start_mark.line + 1}: its names are not in brackets on this "
@@ -74,14 +76,14 @@ def merge(path: Path, title: str, names: Sequence[str]) -> bool:
     def is_merged(now: Decisions) -> bool:
         return all(title_key(now.titles.get(key, "")) == own for key in keys)
 
-    _write(path, text, [edit], is_merged)
+    _write_edits(path, text, [edit], is_merged)
     return True
 
 
-def never(path: Path, names: Sequence[str]) -> bool:
+def add_never(path: Path, names: Sequence[str]) -> bool:
     """Write the decision never to merge some names; return False if it exists already."""
     decisions = read_decisions(path)
-    names = _clean(names)
+    names = _clean_names(names)
     wanted = {frozenset(map(title_key, pair)) for pair in combinations(names, 2)}
     if not wanted or any(len(pair) < 2 for pair in wanted):
         raise SettingsError("--never needs two names that differ by more than case.")
@@ -90,16 +92,16 @@ def never(path: Path, names: Sequence[str]) -> bool:
     for one, other in combinations(names, 2):
         if _are_merged(decisions, title_key(one), title_key(other)):
             raise SettingsError(
-                f"{path} says that {one!r} and {other!r} are one: {_undo(one, other)}"
+                f"{path} says that {one!r} and {other!r} are one: {_undo_hint(one, other)}"
             )
-    text = _text_to_edit(path)
-    section, _ = _section(text, "never", path)
-    edit = _new_entry(text, section, "never", f"- {_brackets(names)}")
-    _write(path, text, [edit], lambda now: wanted <= _pairs_apart(now))
+    text = _read_text_to_edit(path)
+    section, _ = _find_section(text, "never", path)
+    edit = _add_entry(text, section, "never", f"- {_format_list(names)}")
+    _write_edits(path, text, [edit], lambda now: wanted <= _pairs_apart(now))
     return True
 
 
-def undo(path: Path, one: str, other: str) -> bool:
+def undo_decisions(path: Path, one: str, other: str) -> bool:
     """Remove the decisions about two names; return False if there are none."""
     before = read_decisions(path)
     a, b = title_key(one), title_key(other)
@@ -109,26 +111,26 @@ def undo(path: Path, one: str, other: str) -> bool:
 
     if is_undone(before):
         return False
-    text = _text_to_edit(path)
+    text = _read_text_to_edit(path)
     edits: list[Edit] = []
     if frozenset((a, b)) in _pairs_apart(before):
-        edits += _without_pair(text, path, a, b)
+        edits += _remove_pair(text, path, a, b)
     if _are_merged(before, a, b):
         # A title cannot leave its group, so the other name does; by default, the second name.
         leaving = a if b == title_key(before.titles[b]) else b
-        edits += _without_name(text, path, leaving)
-    _write(path, text, edits, is_undone)
+        edits += _remove_name(text, path, leaving)
+    _write_edits(path, text, edits, is_undone)
     return True
 
 
-def _clean(names: Sequence[str]) -> list[str]:
+def _clean_names(names: Sequence[str]) -> list[str]:
     """Collapse white space in names, no-break spaces too; raise SettingsError for empty names."""
     if not all(map(title_key, names)):
         raise SettingsError("A name is empty: give two names.")
     return [" ".join(name.split()) for name in names]
 
 
-def _undo(one: str, other: str) -> str:
+def _undo_hint(one: str, other: str) -> str:
     return f'`graphrag-index resolve --undo "{one}" "{other}"` takes that back.'
 
 
@@ -141,12 +143,12 @@ def _are_merged(decisions: Decisions, a: str, b: str) -> bool:
     return len(titles) == 2 and titles[0] == titles[1]
 
 
-def _text_to_edit(path: Path) -> str:
+def _read_text_to_edit(path: Path) -> str:
     text = read_text(path) or HEADER
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def _section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[Any]]:
+def _find_section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[Any]]:
     """Return (section, entries); the section is None if it is missing."""
     root = yaml.compose(text, yaml.SafeLoader)
     sections = root.value if root else ()
@@ -158,7 +160,7 @@ def _section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[A
     return section, section.value
 
 
-def _new_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> Edit:
+def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> Edit:
     """Return the edit that adds an entry at the end of a section."""
     if section is None:
         return len(text), len(text), f"\n{name}:\n  {entry}\n"
@@ -167,63 +169,63 @@ def _new_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> E
     # In PyYAML a block ends where the next one begins, so take the end of its last value.
     while isinstance(last, yaml.CollectionNode) and not last.flow_style:
         last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
-    _, end = _lines(text, last, last)
+    _, end = _line_span(text, last, last)
     return end, end, f"{' ' * indent}{entry}\n"
 
 
-def _without_pair(text: str, path: Path, a: str, b: str) -> Iterator[Edit]:
+def _remove_pair(text: str, path: Path, a: str, b: str) -> Iterator[Edit]:
     """Yield edits that split `never` lists with both names into one list for each name."""
-    for names in _section(text, "never", path)[1]:
+    for names in _find_section(text, "never", path)[1]:
         if not {a, b} <= {title_key(name.value) for name in names.value}:
             continue
         if not _is_in_brackets(names):
             raise SettingsError(_NOT_EDITABLE.format(path))
-        start, end = _lines(text, names, names)
+        start, end = _line_span(text, names, names)
         before, after = text[start : names.start_mark.index], text[names.end_mark.index : end]
         kept = [[n.value for n in names.value if title_key(n.value) != key] for key in (b, a)]
-        lines = (f"{before}{_brackets(held)}{after}" for held in kept if len(held) > 1)
+        lines = (f"{before}{_format_list(held)}{after}" for held in kept if len(held) > 1)
         yield start, end, "".join(lines)
 
 
-def _without_name(text: str, path: Path, leaving: str) -> Iterator[Edit]:
+def _remove_name(text: str, path: Path, leaving: str) -> Iterator[Edit]:
     """Yield edits that remove a name from the sections `merge` and `rename`."""
-    for title, names in _section(text, "merge", path)[1]:
+    for title, names in _find_section(text, "merge", path)[1]:
         held = names.value if isinstance(names, yaml.SequenceNode) else [names]
         kept = [name.value for name in held if title_key(name.value) != leaving]
         if len(kept) == len(held):
             continue
         if not kept:
-            yield *_lines(text, title, names), ""
+            yield *_line_span(text, title, names), ""
         elif not _is_in_brackets(names):
             raise SettingsError(_NOT_EDITABLE.format(path))
         else:
-            yield names.start_mark.index, names.end_mark.index, _brackets(kept)
-    for name, title in _section(text, "rename", path)[1]:
+            yield names.start_mark.index, names.end_mark.index, _format_list(kept)
+    for name, title in _find_section(text, "rename", path)[1]:
         if title_key(name.value) == leaving:
-            yield *_lines(text, name, title), ""
+            yield *_line_span(text, name, title), ""
 
 
 def _is_in_brackets(names: yaml.Node) -> bool:
     return isinstance(names, yaml.SequenceNode) and bool(names.flow_style)
 
 
-def _lines(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
+def _line_span(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
     """Return the span of the text lines from the first YAML node to the last."""
     start = text.rfind("\n", 0, first.start_mark.index) + 1
     return start, text.find("\n", last.end_mark.index) + 1 or len(text)
 
 
-def _brackets(names: Sequence[str]) -> str:
-    return f"[{', '.join(map(_scalar, names))}]"
+def _format_list(names: Sequence[str]) -> str:
+    return f"[{', '.join(map(_format_name, names))}]"
 
 
-def _scalar(name: str) -> str:
+def _format_name(name: str) -> str:
     """Format a name as a YAML scalar, with quotes if it needs them in a list."""
     text = yaml.safe_dump([name], default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.strip()[1:-1]
 
 
-def _write(
+def _write_edits(
     path: Path, text: str, edits: Sequence[Edit], is_right: Callable[[Decisions], bool]
 ) -> None:
     """Apply edits atomically; raise SettingsError if `is_right` is False for the new decisions."""

@@ -38,7 +38,7 @@ MAX_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
-class Part:
+class PartConditions:
     """One of several entities with the same name, and the conditions for its text units.
 
     A text unit must match one value of every condition that is not empty. A part without any
@@ -60,7 +60,7 @@ class Decisions:
     titles: Mapping[str, str] = field(default_factory=dict)
     # Groups of keys; any two keys of a group are different entities.
     never: tuple[tuple[str, ...], ...] = ()
-    split: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+    split: Mapping[str, tuple[PartConditions, ...]] = field(default_factory=dict)
     # (name as written, first section with the name), by key.
     named: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -103,10 +103,10 @@ def read_text(path: Path) -> str:
 
 def parse_decisions(text: str, path: Path) -> Decisions:
     """Parse and check the text of `resolutions.yaml`; `path` is used in error messages."""
-    return _Reader(text, path).read()
+    return _DecisionsParser(text, path).parse()
 
 
-class _Reader:
+class _DecisionsParser:
     """A parser of one file; its errors contain the line number."""
 
     def __init__(self, text: str, path: Path) -> None:
@@ -114,109 +114,111 @@ class _Reader:
         self.titles: dict[str, str] = {}
         self.named: dict[str, tuple[str, str]] = {}
 
-    def read(self) -> Decisions:
+    def parse(self) -> Decisions:
         content = read_settings_yaml(self.text, str(self.path))
         if content is None:
             return Decisions()
         if not isinstance(content, dict):
-            self._refuse("", f"it must hold the sections {', '.join(SECTIONS)}")
+            self._raise_error("", f"it must hold the sections {', '.join(SECTIONS)}")
         for section in content:
             if section not in SECTIONS:
-                self._refuse(section, f"known sections are {', '.join(SECTIONS)}")
-        for title, names in self._mapping(content, "merge"):
-            title = self._text(title, "merge")
-            self._decide(title, title, "merge", must_be_new=False)
-            for name in self._strings(names, f"merge: {title}"):
-                self._decide(name, title, "merge")
-        for name, title in self._mapping(content, "rename"):
+                self._raise_error(section, f"known sections are {', '.join(SECTIONS)}")
+        for title, names in self._section_items(content, "merge"):
+            title = self._check_text(title, "merge")
+            self._add_title(title, title, "merge", must_be_new=False)
+            for name in self._check_strings(names, f"merge: {title}"):
+                self._add_title(name, title, "merge")
+        for name, title in self._section_items(content, "rename"):
             if not isinstance(title, str):
-                self._refuse(name, "a new title must be a text")
-            title = self._text(title, "rename")
-            self._decide(name, title, "rename")
-            self._decide(title, title, "rename", must_be_new=False)
-        never = tuple(self._never(content.get("never")))
+                self._raise_error(name, "a new title must be a text")
+            title = self._check_text(title, "rename")
+            self._add_title(name, title, "rename")
+            self._add_title(title, title, "rename", must_be_new=False)
+        never = tuple(self._parse_never(content.get("never")))
         split = {
-            self._name(name, "split"): self._parts(name, parts)
-            for name, parts in self._mapping(content, "split")
+            self._add_name(name, "split"): self._parse_parts(name, parts)
+            for name, parts in self._section_items(content, "split")
         }
         decisions = Decisions(self.titles, never, split, self.named)
         for pair in decisions.never_pairs():
             titles = [title_key(self.titles[key]) for key in pair if key in self.titles]
             if len(titles) == 2 and titles[0] == titles[1]:
                 a, b = (self.named[key][0] for key in pair)
-                self._refuse(b, f"{a!r} and {b!r} are both merged and never")
+                self._raise_error(b, f"{a!r} and {b!r} are both merged and never")
         return decisions
 
-    def _decide(self, name: Any, title: str, section: str, must_be_new: bool = True) -> None:
-        key = self._name(name, section)
+    def _add_title(self, name: Any, title: str, section: str, must_be_new: bool = True) -> None:
+        key = self._add_name(name, section)
         known = self.titles.get(key, title)
         if title_key(known) != title_key(title):
             if not must_be_new:
-                self._refuse(name, f"{name!r} itself becomes {known!r}: name that instead")
-            self._refuse(name, f"{name!r} would have two titles, {known!r} and {title!r}")
+                self._raise_error(name, f"{name!r} itself becomes {known!r}: name that instead")
+            self._raise_error(name, f"{name!r} would have two titles, {known!r} and {title!r}")
         self.titles[key] = title
 
-    def _never(self, groups: Any) -> Iterator[tuple[str, ...]]:
+    def _parse_never(self, groups: Any) -> Iterator[tuple[str, ...]]:
         if not isinstance(groups, list | None):
-            self._refuse("never", "never must be a list of lists of names")
+            self._raise_error("never", "never must be a list of lists of names")
         for names in groups or ():
             if not isinstance(names, list):
-                self._refuse(names, "never must be a list of lists: write `- [A, B]`")
-            found = self._strings(names, "never")
-            keys = tuple(self._name(name, "never") for name in found)
+                self._raise_error(names, "never must be a list of lists: write `- [A, B]`")
+            found = self._check_strings(names, "never")
+            keys = tuple(self._add_name(name, "never") for name in found)
             if len(set(keys)) < max(2, len(keys)):
                 wrong = "the same name twice" if len(keys) > 1 else "fewer than two names"
-                self._refuse([*found, "never"][0], f"a list of never has {wrong}")
+                self._raise_error([*found, "never"][0], f"a list of never has {wrong}")
             yield keys
 
-    def _parts(self, name: str, parts: Any) -> tuple[Part, ...]:
+    def _parse_parts(self, name: str, parts: Any) -> tuple[PartConditions, ...]:
         if not isinstance(parts, list) or not parts:
-            self._refuse(name, f"split: {name} must be a list of parts")
-        found = [self._part(name, part) for part in parts]
+            self._raise_error(name, f"split: {name} must be a list of parts")
+        found = [self._parse_part(name, part) for part in parts]
         if len({title_key(part.title) for part in found}) < len(found):
-            self._refuse(name, f"split: {name} has two parts of one title")
-        if sum(part == Part(part.title) for part in found) > 1:
-            self._refuse(name, f"split: {name} has two parts for all the rest")
+            self._raise_error(name, f"split: {name} has two parts of one title")
+        if sum(part == PartConditions(part.title) for part in found) > 1:
+            self._raise_error(name, f"split: {name} has two parts for all the rest")
         # The part without conditions comes last, since it matches every text unit.
-        return tuple(sorted(found, key=lambda part: part == Part(part.title)))
+        return tuple(sorted(found, key=lambda part: part == PartConditions(part.title)))
 
-    def _part(self, name: str, part: Any) -> Part:
+    def _parse_part(self, name: str, part: Any) -> PartConditions:
         if not isinstance(part, dict) or "title" not in part:
-            self._refuse(name, f"a part of split: {name} must have a title")
+            self._raise_error(name, f"a part of split: {name} must have a title")
         marks = {mark: values for mark, values in part.items() if mark != "title"}
         for mark, values in marks.items():
             if mark not in MARKS:
-                self._refuse(mark, f"a part of split: {name} is marked by {', '.join(MARKS)}")
-            marks[mark] = tuple(self._strings(values, f"split: {name}: {mark}"))
-        return Part(self._text(part["title"], "split"), **marks)
+                self._raise_error(mark, f"a part of split: {name} is marked by {', '.join(MARKS)}")
+            marks[mark] = tuple(self._check_strings(values, f"split: {name}: {mark}"))
+        return PartConditions(self._check_text(part["title"], "split"), **marks)
 
-    def _mapping(self, content: Mapping[str, Any], section: str) -> ItemsView[Any, Any]:
+    def _section_items(self, content: Mapping[str, Any], section: str) -> ItemsView[Any, Any]:
         found = content.get(section)
         if not isinstance(found, dict | None):
-            self._refuse(section, f"{section} must hold names, each with its titles or parts")
+            self._raise_error(section, f"{section} must hold names, each with its titles or parts")
         return (found or {}).items()
 
-    def _strings(self, values: Any, place: str) -> list[str]:
+    def _check_strings(self, values: Any, place: str) -> list[str]:
         values = [values] if isinstance(values, str) else values
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             hint = "a list of texts; a name such as 1914 or Yes needs quotes"
-            self._refuse(place.rpartition(": ")[2], f"{place} must be {hint}")
+            self._raise_error(place.rpartition(": ")[2], f"{place} must be {hint}")
         return values
 
-    def _name(self, name: Any, section: str) -> str:
+    def _add_name(self, name: Any, section: str) -> str:
         """Return the key of a name, and store the name with its section in `named`."""
-        self._text(name, section)
+        self._check_text(name, section)
         key = title_key(name)
         self.named.setdefault(key, (name, section))
         return key
 
-    def _text(self, text: Any, section: str) -> str:
+    def _check_text(self, text: Any, section: str) -> str:
         """Collapse the white space of a name or title; raise SettingsError if it is empty."""
         if not isinstance(text, str) or not title_key(text):
-            self._refuse(text, f"{section} has {text!r}, which is no name; put a number in quotes")
+            self._raise_error(
+                text, f"{section} has {text!r}, which is no name; put a number in quotes"
+            )
         return " ".join(text.split())
 
-    def _refuse(self, near: Any, problem: str) -> NoReturn:
+    def _raise_error(self, near: Any, problem: str) -> NoReturn:
         """Raise SettingsError with the line where the value `near` first occurs."""
         lines = (
             token.start_mark.line + 1

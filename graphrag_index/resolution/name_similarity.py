@@ -16,7 +16,7 @@ FIRST_LETTERS, INITIALS = "first letters", "initials"
 # Maximum score of two names that differ in letters or words.
 MAX_DOUBTFUL = 0.89
 # Scores of two names that are equal if an optional part is left out, by the name of the part.
-_LEFT_OUT = {
+_SCORES_WITHOUT = {
     "acronym": 0.97,
     "article": 0.95,
     "article of one word": 0.75,
@@ -38,15 +38,15 @@ class Similarity:
     evidence: tuple[str, ...]
 
 
-def compare(a: Name, b: Name) -> Similarity | None:
+def compare_names(a: Name, b: Name) -> Similarity | None:
     """Return the similarity of two names; None if they differ or mean different things."""
     if a.letters == b.letters == "":
         return None
-    likeness = _same_plain(a, b) or _equal_if_umlauts_respelled(a, b)
-    if likeness is None and (_shortens(a, b) or _shortens(b, a)):
+    likeness = _compare_plain_letters(a, b) or _compare_umlauts(a, b)
+    if likeness is None and (_is_acronym_of(a, b) or _is_acronym_of(b, a)):
         likeness = Similarity(0.7, (FIRST_LETTERS,))
     if likeness is None:
-        looks = (_initials(a, b), _one_letter(a, b), _words_in_common(a, b))
+        looks = (_compare_initials(a, b), _compare_spelling(a, b), _compare_words(a, b))
         found = [likeness for likeness in looks if likeness is not None]
         if found and can_be_one_person(a, b):
             likeness = max(found, key=lambda likeness: likeness.score)
@@ -58,37 +58,39 @@ def are_apart(a: Name, b: Name) -> bool:
     """Tell whether a word, number or sign shows that two names mean different things."""
     if a.signs != b.signs:
         return True
-    if _shortens(a, b) or _shortens(b, a):
+    if _is_acronym_of(a, b) or _is_acronym_of(b, a):
         return False
     if a.numbers != b.numbers:
         return True
     if a.single_letters != b.single_letters and a.letters != b.letters:
         return True
-    differing = a.distinguishing ^ b.distinguishing
+    differing = a.distinguishing_words ^ b.distinguishing_words
     # "Mrs Anna Novak" may be "Anna Novak", but not "Mr Anna Novak".
     is_one_title = differing <= {"mr", "mrs", "miss"} and not (
-        a.distinguishing and b.distinguishing
+        a.distinguishing_words and b.distinguishing_words
     )
     if differing and not is_one_title:
         return True
     # "Mercury (planet)" is not "Mercury (element)"; acronyms in brackets are ignored here.
-    if _meaning(a) != _meaning(b):
+    if _bracketed_meaning(a) != _bracketed_meaning(b):
         return True
     # "WHO" is not "Who".
-    return a.letters == b.letters and len(a.letters) <= 5 and _is_loud(a) != _is_loud(b)
+    return (
+        a.letters == b.letters and len(a.letters) <= 5 and _is_in_capitals(a) != _is_in_capitals(b)
+    )
 
 
 def can_be_one_person(a: Name, b: Name) -> bool:
     """Tell whether the given names and initials of two names do not contradict each other."""
     if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
         return True
-    are_like_people = a.may_be_person and b.may_be_person and _have_initial(a, b)
+    are_like_people = a.may_be_person and b.may_be_person and _has_initial(a, b)
     if "person" not in (a.kind, b.kind) and not are_like_people:
         return True
     one, other = a.parts, b.parts
     if min(len(one), len(other)) < 2 or fold(one[-1]) != fold(other[-1]):
         return True
-    return _fits(one, other) or _fits(other, one)
+    return _is_short_name_of(one, other) or _is_short_name_of(other, one)
 
 
 def _can_be_people(a: Name, b: Name) -> bool:
@@ -96,28 +98,28 @@ def _can_be_people(a: Name, b: Name) -> bool:
     return a.kind in ("", "person") and b.kind in ("", "person")
 
 
-def _have_initial(a: Name, b: Name) -> bool:
+def _has_initial(a: Name, b: Name) -> bool:
     return any(map(is_initial, (*a.parts[:-1], *b.parts[:-1])))
 
 
-def _meaning(name: Name) -> str:
+def _bracketed_meaning(name: Name) -> str:
     """Return the words in brackets at the end of a name; empty for an acronym."""
-    return "" if "acronym" in name.plain.left_out else fold(name.bracketed)
+    return "" if "acronym" in name.plain.left_out else fold(name.bracketed_words)
 
 
-def _is_loud(name: Name) -> bool:
+def _is_in_capitals(name: Name) -> bool:
     letters = "".join(filter(str.isalpha, name.title))
     return len(letters) > 1 and letters.isupper()
 
 
-def _same_plain(a: Name, b: Name) -> Similarity | None:
+def _compare_plain_letters(a: Name, b: Name) -> Similarity | None:
     """Compare two names by their letters, without optional words, spaces and punctuation."""
     if a.plain.letters != b.plain.letters or not a.plain.letters:
         return None
     score, evidence = 0.98, ["the same letters"]
     if a.words != b.words and a.plain.words != b.plain.words:
         # "Ran-Tan-Plan" is "Rantanplan", but "Charles Town" may differ from "Charlestown".
-        hyphens = a.joined == b.joined and len(a.letters) >= SHORT_LETTERS
+        hyphens = a.joined_words == b.joined_words and len(a.letters) >= SHORT_LETTERS
         score = 0.93 if hyphens else 0.75
         evidence = ["the same letters, parted differently"]
     elif a.letters == b.letters and letters_accented(a.title) != letters_accented(b.title):
@@ -133,18 +135,18 @@ def _same_plain(a: Name, b: Name) -> Similarity | None:
             score = min(score, 0.91 if sure else 0.75)
             evidence.append("the form of a company")
         for part in sorted(a.plain.left_out ^ b.plain.left_out):
-            if part in _LEFT_OUT:
-                score = min(score, _LEFT_OUT[part])
+            if part in _SCORES_WITHOUT:
+                score = min(score, _SCORES_WITHOUT[part])
                 evidence.append(f"without {part}")
-        if _is_loud(a) != _is_loud(b) and len(a.plain.letters) <= 5:
+        if _is_in_capitals(a) != _is_in_capitals(b) and len(a.plain.letters) <= 5:
             return None
-    if a.owns != b.owns:
+    if a.is_possessive != b.is_possessive:
         score = min(score, 0.7)
         evidence.append("a possessive")
     return Similarity(score, tuple(evidence))
 
 
-def _equal_if_umlauts_respelled(a: Name, b: Name) -> Similarity | None:
+def _compare_umlauts(a: Name, b: Name) -> Similarity | None:
     """Compare two names of which one spells umlauts with two letters: Müller and Mueller."""
     if a.title.isascii() and b.title.isascii():
         return None
@@ -157,19 +159,19 @@ def _equal_if_umlauts_respelled(a: Name, b: Name) -> Similarity | None:
     return Similarity(0.95 if len(a.letters) >= 5 else 0.75, ("umlauts spelled out",))
 
 
-def _shortens(short: Name, long: Name) -> bool:
+def _is_acronym_of(short: Name, long: Name) -> bool:
     return short.is_acronym and not long.is_acronym and short.letters in long.first_letters
 
 
-def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
+def _is_short_name_of(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     """Tell whether the words of a short name stand for words of a long name, in order."""
     if len(short) > len(long) or fold(short[-1]) != fold(long[-1]):
         return False
-    if not _stands_for(short[0], long[0]):
+    if not _can_stand_for(short[0], long[0]):
         return False
     at = 1
     for word in short[1:-1]:
-        while at < len(long) - 1 and not _stands_for(word, long[at]):
+        while at < len(long) - 1 and not _can_stand_for(word, long[at]):
             at += 1
         if at >= len(long) - 1:
             return False
@@ -177,21 +179,21 @@ def _fits(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     return True
 
 
-def _stands_for(word: str, full: str) -> bool:
+def _can_stand_for(word: str, full: str) -> bool:
     a, b = fold(word), fold(full)
     if a == b:
         return True
     return bool(a and b) and a[0] == b[0] and (is_initial(word) or is_initial(full))
 
 
-def _initials(a: Name, b: Name) -> Similarity | None:
+def _compare_initials(a: Name, b: Name) -> Similarity | None:
     """Compare a name that has initials with a full name: R. F. Scott, Robert Falcon Scott."""
     if not (a.may_be_person and b.may_be_person and _can_be_people(a, b)):
         return None
-    if not (_fits(a.parts, b.parts) or _fits(b.parts, a.parts)):
+    if not (_is_short_name_of(a.parts, b.parts) or _is_short_name_of(b.parts, a.parts)):
         return None
     if "person" not in (a.kind, b.kind):
-        return Similarity(0.7, ("an initial",)) if _have_initial(a, b) else None
+        return Similarity(0.7, ("an initial",)) if _has_initial(a, b) else None
     if len(a.parts) != len(b.parts):
         # "Sam Walton" is not "S. Robson Walton".
         return Similarity(0.7, ("a further given name",))
@@ -202,7 +204,7 @@ def _initials(a: Name, b: Name) -> Similarity | None:
     return Similarity(0.75, ("an initial",))
 
 
-def _one_letter(a: Name, b: Name) -> Similarity | None:
+def _compare_spelling(a: Name, b: Name) -> Similarity | None:
     """Compare two names that differ in one letter or in two swapped letters."""
     one, other = a.plain.letters, b.plain.letters
     if min(len(one), len(other)) < SHORT_LETTERS or one[0] != other[0]:
@@ -218,7 +220,7 @@ def _one_letter(a: Name, b: Name) -> Similarity | None:
     return Similarity(round(0.8 * likeness, 3), ("one letter differs",))
 
 
-def _words_in_common(a: Name, b: Name) -> Similarity | None:
+def _compare_words(a: Name, b: Name) -> Similarity | None:
     """Compare two names that share most of their words."""
     one, other = set(a.plain.words), set(b.plain.words)
     if one.isdisjoint(other):

@@ -31,18 +31,18 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 _SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[-−](?=\d)|^[-−](?=\d)")
 _BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
-_JOINING = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
+_JOINERS = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
 _UMLAUTS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe", "ß": "ss"}
 )
 _INITIAL = re.compile(r"[^\W\d_]\.?")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
-_PARTING = re.compile(r"[\s\-/]+")
+_SEPARATORS = re.compile(r"[\s\-/]+")
 _APOSTROPHE_S = re.compile(r"['’]s?$")
 # Optional words at the beginning of a name.
-_OPENINGS = _ARTICLES | HONORIFICS | RANKS | TITLE_PARTS
+_OPTIONAL_OPENINGS = _ARTICLES | HONORIFICS | RANKS | TITLE_PARTS
 # If one of these words follows a title, the words are not the name of a person: "Queen Street".
-_NO_SURNAMES = KINDS - SURNAMES
+_NON_SURNAMES = KINDS - SURNAMES
 
 
 def kind_of_type(kind: str) -> str:
@@ -50,7 +50,7 @@ def kind_of_type(kind: str) -> str:
     return _KIND_OF_TYPE.get(kind.strip().casefold(), "")
 
 
-class Plain(NamedTuple):
+class PlainName(NamedTuple):
     """A name without its optional parts, as (words, letters, names of the parts left out)."""
 
     words: tuple[str, ...]
@@ -82,9 +82,9 @@ class Name:
         return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
 
     @cached_property
-    def joined(self) -> tuple[str, ...]:
+    def joined_words(self) -> tuple[str, ...]:
         """The words of the name; words with a hyphen, dot or apostrophe between are joined."""
-        return tuple(fold(_JOINING.sub("", self.title)).split(" "))
+        return tuple(fold(_JOINERS.sub("", self.title)).split(" "))
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class Name:
                 # it has three letters: "Vi" is a given name in "Vi Hilbert".
                 least = 3 if at == 0 else 2 if at < len(self.words) - 1 else 1
                 roman += [word] * (len(word) >= least)
-        return tuple(sorted(found)) + tuple(sorted(str(_value(word)) for word in roman))
+        return tuple(sorted(found)) + tuple(sorted(str(_parse_roman(word)) for word in roman))
 
     @cached_property
     def single_letters(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class Name:
         return tuple(sorted(_SIGNS.findall(self.title)))
 
     @cached_property
-    def distinguishing(self) -> frozenset[str]:
+    def distinguishing_words(self) -> frozenset[str]:
         return _DISTINGUISHING.intersection(self.words)
 
     @cached_property
@@ -125,7 +125,7 @@ class Name:
         """Possible acronyms: the first letters of all words, or of capitalized words only."""
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
             return frozenset()
-        raw = [w for w in _PARTING.split(_BRACKETS.sub("", self.title)) if w]
+        raw = [w for w in _SEPARATORS.split(_BRACKETS.sub("", self.title)) if w]
         # "RN" does not stand for "reporter for Racing Network".
         capital = [w[0] for w in raw if w[0].isupper()] if raw[0][0].isupper() else []
         whole = [w[0] for w in raw if w[0].isalnum()]
@@ -133,13 +133,13 @@ class Name:
         return frozenset(fold(letters) for letters in made if 2 <= len(letters) <= 6)
 
     @cached_property
-    def bracketed(self) -> str:
+    def bracketed_words(self) -> str:
         """The words in brackets at the end of the name."""
         found = _BRACKETS.search(self.title)
         return found[1].strip() if found and found.start() else ""
 
     @cached_property
-    def owns(self) -> bool:
+    def is_possessive(self) -> bool:
         """True if the name ends in a possessive: McDonald's."""
         return bool(_APOSTROPHE_S.search(self.title))
 
@@ -169,8 +169,8 @@ class Name:
         )
 
     @cached_property
-    def plain(self) -> Plain:
-        return _plain(self.title)
+    def plain(self) -> PlainName:
+        return _parse_plain(self.title)
 
 
 def is_initial(word: str) -> bool:
@@ -184,17 +184,17 @@ def _without_dots(title: str) -> str:
     return _DOTTED.sub(lambda found: found[0].replace(".", ""), title)
 
 
-def _value(roman: str) -> int:
+def _parse_roman(roman: str) -> int:
     values = [{"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}[letter] for letter in roman]
     pairs = zip(values, [*values[1:], 0], strict=True)
     return sum(-value if value < after else value for value, after in pairs)
 
 
-def _plain(title: str) -> Plain:
+def _parse_plain(title: str) -> PlainName:
     """Remove articles, titles, company forms and acronyms in brackets; undo "Novak, Anna"."""
     if _is_plain(title):
         words = fold(title).split(" ")
-        return Plain(tuple(words), "".join(words))
+        return PlainName(tuple(words), "".join(words))
     left_out: set[str] = set()
     brackets = _BRACKETS.search(title)
     if brackets and brackets.start():
@@ -214,7 +214,7 @@ def _plain(title: str) -> Plain:
         if before and after:
             raw, left_out = [*after.split(" "), *before.split(" ")], left_out | {"comma"}
     n = n_titles(raw)
-    if n and len(raw) - n > 1 and not any(fold(word) in _NO_SURNAMES for word in raw[n:]):
+    if n and len(raw) - n > 1 and not any(fold(word) in _NON_SURNAMES for word in raw[n:]):
         naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in raw[:n])
         left_out.add("naming title" if naming else "title")
         raw = raw[n:]
@@ -222,7 +222,7 @@ def _plain(title: str) -> Plain:
         left_out.add("article" if len(raw) > 2 else "article of one word")
         raw = raw[1:]
     words = fold(_without_dots(" ".join(raw)).replace(" & ", " and ")).split(" ")
-    return Plain(tuple(words), "".join(words), frozenset(left_out))
+    return PlainName(tuple(words), "".join(words), frozenset(left_out))
 
 
 def _is_plain(title: str) -> bool:
@@ -230,6 +230,6 @@ def _is_plain(title: str) -> bool:
     words = title.split(" ")
     return (
         all(map(str.isalpha, words))
-        and words[0].lower() not in _OPENINGS
+        and words[0].lower() not in _OPTIONAL_OPENINGS
         and fold(words[-1]) not in _COMPANY_FORMS
     )

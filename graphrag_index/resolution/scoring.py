@@ -28,7 +28,7 @@ from graphrag_index.resolution.name_similarity import (
     Similarity,
     are_apart,
     can_be_one_person,
-    compare,
+    compare_names,
 )
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.step import Progress
@@ -65,7 +65,7 @@ class Pair:
     evidence: tuple[str, ...]
 
 
-def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
+def _count_common_values(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
     """Count the values that the two entities of each pair have in common."""
     # The right entity is mentioned less often, so it has fewer values to join.
     return (
@@ -76,13 +76,17 @@ def _n_common(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
     )
 
 
-def _common(pairs: pl.DataFrame, documents: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+def _add_common_counts(
+    pairs: pl.DataFrame, documents: pl.DataFrame, links: pl.DataFrame
+) -> pl.DataFrame:
     """Count the common documents and neighbours of each pair.
 
     `n_least` is the number of neighbours of the entity that has fewer of them.
     """
-    n_documents = _n_common(pairs, documents.rename({"document": "value"}), "n_documents")
-    n_neighbours = _n_common(pairs, links.rename({"neighbour": "value"}), "n_neighbours")
+    n_documents = _count_common_values(
+        pairs, documents.rename({"document": "value"}), "n_documents"
+    )
+    n_neighbours = _count_common_values(pairs, links.rename({"neighbour": "value"}), "n_neighbours")
     degree = links.group_by("entity").agg(n=pl.len())
     return (
         pairs.join(n_documents, on=["left", "right"], how="left")
@@ -113,7 +117,7 @@ def score_pairs(
     found: dict[tuple[int, int], Similarity] = {}
     for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():
         a, b = names[left], names[right]
-        likeness = compare(a, b)
+        likeness = compare_names(a, b)
         if similarity is not None:
             reason = f"vectors alike ({similarity:.2f})"
             if likeness is not None:
@@ -123,21 +127,21 @@ def score_pairs(
         if likeness is not None:
             found[left, right] = likeness
     kept = pl.DataFrame(list(found), schema={"left": pl.Int64, "right": pl.Int64}, orient="row")
-    meanings = _Meanings(names, found, texts)
+    meanings = _ShortForms(names, found, texts)
     scored = []
-    rows = _common(kept, documents, links).sort("left", "right").iter_rows()
+    rows = _add_common_counts(kept, documents, links).sort("left", "right").iter_rows()
     for left, right, n_documents, n_neighbours, n_least in rows:
         a, b = names[left], names[right]
-        likeness = meanings.settle(left, right, found[left, right], n_documents > 0)
+        likeness = meanings.adjust_score(left, right, found[left, right], n_documents > 0)
         score, evidence = likeness.score, list(likeness.evidence)
         if score <= MAX_DOUBTFUL:
             # Common documents and neighbours raise the score of a doubtful pair.
             if n_documents:
                 score += SAME_DOCUMENT
-                evidence.append(_counted(n_documents, "document") + " in common")
+                evidence.append(_format_count(n_documents, "document") + " in common")
             if n_neighbours:
                 score += NEIGHBOURS * n_neighbours / n_least
-                evidence.append(_counted(n_neighbours, "neighbour") + " in common")
+                evidence.append(_format_count(n_neighbours, "neighbour") + " in common")
             score = min(score, MAX_DOUBTFUL)
         if a.kind and b.kind and a.kind != b.kind:
             score = min(score, CONTRADICTION)
@@ -146,7 +150,7 @@ def score_pairs(
     return scored
 
 
-class _Meanings:
+class _ShortForms:
     """The names that each short form (an acronym, or a name with initials) may stand for."""
 
     def __init__(
@@ -158,7 +162,7 @@ class _Meanings:
         self.names = names
         # (acronym, letters of the full name) of titles such as "Royal Geographical Society (RGS)".
         self.explained = {
-            (fold(name.bracketed.replace(".", "")), name.plain.letters)
+            (fold(name.bracketed_words.replace(".", "")), name.plain.letters)
             for name in names
             if "acronym" in name.plain.left_out
         }
@@ -171,18 +175,20 @@ class _Meanings:
                 letters = names[long].plain.letters
                 if INITIALS in likeness.evidence:
                     self.meant[short, INITIALS].add(letters)
-                elif FIRST_LETTERS in likeness.evidence and self._explains(short, long, texts):
+                elif FIRST_LETTERS in likeness.evidence and self._is_explained(short, long, texts):
                     self.by_text.add(pair)
                     self.meant[short, FIRST_LETTERS].add(letters)
 
-    def _explains(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
+    def _is_explained(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
         a, b = self.names[short], self.names[long]
         return a.is_acronym and (
             (a.letters, b.plain.letters) in self.explained
-            or explains(f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title)
+            or text_explains_name(
+                f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title
+            )
         )
 
-    def settle(
+    def adjust_score(
         self, left: int, right: int, likeness: Similarity, in_one_document: bool
     ) -> Similarity:
         """Raise the score if only one name fits a short form; lower it if a title is missing."""
@@ -202,7 +208,7 @@ class _Meanings:
         return likeness
 
 
-def explains(text: str, one: str, other: str) -> bool:
+def text_explains_name(text: str, one: str, other: str) -> bool:
     """Tell whether a text contains one of two names in brackets after the other name."""
     short, long = sorted((one, other), key=len)
     # `fold` removes brackets, so replace them by words.
@@ -214,11 +220,11 @@ def explains(text: str, one: str, other: str) -> bool:
     )
 
 
-def _counted(n: int, noun: str) -> str:
+def _format_count(n: int, noun: str) -> str:
     return f"{n} {noun}{'s' * (n > 1)}"
 
 
-def ask(
+def ask_model(
     pairs: Sequence[Pair],
     nodes: Sequence[Node],
     texts: Mapping[int, str],
@@ -232,7 +238,7 @@ def ask(
     """
     system = Message(role="system", content=prompts.fill("resolve_entities", {}).strip())
 
-    def entity(at: int) -> str:
+    def describe_entity(at: int) -> str:
         lines = [f"Name: {nodes[at].title}"]
         lines += [f"Type: {nodes[at].type}"] if nodes[at].type else []
         description = " ".join(texts.get(at, "").split())
@@ -241,15 +247,15 @@ def ask(
         lines += [f"Description: {description}"] if description else []
         return "\n".join(lines)
 
-    def requests() -> Iterator[Request]:
+    def make_requests() -> Iterator[Request]:
         for pair in pairs:
-            user = f"First:\n{entity(pair.left)}\n\nSecond:\n{entity(pair.right)}"
+            user = f"First:\n{describe_entity(pair.left)}\n\nSecond:\n{describe_entity(pair.right)}"
             label = f"{nodes[pair.left].title} and {nodes[pair.right].title}"
             yield Request(label, [system, Message(role="user", content=user)], FORMAT)
 
     progress.start(len(pairs), "doubtful pairs")
     answers: dict[Pair, bool | None] = {}
-    for pair, outcome in zip(pairs, chat_model.replies(requests()), strict=True):
+    for pair, outcome in zip(pairs, chat_model.replies(make_requests()), strict=True):
         answers[pair] = outcome.values[0] if outcome.values and not outcome.failure else None
         progress.advance()
     return answers

@@ -11,24 +11,24 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from graphrag_index.communities.keep import changed_nodes, kept_hierarchy
+from graphrag_index.communities.keep import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
     ENGINES,
     MICROSOFT_CLUSTER_SIZE,
     Leiden,
-    hierarchy,
-    hierarchy_microsoft,
-    with_islands,
+    build_hierarchy,
+    build_microsoft_hierarchy,
+    gather_islands,
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,
-    describe,
-    number,
+    create_first_lineage,
+    describe_communities,
+    number_communities,
     read_previous,
-    renumber,
-    trace,
+    renumber_communities,
+    trace_lineage,
     with_earlier_ids,
-    without_history,
 )
 from graphrag_index.communities.simple_graph import (
     Graph,
@@ -88,21 +88,23 @@ def create_communities(
     rebuild = (
         partial(_build_microsoft_hierarchy, graph, nodes["title"])
         if settings.engine == "microsoft"
-        else partial(hierarchy, graph, leiden, max_cluster_size=settings.max_cluster_size)
+        else partial(build_hierarchy, graph, leiden, max_cluster_size=settings.max_cluster_size)
     )
     if before and before.communities.height and _has_same_settings(before.settings, settings):
         levels = _update_levels(graph, before, leiden, rebuild, settings)
     else:
         levels = rebuild(max_levels=settings.max_levels)
     islands = before.islands if before else None
-    levels, is_island = with_islands(graph, levels, named, text_units, settings, islands)
-    communities, levels = number(levels, is_island)
+    levels, is_island = gather_islands(graph, levels, named, text_units, settings, islands)
+    communities, levels = number_communities(levels, is_island)
     if before is None:
-        numbers, lineage = np.arange(len(communities)), without_history(communities)
+        numbers, lineage = np.arange(len(communities)), create_first_lineage(communities)
     else:
-        numbers, lineage = trace(communities, levels, before)
-    communities, levels = renumber(communities, levels, numbers)
-    rows = describe(communities, levels, ends, named, shown, nodes["id"], links["id"], text_units)
+        numbers, lineage = trace_lineage(communities, levels, before)
+    communities, levels = renumber_communities(communities, levels, numbers)
+    rows = describe_communities(
+        communities, levels, ends, named, shown, nodes["id"], links["id"], text_units
+    )
     if before is not None:
         rows = with_earlier_ids(rows, before.communities)
     return {"communities": rows, "community_lineage": lineage}
@@ -166,10 +168,10 @@ def _update_levels(
         # Microsoft's engine ignores both settings. Use its values, so that an unchanged graph is
         # split as before.
         max_cluster_size, max_levels = MICROSOFT_CLUSTER_SIZE - 1, graph.n_nodes
-    levels = kept_hierarchy(
+    levels = update_hierarchy(
         graph,
         before.levels,
-        changed_nodes(graph, before.graph, before.is_new),
+        find_changed_nodes(graph, before.graph, before.is_new),
         leiden,
         max_cluster_size=max_cluster_size,
         max_levels=max_levels,
@@ -218,4 +220,4 @@ def _build_microsoft_hierarchy(
     by_title = simple_graph(
         graph.n_nodes, number[graph.sources], number[graph.targets], graph.weights
     )
-    return [labels[number] for labels in hierarchy_microsoft(by_title)]
+    return [labels[number] for labels in build_microsoft_hierarchy(by_title)]

@@ -89,25 +89,25 @@ def create_community_reports(
     for level in rows.with_row_index("at").partition_by("level", maintain_order=True):
         numbers: list[int] = level["at"].to_list()
         known = [at for at in numbers if can_be_reused[at]]
-        kept, kept_reports = writer.keep(known, previous, settings.rewrite_above)
+        kept, kept_reports = writer.keep_reports(known, previous, settings.rewrite_above)
         kept_numbers = set(kept["at"])
         n_kept += len(kept_numbers)
         chat_model.mark_used(kept["request_key"].to_list())
         for at, substitutes, outcome in requests.outcomes(numbers, kept_numbers):
             if at in kept_numbers:
-                writer.add(at, next(kept_reports))
+                writer.add_report(at, next(kept_reports))
             elif outcome is None:
-                writer.add(at, requests.plain_report(at))
+                writer.add_report(at, requests.plain_report(at))
             else:
                 n_failed += bool(outcome.failure)
                 n_dropped += outcome.dropped
                 if outcome.values and not outcome.failure:
                     key = "".join(outcome.keys[-1:])
-                    writer.add_new(at, outcome.values[0], substitutes, key)
+                    writer.add_new_report(at, outcome.values[0], substitutes, key)
             progress.advance()
             if len(writer.reports) == BATCH_REPORTS:
-                yield writer.batch()
-        yield writer.batch()
+                yield writer.take_batch()
+        yield writer.take_batch()
     if n_kept:
         logger.info("%d reports of the last run stay, since hardly anything changed", n_kept)
     if n_failed or n_dropped:
@@ -159,7 +159,7 @@ class _ReportRequests:
         asked = [at for at in level if not self.is_plain[at] and at not in kept]
 
         def requests() -> Iterator[tuple[tuple[int, Sequence[int]], Request]]:
-            for at, context in zip(asked, self.contexts.each(asked), strict=True):
+            for at, context in zip(asked, self.contexts.build_contexts(asked), strict=True):
                 yield (at, context.substitutes), self._make_request(at, context)
 
         for (at, substitutes), outcome in pair_outcomes(self.chat_model, requests()):
@@ -180,7 +180,7 @@ class _ReportRequests:
 
     def plain_report(self, at: int) -> CitedReport:
         """Return a report that lists the members with their distinct descriptions."""
-        members = self.contexts.best_first(at)[0]
+        members = self.contexts.sort_by_degree(at)[0]
         title = self._make_title(at)
         names: list[str] = []
         described: dict[str, tuple[list[int], list[str]]] = {}
@@ -204,7 +204,7 @@ class _ReportRequests:
         return CitedReport(report, {"Entities": members.tolist()})
 
     def _make_title(self, at: int) -> str:
-        best = self.contexts.best_first(at)[0][:TITLE_MEMBERS]
+        best = self.contexts.sort_by_degree(at)[0][:TITLE_MEMBERS]
         return join_titles([_remove_citations(name) for name in self.entities["title"][best]])
 
 

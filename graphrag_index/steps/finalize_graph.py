@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from graphrag_index.communities.layout import layout
+from graphrag_index.communities.layout import layout_graph
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
@@ -290,7 +290,7 @@ def _compute_coordinates(graph: Graph, node: Integers, settings: FinalizeGraph) 
     """Return the columns x and y; all values are null if the layout is disabled."""
     if not settings.layout:
         return [pl.Series(name, [None] * len(node), dtype=pl.Float64) for name in "xy"]
-    positions = layout(graph, seed=settings.seed)[node].round(6)
+    positions = layout_graph(graph, seed=settings.seed)[node].round(6)
     return [pl.Series(name, positions[:, axis]) for axis, name in enumerate("xy")]
 
 

@@ -12,19 +12,19 @@ import polars as pl
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.resolution.apply import Assignments, Resolution, group
-from graphrag_index.resolution.blocking import candidates, neighbours
+from graphrag_index.resolution.apply import Assignments, Resolution, group_nodes
+from graphrag_index.resolution.blocking import find_candidate_pairs, find_similar_pairs
 from graphrag_index.resolution.candidates import (
-    Found,
+    ExtractedEntities,
     Node,
     make_nodes,
     never_pairs,
     unknown_names,
 )
-from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
+from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_index.resolution.name_similarity import are_apart, can_be_one_person
 from graphrag_index.resolution.parsed_name import Name
-from graphrag_index.resolution.scoring import Pair, ask, score_pairs
+from graphrag_index.resolution.scoring import Pair, ask_model, score_pairs
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.memo import batches
@@ -93,7 +93,9 @@ def resolve_entities(
         One row per pair of entities that may be one thing but was not merged, best first.
     """
     decisions = read_decisions(root / settings.file)
-    found = Found(extracted_entities, extracted_mentions, base_text_units, documents, decisions)
+    found = ExtractedEntities(
+        extracted_entities, extracted_mentions, base_text_units, documents, decisions
+    )
     nodes, places = make_nodes(found, decisions)
     _warn_of_decisions(decisions, found, {*places, *map(title_key, found.titles)}, settings.file)
     never = never_pairs(decisions, places)
@@ -117,24 +119,24 @@ def resolve_entities(
         doubtful.sort(key=lambda pair: (-pair.score, nodes[pair.left].key, nodes[pair.right].key))
         asked = doubtful[: settings.max_questions]
         texts = described({number for pair in asked for number in (pair.left, pair.right)})
-        answers = ask(asked, nodes, texts, chat_model, prompts, progress)
+        answers = ask_model(asked, nodes, texts, chat_model, prompts, progress)
         sure += [pair for pair in asked if answers[pair]]
     # A title that a person has decided is kept, even if another name is more frequent.
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
-    joined = group(order, sure, never, partial(_are_apart, nodes, names))
+    joined = group_nodes(order, sure, never, partial(_are_apart, nodes, names))
     resolution = Resolution(found, nodes, joined, scored, answers)
-    yield resolution.tables()
+    yield resolution.make_tables()
     assigned = Assignments(resolution, base_text_units)
     if assigned.is_empty:
         yield dict.fromkeys(_REWRITTEN_TABLES if given_ids is not None else _REWRITTEN_TABLES[:-1])
         return
     tables = {
-        "extracted_entities": assigned.entities(extracted_entities),
-        "extracted_relationships": assigned.relationships(extracted_relationships),
-        "extracted_mentions": assigned.mentions(extracted_mentions),
+        "extracted_entities": assigned.rewrite_entities(extracted_entities),
+        "extracted_relationships": assigned.rewrite_relationships(extracted_relationships),
+        "extracted_mentions": assigned.rewrite_mentions(extracted_mentions),
     }
     if given_ids is not None:
-        tables["given_ids"] = assigned.given_ids(given_ids)
+        tables["given_ids"] = assigned.rewrite_given_ids(given_ids)
     for name, rows in tables.items():
         for batch in batches(rows, BATCH_ROWS):
             yield {name: batch}
@@ -144,7 +146,7 @@ def _find_pairs(
     names: Sequence[Name], model: EmbeddingModel | None, max_embedded: int
 ) -> pl.DataFrame:
     """Find candidate pairs by spelling; search by vectors for names with no similar spelling."""
-    pairs = candidates(names)
+    pairs = find_candidate_pairs(names)
     schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
     near = pl.DataFrame(schema=schema)
     if model is not None:
@@ -152,7 +154,7 @@ def _find_pairs(
         left = [number for number in range(len(names)) if number not in taken][:max_embedded]
         if len(left) > 1:
             vectors = model.embed([names[number].title for number in left])
-            near = neighbours(vectors, np.array(left, dtype=np.int64))
+            near = find_similar_pairs(vectors, np.array(left, dtype=np.int64))
     return pairs.join(near, ["left", "right"], "full", coalesce=True).sort("left", "right")
 
 
@@ -172,10 +174,10 @@ def _are_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: in
 
 
 def _read_descriptions(
-    entities: pl.LazyFrame, found: Found, nodes: Sequence[Node], wanted: set[int]
+    entities: pl.LazyFrame, found: ExtractedEntities, nodes: Sequence[Node], wanted: set[int]
 ) -> dict[int, str]:
     """Return the description and the aliases of each wanted node, as one text per node."""
-    first = {found.origin(nodes[at].numbers[0]): at for at in sorted(wanted)}
+    first = {found.find_origin(nodes[at].numbers[0]): at for at in sorted(wanted)}
     if not first:
         return {}
     number = pl.col("human_readable_id")
@@ -187,7 +189,9 @@ def _read_descriptions(
     return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts}
 
 
-def _warn_of_decisions(decisions: Decisions, found: Found, known: set[str], file: str) -> None:
+def _warn_of_decisions(
+    decisions: Decisions, found: ExtractedEntities, known: set[str], file: str
+) -> None:
     """Warn about decisions with unknown names, and about split entries without text units."""
     unknown = unknown_names(decisions, known)
     for name, section in unknown[:MAX_WARNINGS]:
@@ -199,6 +203,8 @@ def _warn_of_decisions(decisions: Decisions, found: Found, known: set[str], file
     parts = (part for key, parts in decisions.split.items() if key in titles for part in parts)
     # Warn about parts without text units, because their pattern may be wrong. A part without a
     # pattern gets all other text units, so it may be empty.
-    empty = [p.title for p in parts if title_key(p.title) not in held and p != Part(p.title)]
+    empty = [
+        p.title for p in parts if title_key(p.title) not in held and p != PartConditions(p.title)
+    ]
     for title in empty[:MAX_WARNINGS]:
         logger.warning("%s: the marks of the split entry %r occur in no text unit.", file, title)

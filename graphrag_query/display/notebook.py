@@ -36,15 +36,20 @@ def as_markdown(answer: "Answer") -> str:
     """Write an answer as Markdown: text, outcome, citations and notes."""
     # Keep lists and bold type; escape brackets, which are links, and dollars, which are formulas.
     text = escape(answer.text, quote=False).replace("$", r"\$")
-    parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_plain(_ending(answer))}*"]
+    parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_escape_markdown(_describe_outcome(answer))}*"]
     if answer.citations:
         rows = ["| | document | place | quotation |", "|---|---|---|---|"]
         for citation in answer.citations:
-            cells = (str(citation.number), citation.document, place_of(citation), _quote(citation))
-            rows.append(f"| {' | '.join(map(_plain, cells))} |")
+            cells = (
+                str(citation.number),
+                citation.document,
+                format_place(citation),
+                _shorten_quotation(citation),
+            )
+            rows.append(f"| {' | '.join(map(_escape_markdown, cells))} |")
         parts.append("\n".join(rows))
-    for title, lines in _lists(answer):
-        parts.append("\n".join([f"{title}:\n", *(f"- {_plain(line)}" for line in lines)]))
+    for title, lines in _note_lists(answer):
+        parts.append("\n".join([f"{title}:\n", *(f"- {_escape_markdown(line)}" for line in lines)]))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -53,28 +58,28 @@ def as_html(answer: "Answer") -> str:
     name = "gq-" + sha256(f"{answer.question}\0{answer.text}".encode()).hexdigest()[:10]
     known = {citation.number for citation in answer.citations}
 
-    def linked(footnote: re.Match[str]) -> str:
+    def link_footnote(footnote: re.Match[str]) -> str:
         if int(footnote[1]) not in known:
             return footnote.group()
         return f'<a href="#{name}-{footnote[1]}">{footnote.group()}</a>'
 
-    text = _BOLD.sub(r"<b>\1</b>", _FOOTNOTE.sub(linked, escape(answer.text)))
+    text = _BOLD.sub(r"<b>\1</b>", _FOOTNOTE.sub(link_footnote, escape(answer.text)))
     is_answered = "" if answer.outcome == "answered" else " gq-not"
     parts = [
         f"<style>{_STYLE}</style>",
         f'<div class="gq-text">{text}</div>',
-        f'<p class="gq-small{is_answered}">{escape(_ending(answer))}</p>',
+        f'<p class="gq-small{is_answered}">{escape(_describe_outcome(answer))}</p>',
     ]
     if answer.citations:
         rows = "".join(
             f'<tr id="{name}-{citation.number}"><td>{citation.number}</td>'
-            f"<td>{escape(citation.document)}</td><td>{escape(place_of(citation))}</td>"
-            f"<td>{escape(_quote(citation))}</td></tr>"
+            f"<td>{escape(citation.document)}</td><td>{escape(format_place(citation))}</td>"
+            f"<td>{escape(_shorten_quotation(citation))}</td></tr>"
             for citation in answer.citations
         )
         head = "<th></th><th>document</th><th>place</th><th>quotation</th>"
         parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
-    for title, lines in _lists(answer):
+    for title, lines in _note_lists(answer):
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         parts.append(f'<div class="gq-small">{title}:<ul>{items}</ul></div>')
     if answer.graph is not None and answer.graph.relationships.height:
@@ -83,12 +88,12 @@ def as_html(answer: "Answer") -> str:
     return f'<div class="gq-answer tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
 
 
-def place_of(citation: "Citation") -> str:
+def format_place(citation: "Citation") -> str:
     """Return the file path and the character positions of a quotation as text."""
     return f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
 
 
-def _ending(answer: "Answer") -> str:
+def _describe_outcome(answer: "Answer") -> str:
     """Describe the outcome of a search, the number of rows that it read, and its cost."""
     looked = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome.replace('_', ' ')} by {answer.method} search"]
@@ -102,14 +107,14 @@ def _ending(answer: "Answer") -> str:
     return "; ".join([*parts, f"{usage.seconds:.1f} s"])
 
 
-def _lists(answer: "Answer") -> Iterator[tuple[str, Sequence[str]]]:
+def _note_lists(answer: "Answer") -> Iterator[tuple[str, Sequence[str]]]:
     if answer.notes:
         yield "Notes", answer.notes
     if answer.follow_ups:
         yield "Ask next", answer.follow_ups
 
 
-def _quote(citation: "Citation") -> str:
+def _shorten_quotation(citation: "Citation") -> str:
     quote = " ".join(citation.quote.split())
     if len(quote) <= MAX_QUOTE:
         return quote
@@ -117,7 +122,7 @@ def _quote(citation: "Citation") -> str:
     return f"{quote[:half].rstrip()} … {quote[-half:].lstrip()}"
 
 
-def _plain(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Convert a text to one line, and escape it for Markdown."""
     line = _MARKUP.sub(r"\\\1", " ".join(text.split()))
     # Escape "-", "+", "*" or "1." at the start, which begin a list item.

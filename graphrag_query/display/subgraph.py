@@ -145,13 +145,13 @@ def draw_svg(part: Subgraph) -> str:
         if row["source_entity"] in rows and row["target_entity"] in rows
     ]
     width, height = (640.0 if len(rows) <= 12 else 860.0), 120 + 95 * sqrt(max(1, len(rows)))
-    places = _layout(list(rows), lines, width, height)
-    labels = dict(_labels(rows, places, width))
+    places = _place_entities(list(rows), lines, width, height)
+    labels = dict(_place_labels(rows, places, width))
     # Extend the drawing if labels exceed the top or the bottom.
     top = min([0.0, *(box[1] - 6 for box, _ in labels.values())])
     bottom = max([height, *(box[3] + 6 for box, _ in labels.values())])
     left_out = part.entities.height - len(rows)
-    body = [*_lines(lines, places), *_dots(rows, places), *_names(rows, labels)]
+    body = [*_draw_lines(lines, places), *_draw_dots(rows, places), *_draw_names(rows, labels)]
     if left_out:
         bottom += 2 * FONT
         text = f"and {left_out} more entities"
@@ -160,13 +160,13 @@ def draw_svg(part: Subgraph) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="gq-svg" role="img" '
         f'viewBox="0 {top:.0f} {width:.0f} {bottom - top:.0f}" width="{width:.0f}" '
         f'style="max-width:100%;height:auto">'
-        f"<title>{_text(repr(part).strip('<>'))}</title><style>{_STYLE}</style>"
+        f"<title>{_escape_xml(repr(part).strip('<>'))}</title><style>{_STYLE}</style>"
         f'<rect class="gq-paper" x="0" y="{top:.0f}" width="100%" height="100%" rx="6"/>'
         f"{''.join(body)}</svg>"
     )
 
 
-def _layout(
+def _place_entities(
     numbers: list[int], lines: list[dict[str, Any]], width: float, height: float
 ) -> "dict[int, Point]":
     """Return the position of each entity; distances in the drawing follow the number of hops."""
@@ -199,7 +199,7 @@ def _layout(
     }
 
 
-def _labels(
+def _place_labels(
     rows: Mapping[int, Mapping[str, Any]], places: "Mapping[int, Point]", width: float
 ) -> "Iterator[tuple[int, Label]]":
     """For each name, yield the position next to its dot that overlaps other labels least."""
@@ -208,7 +208,7 @@ def _labels(
     ]
     for number, row in rows.items():
         x, y = places[number]
-        long = _width(_short(row["title"]))
+        long = _label_width(_shorten_title(row["title"]))
         boxes: list[Label] = []
         for shift in (0.0, 1.0, -1.0, 2.0, -2.0):
             down = y - FONT / 2 + shift * FONT
@@ -220,12 +220,12 @@ def _labels(
                 ((x - long / 2, over, x + long / 2, over + FONT), "middle"),
             ]
         inside = [(box, side) for box, side in boxes if box[0] >= 2 and box[2] <= width - 2]
-        best = min(inside or boxes, key=lambda label: _covered(label[0], taken))
+        best = min(inside or boxes, key=lambda label: _overlap_area(label[0], taken))
         taken.append(best[0])
         yield number, best
 
 
-def _covered(box: "Box", others: "list[Box]") -> float:
+def _overlap_area(box: "Box", others: "list[Box]") -> float:
     area = 0.0
     for other in others:
         across = min(box[2], other[2]) - max(box[0], other[0])
@@ -234,7 +234,7 @@ def _covered(box: "Box", others: "list[Box]") -> float:
     return area
 
 
-def _lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> Iterator[str]:
+def _draw_lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> Iterator[str]:
     for row in lines:
         (x1, y1), (x2, y2) = places[row["source_entity"]], places[row["target_entity"]]
         wide = min(6.0, 1 + log2(1 + max(0.0, row["weight"])))
@@ -242,47 +242,51 @@ def _lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> Iterat
         hint = f"{row['source']} – {row['target']}" + (f": {said}" if said else "")
         yield (
             f'<line class="gq-line" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke-width="{wide:.1f}"><title>{_text(hint)}</title></line>'
+            f'stroke-width="{wide:.1f}"><title>{_escape_xml(hint)}</title></line>'
         )
     for row in lines if len(lines) <= MAX_TYPES else ():
         if row["type"]:
             (x1, y1), (x2, y2) = places[row["source_entity"]], places[row["target_entity"]]
             yield (
                 f'<text class="gq-type" x="{(x1 + x2) / 2:.1f}" y="{(y1 + y2) / 2 + 4:.1f}">'
-                f"{_text(_short(row['type'].replace('_', ' ')))}</text>"
+                f"{_escape_xml(_shorten_title(row['type'].replace('_', ' ')))}</text>"
             )
 
 
-def _dots(rows: Mapping[int, Mapping[str, Any]], places: "Mapping[int, Point]") -> Iterator[str]:
+def _draw_dots(
+    rows: Mapping[int, Mapping[str, Any]], places: "Mapping[int, Point]"
+) -> Iterator[str]:
     for number, (x, y) in places.items():
         row = rows[number]
         kind = " gq-centre" if row["ring"] == 0 else ""
         parts = [row["title"] + (f" ({row['type']})" if row["type"] else ""), row["description"]]
         yield (
             f'<circle class="gq-dot{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}">'
-            f"<title>{_text(': '.join(part for part in parts if part))}</title></circle>"
+            f"<title>{_escape_xml(': '.join(part for part in parts if part))}</title></circle>"
         )
 
 
-def _names(rows: Mapping[int, Mapping[str, Any]], labels: "Mapping[int, Label]") -> Iterator[str]:
+def _draw_names(
+    rows: Mapping[int, Mapping[str, Any]], labels: "Mapping[int, Label]"
+) -> Iterator[str]:
     for number, ((left, top, right, _), side) in labels.items():
         bold = " gq-bold" if rows[number]["ring"] == 0 else ""
         x = {"start": left, "end": right, "middle": (left + right) / 2}[side]
         yield (
             f'<text class="gq-name{bold}" x="{x:.1f}" y="{top + FONT - 2:.1f}" '
-            f'text-anchor="{side}">{_text(_short(rows[number]["title"]))}</text>'
+            f'text-anchor="{side}">{_escape_xml(_shorten_title(rows[number]["title"]))}</text>'
         )
 
 
-def _short(title: str) -> str:
+def _shorten_title(title: str) -> str:
     title = " ".join(title.split())
     return title if len(title) <= MAX_LABEL else title[: MAX_LABEL - 1].rstrip() + "…"
 
 
-def _width(label: str) -> float:
+def _label_width(label: str) -> float:
     return LETTER * (len(label) + len(_DOUBLE.findall(label)))
 
 
-def _text(text: str) -> str:
+def _escape_xml(text: str) -> str:
     """Escape a text for XML, and remove characters that XML does not allow."""
     return escape(_NOT_XML.sub("", text))

@@ -28,16 +28,16 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
     print()
     for note in answer.notes:
         print(f"Note: {note}")
-    print(summary(answer))
+    print(summarize_answer(answer))
     if answer.follow_ups:
         print("\nTo ask next:")
         for question in answer.follow_ups:
             print(f"  {question}")
 
 
-def summary(answer: Answer) -> str:
+def summarize_answer(answer: Answer) -> str:
     """Return one line with the outcome, the number of rows that were read, and the cost."""
-    looked = ", ".join(f"{n:,} {_noun(name, n)}" for name, n in answer.looked_at.items())
+    looked = ", ".join(f"{n:,} {_format_noun(name, n)}" for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome}: looked at {looked}" if looked else str(answer.outcome)]
     usage = answer.usage
     if usage.calls:
@@ -49,7 +49,7 @@ def summary(answer: Answer) -> str:
     return ", ".join(parts)
 
 
-def _noun(name: str, count: int) -> str:
+def _format_noun(name: str, count: int) -> str:
     """Convert the name of a count to words, in the singular for 1: sub_queries, "sub query"."""
     words = name.replace("_", " ")
     return re.sub(r"s\b", "", re.sub(r"ies\b", "y", words)) if count == 1 else words
@@ -75,14 +75,14 @@ def print_stream(stream: AnswerStream) -> Answer:
             print(piece, end="", flush=True)
         print()
         return stream.answer
-    for n, paragraph in enumerate(paragraphs(stream)):
+    for n, paragraph in enumerate(split_paragraphs(stream)):
         if n:
             print()
         _print_text(paragraph)
     return stream.answer
 
 
-def paragraphs(pieces: Iterable[str]) -> Iterator[str]:
+def split_paragraphs(pieces: Iterable[str]) -> Iterator[str]:
     """Yield the paragraphs of a Markdown text; code blocks, lists and tables are not split."""
     pending = ""
     for piece in pieces:
@@ -108,7 +108,7 @@ def print_rewritten(question: str, answer: Answer) -> None:
 
 
 @contextmanager
-def waiting(status: str) -> Iterator[None]:
+def show_status(status: str) -> Iterator[None]:
     """Show a status line in the terminal until the block ends."""
     if not sys.stderr.isatty():
         yield

@@ -21,7 +21,7 @@ Tables = Mapping[str, pl.LazyFrame]
 
 
 @dataclass(frozen=True)
-class Label:
+class GraphLabel:
     """The nodes or relationships of one label.
 
     `columns` are the properties with their types; the first property of a node is its key. A
@@ -42,11 +42,11 @@ class Label:
         return dict(pair.split() for pair in self.columns.split(", ") if pair)
 
 
-def _numbered(table: pl.LazyFrame) -> pl.LazyFrame:
+def _rename_number(table: pl.LazyFrame) -> pl.LazyFrame:
     return table.rename({"human_readable_id": "number"})
 
 
-def _communities(tables: Tables) -> pl.LazyFrame:
+def _community_rows(tables: Tables) -> pl.LazyFrame:
     communities = tables["communities"]
     if "community_reports" not in tables:
         texts = {"report": pl.lit(None, pl.String), "summary": pl.lit(None, pl.String)}
@@ -57,73 +57,77 @@ def _communities(tables: Tables) -> pl.LazyFrame:
     return communities.join(reports, on="community", how="left", maintain_order="left")
 
 
-def _numbers(table: pl.LazyFrame, key: str, number: str) -> pl.LazyFrame:
+def _ids_with_numbers(table: pl.LazyFrame, key: str, number: str) -> pl.LazyFrame:
     """Return the ids and numbers of rows, under new column names, for a join by id."""
     return table.select(pl.col("id").alias(key), pl.col("human_readable_id").alias(number))
 
 
-def _related(tables: Tables) -> pl.LazyFrame:
-    entities, relationships = tables["entities"], _numbered(tables["relationships"])
+def _related_rows(tables: Tables) -> pl.LazyFrame:
+    entities, relationships = tables["entities"], _rename_number(tables["relationships"])
     return (
         relationships.drop("source", "target")
-        .join(_numbers(entities, "source_id", "source"), on="source_id")
-        .join(_numbers(entities, "target_id", "target"), on="target_id")
+        .join(_ids_with_numbers(entities, "source_id", "source"), on="source_id")
+        .join(_ids_with_numbers(entities, "target_id", "target"), on="target_id")
     )
 
 
-def _part_of(tables: Tables) -> pl.LazyFrame:
+def _part_of_rows(tables: Tables) -> pl.LazyFrame:
     units = tables["text_units"].select("document_id", source="human_readable_id")
-    return units.join(_numbers(tables["documents"], "document_id", "target"), on="document_id")
+    return units.join(
+        _ids_with_numbers(tables["documents"], "document_id", "target"), on="document_id"
+    )
 
 
-def _in_community(tables: Tables) -> pl.LazyFrame:
+def _membership_rows(tables: Tables) -> pl.LazyFrame:
     members = tables["communities"].select("entity_ids", target="community").explode("entity_ids")
-    return members.join(_numbers(tables["entities"], "entity_ids", "source"), on="entity_ids")
+    return members.join(
+        _ids_with_numbers(tables["entities"], "entity_ids", "source"), on="entity_ids"
+    )
 
 
 NODES = (
-    Label(
+    GraphLabel(
         "Entity",
         "an entity, by its human_readable_id",
         "number INT64, id STRING, title STRING, type STRING, description STRING, "
         "frequency INT64, degree INT64, aliases STRING[]",
         ("entities",),
-        lambda tables: _numbered(tables["entities"]),
+        lambda tables: _rename_number(tables["entities"]),
     ),
-    Label(
+    GraphLabel(
         "Document",
         "a document, by its human_readable_id",
         "number INT64, id STRING, title STRING, path STRING, language STRING, "
         "creation_date STRING, metadata STRING",
         ("documents",),
-        lambda tables: _numbered(tables["documents"]),
+        lambda tables: _rename_number(tables["documents"]),
     ),
-    Label(
+    GraphLabel(
         "TextUnit",
         "a passage of a document, by its human_readable_id",
         "number INT64, id STRING, text STRING, n_tokens INT64, headings STRING",
         ("text_units",),
-        lambda tables: _numbered(tables["text_units"]),
+        lambda tables: _rename_number(tables["text_units"]),
     ),
-    Label(
+    GraphLabel(
         "Community",
         "a community with its report, by its number; level 0 is the coarsest",
         "community INT64, level INT64, title STRING, size INT64, period STRING, "
         "report STRING, summary STRING, rank DOUBLE",
         ("communities",),
-        _communities,
+        _community_rows,
     ),
 )
 EDGES = (
-    Label(
+    GraphLabel(
         "RELATED",
         "a relationship, once for each pair: match it without a direction",
         "number INT64, type STRING, description STRING, weight DOUBLE",
         ("entities", "relationships"),
-        _related,
+        _related_rows,
         ("Entity", "Entity"),
     ),
-    Label(
+    GraphLabel(
         "MENTIONS",
         "a text unit names an entity",
         "times INT64",
@@ -136,23 +140,23 @@ EDGES = (
         ),
         ("TextUnit", "Entity"),
     ),
-    Label(
+    GraphLabel(
         "PART_OF",
         "a text unit lies in a document",
         "",
         ("documents", "text_units"),
-        _part_of,
+        _part_of_rows,
         ("TextUnit", "Document"),
     ),
-    Label(
+    GraphLabel(
         "IN_COMMUNITY",
         "an entity is a member",
         "",
         ("communities", "entities"),
-        _in_community,
+        _membership_rows,
         ("Entity", "Community"),
     ),
-    Label(
+    GraphLabel(
         "BELOW",
         "a community is a part of another",
         "",

@@ -132,7 +132,7 @@ def run_query(
     `name` is the name of the engine, for the result.
     """
     started = time.perf_counter()
-    reply = _reply(engine, {table: str(path) for table, path in tables.items()}, query, limits)
+    reply = _run_worker(engine, {table: str(path) for table, path in tables.items()}, query, limits)
     rows = reply["rows"]
     return QueryResult(
         query=query,
@@ -144,7 +144,7 @@ def run_query(
     )
 
 
-def _reply(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping[str, Any]:
+def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping[str, Any]:
     function = (engine.__module__, engine.__name__)
     task = {"engine": function, "tables": tables, "query": query, "limits": limits}
     worker = subprocess.Popen(
@@ -156,12 +156,12 @@ def _reply(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping
     try:
         out, errors = worker.communicate(json.dumps(task).encode(), limits.timeout + _GRACE)
     except subprocess.TimeoutExpired:
-        raise _timed_out(limits) from None
+        raise _timeout_error(limits) from None
     finally:
         worker.kill()
         worker.wait()
     if worker.returncode == -getattr(signal, "SIGALRM", 0):
-        raise _timed_out(limits)
+        raise _timeout_error(limits)
     reply: dict[str, Any] = json.loads(out) if out else {}
     # A worker without a reply most likely ran out of memory.
     has_failed = b"memory allocation of" in errors or b"Cannot allocate memory" in errors
@@ -182,7 +182,7 @@ def _reply(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping
     return reply
 
 
-def _timed_out(limits: Limits) -> QueryError:
+def _timeout_error(limits: Limits) -> QueryError:
     return QueryError(
         f"The query was ended after {limits.timeout:g} s: ask for less at once, or give it more "
         "time (--timeout, structured_search.timeout)."
@@ -203,7 +203,7 @@ def work() -> None:
     try:
         columns, found = engine(task["tables"], task["query"], limits, lambda: apply_limits(limits))
         rows = [[_to_json(value) for value in row] for row in found]
-        text = json.dumps({"columns": _unique(columns), "rows": rows})
+        text = json.dumps({"columns": _make_unique(columns), "rows": rows})
         if len(text) > limits.max_bytes:
             raise QueryError(
                 f"The rows of the query are larger than {limits.max_bytes >> 20:,} MB: ask for "
@@ -256,7 +256,7 @@ def _to_json(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _unique(names: Sequence[str]) -> list[str]:
+def _make_unique(names: Sequence[str]) -> list[str]:
     """Append numbers to repeated column names: name, name_2."""
     taken: list[str] = []
     for name in names:
@@ -273,9 +273,11 @@ def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     folder = os.path.commonpath([os.path.dirname(path) for path in tables.values()])
     os.chdir(folder)
     with duckdb.connect(":memory:") as connection:
-        files = {name: _quoted(os.path.relpath(path, folder), "'") for name, path in tables.items()}
+        files = {
+            name: _quote_text(os.path.relpath(path, folder), "'") for name, path in tables.items()
+        }
         for name, file in files.items():
-            view = _quoted(name, '"')
+            view = _quote_text(name, '"')
             connection.execute(f"CREATE VIEW {view} AS FROM read_parquet({file})")
         allowed = ", ".join(files.values())
         connection.execute(f"SET allowed_paths = [{allowed}]")
@@ -305,7 +307,7 @@ def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
             raise QueryError(" ".join(line.strip() for line in lines if line)) from error
 
 
-def _quoted(text: str, mark: str) -> str:
+def _quote_text(text: str, mark: str) -> str:
     return mark + text.replace(mark, 2 * mark) + mark
 
 
@@ -353,7 +355,7 @@ def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
         if isinstance(found, list):
             raise QueryError("One query at a time.")
         names: Sequence[str] = found.get_column_names()
-        rows = list(_rows(found, limits.max_rows + 1))
+        rows = list(_fetch_rows(found, limits.max_rows + 1))
         found.close()
     except RuntimeError as error:
         message = " ".join(str(error).split())
@@ -365,7 +367,7 @@ def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     return names, rows
 
 
-def _rows(found: Any, max_rows: int) -> Iterator[Sequence[Any]]:
+def _fetch_rows(found: Any, max_rows: int) -> Iterator[Sequence[Any]]:
     while found.has_next() and max_rows:
         yield [_without_internal_ids(value) for value in found.get_next()]
         max_rows -= 1

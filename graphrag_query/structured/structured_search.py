@@ -103,7 +103,7 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
     if question.llm is None:
         raise SettingsError(NO_MODEL)
     index = question.index
-    names = "\n".join(f"- {name}" for name in _names_near(index, [question.text]))
+    names = "\n".join(f"- {name}" for name in _find_similar_names(index, [question.text]))
     request = (
         f"Tables:\n{_sampled_schema(index, settings.sample_values)}\n\n"
         f"Names that resemble the question:\n{names}\n\nQuestion: {question.text}"
@@ -114,8 +114,8 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
     if attempt.result is not None and not attempt.has_found:
         attempt = _retry_with_similar_names(question, attempt, settings)
     if attempt.has_found:
-        return _from_rows(question, attempt, settings)
-    return _from_passages(question, attempt, settings)
+        return _answer_from_rows(question, attempt, settings)
+    return _answer_from_passages(question, attempt, settings)
 
 
 def _write_query(
@@ -150,7 +150,7 @@ def _retry_with_similar_names(
     question: Question, attempt: Attempt, settings: StructuredSearch
 ) -> Attempt:
     """Ask the model for another query, with entity names similar to the string literals."""
-    names = _names_near(question.index, attempt.literals)
+    names = _find_similar_names(question.index, attempt.literals)
     if not names:
         return attempt
     listed = ", ".join(names)
@@ -167,7 +167,7 @@ def _retry_with_similar_names(
     return replace(again, notes=(*attempt.notes, note, *again.notes))
 
 
-def _from_rows(question: Question, attempt: Attempt, settings: StructuredSearch) -> Answer:
+def _answer_from_rows(question: Question, attempt: Attempt, settings: StructuredSearch) -> Answer:
     """Ask the model for an answer from the rows of its query."""
     result = attempt.result
     assert result is not None
@@ -188,7 +188,9 @@ def _from_rows(question: Question, attempt: Attempt, settings: StructuredSearch)
     return write_answer(question, "structured_answer", context, notes, citable)
 
 
-def _from_passages(question: Question, attempt: Attempt, settings: StructuredSearch) -> Answer:
+def _answer_from_passages(
+    question: Question, attempt: Attempt, settings: StructuredSearch
+) -> Answer:
     """Answer with local search if anything in the documents is similar to the question."""
     notes = attempt.notes
     if attempt.result is not None:
@@ -227,7 +229,7 @@ def _sampled_schema(index: "IndexStore", n_values: int) -> str:
     return "\n".join(lines)
 
 
-def _names_near(index: "IndexStore", texts: Sequence[str]) -> list[str]:
+def _find_similar_names(index: "IndexStore", texts: Sequence[str]) -> list[str]:
     """Return titles of entities that texts mention, then of entities with similar vectors."""
     if not texts:
         return []
@@ -267,11 +269,11 @@ def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.Dat
                 )
                 if known.height and values.is_in(known["key"].implode()).all():
                     numbers = dict(known.iter_rows())
-                    return name, _numbered(rows, [numbers[value] for value in values])
-    return "Rows", _numbered(rows, range(1, rows.height + 1))
+                    return name, _insert_numbers(rows, [numbers[value] for value in values])
+    return "Rows", _insert_numbers(rows, range(1, rows.height + 1))
 
 
-def _numbered(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
+def _insert_numbers(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
     """Insert the numbers as the first column; convert lists and objects to text."""
     texts = [
         pl.Series(column.name, list(map(str, column.to_list())), pl.String)

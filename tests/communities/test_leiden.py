@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.communities.layout import layout
+from graphrag_index.communities.layout import layout_graph
 from graphrag_index.communities.leiden import (
     ENGINES,
     Leiden,
-    hierarchy,
-    hierarchy_microsoft,
-    partition,
+    build_hierarchy,
+    build_microsoft_hierarchy,
+    partition_graph,
 )
 from graphrag_index.communities.simple_graph import (
     components,
@@ -85,7 +85,7 @@ def test_modularity_of_two_triangles_and_a_bridge():
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 @pytest.mark.parametrize(("quality", "resolution"), [("modularity", 1.0), ("cpm", 0.5)])
 def test_every_engine_separates_two_triangles(engine, quality, resolution):
-    labels = partition(
+    labels = partition_graph(
         TWO_TRIANGLES_AND_A_BRIDGE,
         Leiden(ENGINES[engine], quality=quality, resolution=resolution, seed=7),
     )
@@ -95,29 +95,29 @@ def test_every_engine_separates_two_triangles(engine, quality, resolution):
 def test_microsoft_separates_two_triangles_in_each_component():
     two = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)]
     graph = graph_of(13, *two, *((source + 6, target + 6) for source, target in two))
-    levels = hierarchy_microsoft(graph)
+    levels = build_microsoft_hierarchy(graph)
     assert parts(levels[0]) == {frozenset(range(i, i + 3)) for i in (0, 3, 6, 9)} | {
         frozenset({12})
     }
 
 
 def test_a_graph_without_edges_falls_into_single_nodes():
-    for levels in (hierarchy(graph_of(3)), hierarchy_microsoft(graph_of(3))):
+    for levels in (build_hierarchy(graph_of(3)), build_microsoft_hierarchy(graph_of(3))):
         assert [labels.tolist() for labels in levels] == [[0, 1, 2]]
 
 
 def test_a_graph_without_nodes_has_one_empty_level():
-    for levels in (hierarchy(graph_of(0)), hierarchy_microsoft(graph_of(0))):
+    for levels in (build_hierarchy(graph_of(0)), build_microsoft_hierarchy(graph_of(0))):
         assert [labels.tolist() for labels in levels] == [[]]
 
 
 def test_a_star_stays_whole():
     star = graph_of(31, *((0, leaf) for leaf in range(1, 31)))
-    assert [parts(labels) for labels in hierarchy(star)] == [{frozenset(range(31))}]
+    assert [parts(labels) for labels in build_hierarchy(star)] == [{frozenset(range(31))}]
 
 
 def test_only_parts_above_the_size_are_split():
-    levels = hierarchy(ring_of_rings(), max_cluster_size=6)
+    levels = build_hierarchy(ring_of_rings(), max_cluster_size=6)
     assert len(levels) > 1
     for upper, lower in pairwise(levels):
         for part in parts(upper):
@@ -125,15 +125,15 @@ def test_only_parts_above_the_size_are_split():
 
 
 def test_no_deeper_than_max_levels():
-    assert len(hierarchy(ring_of_rings(), max_cluster_size=2, max_levels=2)) == 2
-    assert len(hierarchy(ring_of_rings(), max_cluster_size=2, max_levels=1)) == 1
+    assert len(build_hierarchy(ring_of_rings(), max_cluster_size=2, max_levels=2)) == 2
+    assert len(build_hierarchy(ring_of_rings(), max_cluster_size=2, max_levels=1)) == 1
 
 
 def test_igraph_leaves_the_global_random_numbers_alone():
     random.seed(3)
     expected = random.random()
     random.seed(3)
-    partition(TWO_TRIANGLES_AND_A_BRIDGE, Leiden(ENGINES["igraph"], seed=5))
+    partition_graph(TWO_TRIANGLES_AND_A_BRIDGE, Leiden(ENGINES["igraph"], seed=5))
     assert random.random() == expected
 
 
@@ -145,9 +145,9 @@ ALL_ENGINES = [*sorted(ENGINES), "microsoft"]
 @examples(40)
 def test_every_level_refines_the_one_above(engine, graph):
     if engine == "microsoft":
-        levels = hierarchy_microsoft(graph)
+        levels = build_microsoft_hierarchy(graph)
     else:
-        levels = hierarchy(graph, Leiden(ENGINES[engine]), max_cluster_size=4)
+        levels = build_hierarchy(graph, Leiden(ENGINES[engine]), max_cluster_size=4)
     assert (levels[0] >= 0).all()
     component = components(graph)
     assert all(len({component[node] for node in part}) == 1 for part in parts(levels[0]))
@@ -163,7 +163,7 @@ def test_every_level_refines_the_one_above(engine, graph):
 @given(graph=graphs(), seed=st.integers(0, 2**32))
 @examples(40)
 def test_a_layout_fills_the_unit_disc_and_does_not_depend_on_the_order_of_edges(graph, seed):
-    positions = layout(graph, seed=3)
+    positions = layout_graph(graph, seed=3)
     assert positions.shape == (graph.n_nodes, 2)
     assert np.isfinite(positions).all()
     assert np.abs(positions).max() <= 1 + 1e-9
@@ -171,14 +171,14 @@ def test_a_layout_fills_the_unit_disc_and_does_not_depend_on_the_order_of_edges(
     turned = simple_graph(
         graph.n_nodes, graph.targets[order], graph.sources[order], graph.weights[order]
     )
-    assert np.array_equal(layout(turned, seed=3), positions)
+    assert np.array_equal(layout_graph(turned, seed=3), positions)
 
 
 @given(graph=graphs())
 @examples(40)
 def test_discs_of_communities_do_not_overlap(graph):
-    positions = layout(graph, seed=3)
-    labels = partition(graph, Leiden(seed=3))
+    positions = layout_graph(graph, seed=3)
+    labels = partition_graph(graph, Leiden(seed=3))
     centres, radii = [], []
     for part in sorted(parts(labels), key=min):
         points = positions[sorted(part)]
@@ -197,8 +197,8 @@ def test_many_linked_communities_are_packed_group_by_group_without_overlap():
     ]
     ring = [(i, (i + 3) % 1200, 0.01) for i in range(0, 1200, 3)]
     graph = graph_of(1200, *triangles, *ring)
-    positions = layout(graph, seed=1)
-    labels = partition(graph, Leiden(seed=1))
+    positions = layout_graph(graph, seed=1)
+    labels = partition_graph(graph, Leiden(seed=1))
     centres = np.array(
         [positions[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
     )
@@ -212,15 +212,15 @@ def test_many_linked_communities_are_packed_group_by_group_without_overlap():
 
 def test_a_hub_lies_in_the_middle_of_its_community():
     star = graph_of(31, *((0, leaf) for leaf in range(1, 31)))
-    distance = np.linalg.norm(layout(star, seed=1), axis=1)
+    distance = np.linalg.norm(layout_graph(star, seed=1), axis=1)
     assert distance.argmin() == 0
     large = graph_of(1001, *((0, leaf) for leaf in range(1, 1001)))
-    assert np.linalg.norm(layout(large, seed=1), axis=1).argmin() == 0
+    assert np.linalg.norm(layout_graph(large, seed=1), axis=1).argmin() == 0
 
 
 def test_isolated_nodes_lie_outside_of_the_linked_ones_and_apart():
     graph = graph_of(10, *((i, j) for i in range(5) for j in range(i)))
-    positions = layout(graph, seed=1)
+    positions = layout_graph(graph, seed=1)
     distance = np.linalg.norm(positions, axis=1)
     assert distance[5:].min() > distance[:5].max()
     assert len({tuple(point) for point in positions[5:].round(3)}) == 5

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.reports.extractive import Evidence, citation, write_findings
+from graphrag_index.reports.extractive import Evidence, format_citation, write_findings
 from graphrag_index.reports.report import Finding, join_titles
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
@@ -81,7 +81,7 @@ def test_no_evidence_gives_no_findings() -> None:
 
 def test_a_citation_names_at_most_five_of_a_kind() -> None:
     many = Evidence("x", (1, 2, 3, 4, 5, 6), 8, 1.0)
-    assert citation(many, (7,)) == (
+    assert format_citation(many, (7,)) == (
         "[Data: Entities (1, 2, 3, 4, 5, +more); Relationships (7); Sources (8)]"
     )
 

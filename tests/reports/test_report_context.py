@@ -119,7 +119,7 @@ class Contexts(ReportContexts):
         }
 
     def of(self, community: int) -> Context:
-        context = next(self.each([community]))
+        context = next(self.build_contexts([community]))
         shown = {
             name: self.numbers[name].gather(list(rows)).to_list()
             for name, rows in context.shown.items()

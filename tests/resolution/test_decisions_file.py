@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import ExitCode, SettingsError
 from graphrag_index.resolution import decisions_edit
-from graphrag_index.resolution.decisions_file import Decisions, Part, read_decisions
+from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_index.text.normalize import title_key
 from tests.fixtures.examples import examples
 
@@ -51,9 +51,9 @@ def test_a_whole_file_is_read(path: Path) -> None:
         "british antarctic expedition 1910": "British Antarctic Expedition 1910",
     }
     assert list(decisions.never_pairs()) == [("apollo 11", "apollo 12")]
-    sailor = Part("John Smith (sailor)", paths=("letters/*",), types=("person",))
+    sailor = PartConditions("John Smith (sailor)", paths=("letters/*",), types=("person",))
     # The part for all the rest is the last.
-    assert decisions.split == {"john smith": (sailor, Part("John Smith (banker)"))}
+    assert decisions.split == {"john smith": (sailor, PartConditions("John Smith (banker)"))}
 
 
 def test_comments_and_order_are_no_part_of_what_is_decided(path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_file_that_cannot_be_read_is_told(path: Path) -> None:
 
 def test_a_decision_is_added_where_it_belongs_and_all_else_stays(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
-    assert decisions_edit.merge(path, "Oslo", ["Ánslo"])
-    assert decisions_edit.merge(path, "Bern", ["Berne: city"])
-    assert decisions_edit.never(path, ["North Korea", "South Korea"])
+    assert decisions_edit.add_merge(path, "Oslo", ["Ánslo"])
+    assert decisions_edit.add_merge(path, "Bern", ["Berne: city"])
+    assert decisions_edit.add_never(path, ["North Korea", "South Korea"])
     assert path.read_text(encoding="utf-8") == WHOLE.replace(
         "Christiania]  # until 1925\n",
         "Christiania, Ánslo]  # until 1925\n  Bern: ['Berne: city']\n",
@@ -128,36 +128,36 @@ def test_a_decision_is_added_where_it_belongs_and_all_else_stays(path: Path) -> 
 
 def test_what_is_decided_already_is_not_written_again(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
-    assert not decisions_edit.merge(path, "OSLO", ["kristiania"])
-    assert not decisions_edit.never(path, ["Apollo 12", "Apollo 11"])
+    assert not decisions_edit.add_merge(path, "OSLO", ["kristiania"])
+    assert not decisions_edit.add_never(path, ["Apollo 12", "Apollo 11"])
     assert path.read_text(encoding="utf-8") == WHOLE
 
 
 def test_what_contradicts_the_file_is_refused(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
     with pytest.raises(SettingsError, match="never one"):
-        decisions_edit.merge(path, "Apollo 11", ["Apollo 12"])
+        decisions_edit.add_merge(path, "Apollo 11", ["Apollo 12"])
     with pytest.raises(SettingsError, match=r'are one: .*--undo "Oslo" "Kristiania"'):
-        decisions_edit.never(path, ["Oslo", "Kristiania"])
+        decisions_edit.add_never(path, ["Oslo", "Kristiania"])
     with pytest.raises(
         SettingsError, match="has 'Oslo' as the title of other names: name it first"
     ):
-        decisions_edit.merge(path, "Bern", ["Oslo"])
+        decisions_edit.add_merge(path, "Bern", ["Oslo"])
     with pytest.raises(SettingsError, match="A name is empty"):
-        decisions_edit.merge(path, "Bern", [" "])
+        decisions_edit.add_merge(path, "Bern", [" "])
     with pytest.raises(SettingsError, match="merges 'Kristiania' into 'Oslo'"):
-        decisions_edit.merge(path, "Bern", ["Kristiania"])
+        decisions_edit.add_merge(path, "Bern", ["Kristiania"])
     assert path.read_text(encoding="utf-8") == WHOLE
 
 
 def test_undoing_takes_out_what_was_decided(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
-    assert decisions_edit.undo(path, "Oslo", "Kristiania")
-    assert decisions_edit.undo(path, "christiania", "oslo")
-    assert decisions_edit.undo(path, "Apollo 11", "Apollo 12")
+    assert decisions_edit.undo_decisions(path, "Oslo", "Kristiania")
+    assert decisions_edit.undo_decisions(path, "christiania", "oslo")
+    assert decisions_edit.undo_decisions(path, "Apollo 11", "Apollo 12")
     renamed = "British Antarctic Expedition 1910"
-    assert decisions_edit.undo(path, renamed, "Terra Nova Expedition")
-    assert not decisions_edit.undo(path, "Oslo", "Kristiania")
+    assert decisions_edit.undo_decisions(path, renamed, "Terra Nova Expedition")
+    assert not decisions_edit.undo_decisions(path, "Oslo", "Kristiania")
     decisions = read_decisions(path)
     assert (decisions.titles, decisions.never) == ({}, ())
     assert "# Ours." in path.read_text(encoding="utf-8")
@@ -168,10 +168,10 @@ def test_undoing_takes_back_what_is_said_of_the_two_alone(path: Path) -> None:
         "merge:\n  'A [old]': [B, C]  # see [1]\nnever:\n  - [X, Y, Z]  # all three\n",
         encoding="utf-8",
     )
-    assert decisions_edit.undo(path, "X", "Y")
+    assert decisions_edit.undo_decisions(path, "X", "Y")
     assert set(read_decisions(path).never_pairs()) == {("x", "z"), ("y", "z")}
-    assert decisions_edit.undo(path, "A [old]", "B")
-    assert decisions_edit.merge(path, "a [old]", ["X"])
+    assert decisions_edit.undo_decisions(path, "A [old]", "B")
+    assert decisions_edit.add_merge(path, "a [old]", ["X"])
     assert path.read_text(encoding="utf-8") == (
         "merge:\n  'A [old]': [C, X]  # see [1]\n"
         "never:\n  - [X, Z]  # all three\n  - [Y, Z]  # all three\n"
@@ -187,10 +187,10 @@ def test_a_form_that_is_not_edited_by_lines_stays_as_it_was(path: Path) -> None:
     text = "merge: {A: [B]}\nnever: [[C, D]]\n"
     path.write_text(text, encoding="utf-8")
     for edit in (
-        lambda: decisions_edit.merge(path, "E", ["F"]),
-        lambda: decisions_edit.never(path, ["E", "F"]),
-        lambda: decisions_edit.undo(path, "A", "B"),
-        lambda: decisions_edit.undo(path, "C", "D"),
+        lambda: decisions_edit.add_merge(path, "E", ["F"]),
+        lambda: decisions_edit.add_never(path, ["E", "F"]),
+        lambda: decisions_edit.undo_decisions(path, "A", "B"),
+        lambda: decisions_edit.undo_decisions(path, "C", "D"),
     ):
         with pytest.raises(SettingsError, match="by hand"):
             edit()
@@ -219,9 +219,9 @@ def test_what_is_written_is_read_and_can_be_undone(
             continue
         taken |= keys
         if is_merge:
-            assert decisions_edit.merge(path, one, [other])
+            assert decisions_edit.add_merge(path, one, [other])
         else:
-            assert decisions_edit.never(path, [one, other])
+            assert decisions_edit.add_never(path, [one, other])
         done.append((one, other, is_merge))
     decisions = read_decisions(path)
     for one, other, is_merge in done:
@@ -230,6 +230,6 @@ def test_what_is_written_is_read_and_can_be_undone(
             assert title_key(decisions.titles[b]) == title_key(decisions.titles[a]) == a
         else:
             assert (a, b) in decisions.never_pairs()
-        assert decisions_edit.undo(path, one, other)
+        assert decisions_edit.undo_decisions(path, one, other)
     decisions = read_decisions(path)
     assert (decisions.titles, decisions.never) == ({}, ())

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.display.terminal import paragraphs
+from graphrag_query.display.terminal import split_paragraphs
 
 TEXT = """# Ice
 
@@ -41,9 +41,9 @@ def test_a_stream_is_shown_by_paragraphs_in_whatever_pieces_it_comes(cuts: list[
     for cut in cuts:
         pieces.append(rest[:cut])
         rest = rest[cut:]
-    assert list(paragraphs([*pieces, rest])) == WHOLE
+    assert list(split_paragraphs([*pieces, rest])) == WHOLE
 
 
 def test_a_paragraph_is_shown_before_the_next_has_ended() -> None:
-    stream = paragraphs(iter(["One", " is.\n\n", "Two", " is", " not", " yet"]))
+    stream = split_paragraphs(iter(["One", " is.\n\n", "Two", " is", " not", " yet"]))
     assert next(stream) == "One is."

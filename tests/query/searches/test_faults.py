@@ -13,7 +13,7 @@ from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.answering.written_answer import CUT_OFF, notes_on
-from graphrag_query.display.terminal import exit_code, summary
+from graphrag_query.display.terminal import exit_code, summarize_answer
 from graphrag_query.index import Index
 from tests.server import Faults, Server
 
@@ -73,7 +73,7 @@ def test_an_outage_tells_what_was_looked_at(
     assert answer.parameters
     # Lazy search asks for sub-queries before it looks at anything.
     assert any(answer.looked_at.values()) == (method != "lazy")
-    assert "looked at" in summary(answer)
+    assert "looked at" in summarize_answer(answer)
 
 
 @pytest.mark.parametrize("method", SEARCHES)
@@ -177,7 +177,7 @@ def test_counts_of_one_are_written_as_one() -> None:
     looked_at = {"sub_queries": 1, "text_units": 2, "communities": 1, "map_calls_failed": 1}
     answer = Answer("Who?", "", Outcome.ANSWERED, "lazy", looked_at=looked_at)
     counted = "looked at 1 sub query, 2 text units, 1 community, 1 map call failed"
-    assert counted in summary(answer)
+    assert counted in summarize_answer(answer)
 
 
 @pytest.mark.parametrize(("n_quoted", "n_notes"), [(2, 2), (4, 4), (5, 4), (40, 4)])
