@@ -164,17 +164,7 @@ class NameCandidates:
                 # The full stop ends the sentence; the letter before it is not an initial.
                 raw = text[start : sentence.end].rstrip(".")
                 reached = end = start + len(raw)
-            first = sentence.start
-            initial = (
-                start == first
-                or (start <= first + 2 and not text[first].isalnum())
-                or (text[start - 1] in _OPENING_MARKS and start > 1)
-                or (
-                    text[start - 1] == "\n"
-                    and not all_prose
-                    and not is_wrapped_line(text, start - 1)
-                )
-            )
+            initial = _is_initial(text, start, sentence.start, all_prose)
             after = text[end : end + 1]
             if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
                 longer = name_words.find_end_after_possessive(text, start, end, language, pattern)
@@ -297,6 +287,16 @@ def _may_open_name(words: list[str], dated: bool, language: Language) -> bool:
         return False
     # "Sonntag Abend" is not a name.
     return word in GIVEN_NAMES or not language.capitalizes_nouns
+
+
+def _is_initial(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
+    """Return whether a word begins a sentence, a quotation or a line, where capitals say little."""
+    return (
+        start == sentence_start
+        or (start <= sentence_start + 2 and not text[sentence_start].isalnum())
+        or (text[start - 1] in _OPENING_MARKS and start > 1)
+        or (text[start - 1] == "\n" and not all_prose and not is_wrapped_line(text, start - 1))
+    )
 
 
 def _precedes_date(word: str) -> bool:
