@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.nlp.mentions import BLOCK, pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.steps.extract_graph_nlp import BATCH_DOCUMENTS
+from graphrag_index.text.sentences import one_line
 from tests.fixtures.extraction import Extraction, extract
 
 STORY = (
@@ -26,7 +27,7 @@ def fold_space(text: str) -> str:
 def quotations(found: Extraction, evidence: list[dict[str, object]]) -> list[str]:
     texts = dict(found.documents.select("id", "text").iter_rows())
     return [
-        fold_space(texts[place["document_id"]][place["start_char"] : place["end_char"]])
+        one_line(texts[place["document_id"]][place["start_char"] : place["end_char"]])
         for place in evidence
     ]
 
@@ -270,6 +271,7 @@ TEXTS = st.one_of(
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.integers(8, 60))
 @example(["Qa " * 400 + "."], 8)
 @example(["中" * 500, "https://example.org/" + "x" * 500], 8)
+@example(["000A-   \nA000000000."], 8)
 def test_whatever_the_text_the_tables_fit_it(texts: list[str], max_tokens: int) -> None:
     found = extract(*texts, max_tokens=max_tokens, overlap_tokens=max_tokens // 4)
     check_mentions(found)
