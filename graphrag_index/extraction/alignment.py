@@ -8,7 +8,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -131,22 +131,15 @@ class Passage:
         return self._find_exact(name) or self._find_by_letters(name)
 
     def _find_exact(self, name: str) -> list[Span]:
-        text, spans = self.text, []
-        at = text.find(name)
-        while at >= 0:
-            end = at + len(name)
-            if is_whole(text, at, end):
-                spans.append((at, end))
-            at = text.find(name, end)
-        return spans
+        spans = ((at, at + len(name)) for at in _find_offsets(name, self.text))
+        return [span for span in spans if is_whole(self.text, *span)]
 
     def _find_by_letters(self, name: str) -> list[Span]:
         """Find a name, ignoring case, accents, width, punctuation and spaces."""
         key = letters(name)
         text, offsets = self._folded_letters
         spans = []
-        at = text.find(key) if key else -1
-        while at >= 0:
+        for at in _find_offsets(key, text):
             start, end = offsets[at], offsets[at + len(key) - 1] + 1
             while end < len(self.text) and unicodedata.combining(self.text[end]):
                 end += 1
@@ -158,7 +151,6 @@ class Passage:
                 and "\n\n" not in form
             ):
                 spans.append((start, end))
-            at = text.find(key, at + len(key))
         return spans
 
     def _find_by_words(self, name: str, taken: list[Span]) -> NameMentions | None:
@@ -250,6 +242,14 @@ def is_form(form: str, word: str, language: Language) -> bool:
         and longer - n_equal <= MAX_ENDING
         and n_equal * 5 >= longer * 3
     )
+
+
+def _find_offsets(part: str, text: str) -> Iterator[int]:
+    """Yield the offset of each occurrence of a string that is not empty, without overlaps."""
+    at = text.find(part) if part else -1
+    while at >= 0:
+        yield at
+        at = text.find(part, at + len(part))
 
 
 def is_whole(text: str, start: int, end: int) -> bool:
