@@ -109,7 +109,7 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     return {
         "extracted_entities": _merge_entities(entities, numbers, keys.gather(firsts)),
         "extracted_relationships": _merge_relationships(links),
-        "extracted_mentions": _drop_adjacent_repeats(
+        "extracted_mentions": _drop_repeats(
             mentions.select(pl.col(name).cast(kind) for name, kind in columns.items()).sort(
                 "text_unit", "start_char", "end_char", "entity"
             )
@@ -181,9 +181,7 @@ def _shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
         "description": pl.repeat("", n, dtype=pl.String, eager=True),
         "descriptions": _gather_by_owner(described.select("owner", "description"), n),
         "description_text_units": _gather_by_owner(described.select("owner", "text_unit"), n),
-        "text_units": _gather_by_owner(
-            _drop_adjacent_repeats(rows.select("owner", "text_unit")), n
-        ),
+        "text_units": _gather_by_owner(_drop_repeats(rows.select("owner", "text_unit")), n),
         "evidence": _gather_by_owner(_drop_repeats(places), n),
     }
 
@@ -205,12 +203,6 @@ def _drop_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     columns = names or rows.columns
     together = pl.struct(columns) if len(columns) > 1 else pl.col(columns)
     return rows.filter(together.is_first_distinct())
-
-
-def _drop_adjacent_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Keep the first of equal rows, as `_drop_repeats`, if equal rows are adjacent."""
-    columns = pl.col(names or rows.columns)
-    return rows.filter(pl.any_horizontal(columns.ne_missing(columns.shift())))
 
 
 def _map_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Series:
@@ -241,9 +233,7 @@ def _types_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
     ordered = rows.select("owner", "text_unit", "type").sort(
         "owner", "text_unit", pl.col("type") == "", maintain_order=True
     )
-    return _gather_by_owner(
-        _drop_adjacent_repeats(ordered, "owner", "text_unit").drop("text_unit"), n
-    )
+    return _gather_by_owner(_drop_repeats(ordered, "owner", "text_unit").drop("text_unit"), n)
 
 
 def _gather_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
