@@ -12,25 +12,6 @@ from graphrag_index.text.sentences import find_quotation, split_sentences
 
 # Minimum characters of a part of a quotation that is searched; shorter parts may match anywhere.
 MIN_QUOTED = 12
-_TEXT = {"type": "string"}
-_MAYBE = {"type": ["string", "null"]}
-_PROPERTIES = {
-    "subject": _TEXT,
-    "object": _MAYBE,
-    "type": _TEXT,
-    "status": {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]},
-    "start_date": _MAYBE,
-    "end_date": _MAYBE,
-    "description": _TEXT,
-    "source_text": _TEXT,
-}
-SCHEMA = object_schema({"claims": {"type": "array", "items": object_schema(_PROPERTIES)}})
-IN_WORDS = """\
-Reply with one JSON object and nothing else, each claim on a line of its own:
-{"claims": [
-{"subject": "...", "object": "...", "type": "...", "status": "TRUE, FALSE or SUSPECTED", \
-"start_date": "...", "end_date": "...", "description": "...", "source_text": "..."}
-]}"""
 _KEYS: dict[str, list[str]] = REPLY_NAMES["claims"]
 _STATUSES = {word: status for status, words in REPLY_NAMES["statuses"].items() for word in words}
 _QUOTES = "\"'“”„«»‘’` "
@@ -50,6 +31,14 @@ class Claim(NamedTuple):
     source_text: str
 
 
+# The JSON Schema of each field of a claim.
+_PROPERTIES = {
+    **{name: {"type": "string"} for name in Claim._fields},
+    **{name: {"type": ["string", "null"]} for name in ("object", "start_date", "end_date")},
+    "status": {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]},
+}
+
+
 def read_claims(data: Any) -> ParsedReply:
     """Parse the claims in a reply, and tolerate other keys and forms.
 
@@ -61,15 +50,19 @@ def read_claims(data: Any) -> ParsedReply:
         data = next((value for value in lists if isinstance(value, list)), one)
     if not isinstance(data, list):
         raise ReplyError('it holds no list "claims"')
-    read = [_read_claim(record) for record in data]
-    claims = [claim for claim in read if claim is not None]
-    if read and not claims:
+    claims = list(filter(None, map(_read_claim, data)))
+    if data and not claims:
         raise ReplyError("none of its claims has a subject and a description")
     # A model may repeat the same claim many times: keep it once.
-    return ParsedReply(tuple(dict.fromkeys(claims)), len(read) - len(claims))
+    return ParsedReply(tuple(dict.fromkeys(claims)), len(data) - len(claims))
 
 
-CLAIMS_FORMAT = ReplyFormat("claims", SCHEMA, read_claims, IN_WORDS)
+CLAIMS_FORMAT = ReplyFormat(
+    "claims",
+    object_schema({"claims": {"type": "array", "items": object_schema(_PROPERTIES)}}),
+    read_claims,
+    REPLY_NAMES["instructions"]["claims"],
+)
 
 
 def _read_claim(record: object) -> Claim | None:

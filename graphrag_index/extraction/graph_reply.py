@@ -5,7 +5,8 @@ another request asks only for the added types. So the requests about a text unit
 schemas; a schema is the list of types that one request asks for.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -24,13 +25,7 @@ from graphrag_index.text.normalize import title_key
 
 # Placeholders that models write for an unknown name.
 NO_NAMES = frozenset(REPLY_NAMES["no_names"])
-IN_WORDS = """\
-Reply with one JSON object and nothing else, each record on a line of its own:
-{"entities": [
-{"name": "...", "type": "...", "description": "..."}
-], "relationships": [
-{"source": "...", "target": "...", "type": "...", "description": "...", "strength": 5}
-]}"""
+INSTRUCTIONS: str = REPLY_NAMES["instructions"]["extraction"]
 
 
 @lru_cache(maxsize=4_096)
@@ -150,21 +145,18 @@ class ExtractionFormat:
         self.schema = _json_schema(*enums)
 
     def reply_format(
-        self,
-        contains: Callable[[str], bool],
-        known: Mapping[str, FoundEntity],
-        before: FoundRecords | None = None,
+        self, contains: Callable[[str], bool], known: FoundRecords, own: FoundRecords
     ) -> ReplyFormat:
         """Return the format of one reply about a text unit.
 
-        `contains` returns whether the text mentions a name. `known` are the entities in earlier
-        replies, by `title_key`. `before` are the records in earlier replies to the same request.
+        `contains` returns whether the text mentions a name. `known` are the records in all earlier
+        replies about the text unit; `own` are the records in earlier replies to the same request.
         """
 
         def read(data: Any) -> ParsedReply:
-            return _ReplyReader(self, contains, known, before or FoundRecords()).read(data)
+            return _ReplyReader(self, contains, known, own).read(data)
 
-        return ReplyFormat("extraction", self.schema, read, IN_WORDS)
+        return ReplyFormat("extraction", self.schema, read, INSTRUCTIONS)
 
 
 class _ReplyReader:
@@ -178,18 +170,20 @@ class _ReplyReader:
         self,
         format: ExtractionFormat,
         contains: Callable[[str], bool],
-        known: Mapping[str, FoundEntity],
-        before: FoundRecords,
+        known: FoundRecords,
+        own: FoundRecords,
     ) -> None:
         self.wanted, self.merged, self.is_added = format.wanted, format.merged, format.is_added
-        self.contains, self.named = contains, dict(known)
-        # Entities of a wanted type in the replies to this request, by `title_key`.
+        self.contains = contains
+        # The known entities by `title_key`. Of several entities with one name, the first is used.
+        self.named = {title_key(entity.name): entity for entity in reversed(known.entities)}
+        # The `title_key` of the entities of a wanted type in the replies to this request.
         self.new = {
             title_key(entity.name)
-            for entity in before.entities
+            for entity in own.entities
             if type_key(entity.type) in self.wanted.type_names
         }
-        # Entities of other types. They are kept only if a new relationship has them as an end.
+        # Entities of other types by `title_key`. They are kept only as ends of new relationships.
         self.offered: dict[str, FoundEntity] = {}
         # Dicts drop duplicates, because a model may repeat the same record many times.
         self.entities: dict[FoundEntity, None] = {}
@@ -257,47 +251,37 @@ class _ReplyReader:
         return FoundEntity(name) if self.contains(name) else None
 
 
-class TypeFilter:
-    """Filter that drops records of removed types, and spells types as in the settings.
+def drop_removed_types(
+    found: FoundRecords, wanted: Schema, removed: tuple[Set[str], Set[str]]
+) -> FoundRecords:
+    """Drop the records of removed types, and spell the other types as in `wanted`.
 
     `removed` are the keys of the removed types: (types of entities, types of relationships).
+    The relationships of a dropped entity are dropped too. An entity without type and description
+    is dropped if only dropped relationships have it as an end.
     """
+    names, types = wanted.type_names, wanted.link_types
+    entities = [
+        entity._replace(type=names.get(type_key(entity.type), entity.type))
+        for entity in found.entities
+        if type_key(entity.type) not in removed[0]
+    ]
+    named: dict[str, list[FoundEntity]] = defaultdict(list)
+    for entity in entities:
+        named[title_key(entity.name)].append(entity)
 
-    def __init__(self, wanted: Schema, removed: tuple[Set[str], Set[str]]) -> None:
-        self.wanted = wanted
-        self.removed_names, self.removed_links = removed
-
-    def filter_records(self, found: FoundRecords) -> FoundRecords:
-        """Return the records of wanted types, in the same order.
-
-        The relationships of a dropped entity are dropped too. So is an entity without type and
-        description that is only an end of dropped relationships.
-        """
-        names, types = self.wanted.type_names, self.wanted.link_types
-        entities = [
-            entity._replace(type=names.get(type_key(entity.type), entity.type))
-            for entity in found.entities
-            if type_key(entity.type) not in self.removed_names
-        ]
-        named: dict[str, list[FoundEntity]] = {}
-        for entity in entities:
-            named.setdefault(title_key(entity.name), []).append(entity)
-        links = [link for link in found.relationships if self._is_wanted_link(link, named)]
-        loose = _end_keys(found.relationships) - _end_keys(links)
-        return FoundRecords(
-            tuple(
-                e for e in entities if e != FoundEntity(e.name) or title_key(e.name) not in loose
-            ),
-            tuple(link._replace(type=types.get(type_key(link.type), link.type)) for link in links),
-        )
-
-    def _is_wanted_link(self, link: FoundRelationship, named: dict[str, list[FoundEntity]]) -> bool:
+    def is_wanted(link: FoundRelationship) -> bool:
         key = type_key(link.type)
         # An entity may occur with several types; one pair of types that fits is enough.
-        sources, targets = (named.get(title_key(end), []) for end in (link.source, link.target))
-        return key not in self.removed_links and any(
-            self.wanted.may_join(key, *ends) for ends in product(sources, targets)
-        )
+        pairs = product(named[title_key(link.source)], named[title_key(link.target)])
+        return key not in removed[1] and any(wanted.may_join(key, *pair) for pair in pairs)
+
+    links = list(filter(is_wanted, found.relationships))
+    loose = _end_keys(found.relationships) - _end_keys(links)
+    return FoundRecords(
+        tuple(e for e in entities if e != FoundEntity(e.name) or title_key(e.name) not in loose),
+        tuple(link._replace(type=types.get(type_key(link.type), link.type)) for link in links),
+    )
 
 
 def _end_keys(links: Iterable[FoundRelationship]) -> set[str]:
@@ -307,12 +291,13 @@ def _end_keys(links: Iterable[FoundRelationship]) -> set[str]:
 def _json_schema(entity_types: list[str], link_types: list[str]) -> dict[str, Any]:
     """Return the JSON schema of replies, in the subset that servers with strict mode support."""
     text: dict[str, Any] = {"type": "string"}
-    entity_type = {**text, "enum": entity_types} if entity_types else text
-    link_type = {**text, "enum": link_types} if link_types else text
-    entity = {"name": text, "type": entity_type, "description": text}
-    link = {"source": text, "target": text, "type": link_type, "description": text}
+    entity, link = (dict.fromkeys(kind._fields, text) for kind in (FoundEntity, FoundRelationship))
     link["strength"] = {"type": "integer"}
-    records = {"entities": entity, "relationships": link}
+    if entity_types:
+        entity["type"] = {**text, "enum": entity_types}
+    if link_types:
+        link["type"] = {**text, "enum": link_types}
+    records = {"entities": object_schema(entity), "relationships": object_schema(link)}
     return object_schema(
-        {name: {"type": "array", "items": object_schema(of)} for name, of in records.items()}
+        {name: {"type": "array", "items": record} for name, record in records.items()}
     )

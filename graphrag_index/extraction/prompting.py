@@ -8,12 +8,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from graphrag_index.extraction import graph_reply
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import (
+    ExtractionFormat,
     RelationshipKind,
     Schema,
     SchemaChain,
+    drop_removed_types,
     merge_schemas,
     type_key,
 )
@@ -25,7 +26,7 @@ from graphrag_index.extraction.reply_records import (
 )
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Message, ReplyFormat, Request
+from graphrag_index.llm.request import Message, Request
 from graphrag_index.text.normalize import title_key
 
 # Key under which the requested schemas are stored, in the same database as the replies.
@@ -134,22 +135,19 @@ class ExtractionPrompt:
         self.continuing = ""
         if max_gleanings:
             self.continuing = prompts.fill("continue_extraction", {}).strip()
-        self._schema_prompts: dict[SchemaChain, _SchemaPrompt] = {}
-        self._filter: graph_reply.TypeFilter | None = None
-        # If no other schema was ever requested, no reply contains removed types.
-        if set(self.history.chains) - {(wanted,)}:
-            self._filter = graph_reply.TypeFilter(wanted, self.history.removed_types(wanted))
+        # The reply format and the system message for the last schema of each chain.
+        self._formats: dict[SchemaChain, tuple[ExtractionFormat, Message]] = {}
+        # Whether no other types were ever requested, so that only the text differs.
+        self.is_uniform = not set(self.history.chains) - {(wanted,)}
+        self._removed = self.history.removed_types(wanted)
         # The chosen chain, by the chains for which a text unit has replies.
         self._chosen: dict[tuple[SchemaChain, ...], SchemaChain] = {}
 
-    @property
-    def is_uniform(self) -> bool:
-        """Whether no other types were ever requested, so that only the text differs."""
-        return self._filter is None
-
     def request(self, passage: PassagePrompt) -> Request:
         """Build the first request about a text unit. Requests for missing types follow."""
-        answered = tuple(self._answered_chains(passage, (), FoundRecords())) if self._filter else ()
+        answered: tuple[SchemaChain, ...] = ()
+        if not self.is_uniform:
+            answered = tuple(self._answered_chains(passage, (), FoundRecords()))
         if answered not in self._chosen:
             chain = choose_chain(answered, self.wanted)
             stored = self.history.find_chain(chain)
@@ -163,7 +161,7 @@ class ExtractionPrompt:
     def merge_replies(self, replies: Sequence[FoundRecords]) -> FoundRecords:
         """Merge the replies about one text unit, and drop records of removed types."""
         found = merge_replies(replies)
-        return self._filter.filter_records(found) if self._filter else found
+        return found if self.is_uniform else drop_removed_types(found, self.wanted, self._removed)
 
     def _answered_chains(
         self, passage: PassagePrompt, chain: SchemaChain, found: FoundRecords
@@ -183,9 +181,9 @@ class ExtractionPrompt:
     ) -> Request:
         """Build the request for schema `n_done` of a chain. `found` are the records so far."""
         asked = chain[: n_done + 1]
-        if asked not in self._schema_prompts:
-            self._schema_prompts[asked] = _SchemaPrompt(asked, self.prompts)
-        prompt = self._schema_prompts[asked]
+        if asked not in self._formats:
+            self._formats[asked] = ExtractionFormat(asked), _system_message(asked, self.prompts)
+        extraction, system = self._formats[asked]
         is_last = n_done + 1 == len(chain)
 
         def build(
@@ -202,7 +200,7 @@ class ExtractionPrompt:
                     return build([*messages, reply, gleaning], now, own_now, n + 1)
                 return None if is_last else self._build_request(passage, chain, n_done + 1, now)
 
-            format = prompt.reply_format(passage.passage, found, own)
+            format = extraction.reply_format(passage.passage.contains_name, found, own)
             may_follow = n < self.max_gleanings or not is_last
             return Request(
                 passage.label, messages, format, then=next_request if may_follow else None
@@ -211,31 +209,23 @@ class ExtractionPrompt:
         section = f"Section: {clean(passage.headings)}\n\n" if passage.headings else ""
         known = f"{_known_in_words(found)}\n\n" if n_done else ""
         user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
-        return build([prompt.system, user], found, FoundRecords(), 0)
+        return build([system, user], found, FoundRecords(), 0)
 
 
-class _SchemaPrompt:
-    """The system prompt and the reply format for the last schema of a chain."""
+def _system_message(chain: SchemaChain, prompts: Prompts) -> Message:
+    """Return the prompt for the last schema of a chain.
 
-    def __init__(self, chain: SchemaChain, prompts: Prompts) -> None:
-        self.extraction = graph_reply.ExtractionFormat(chain)
-        values = _schema_in_words(merge_schemas(chain))
-        if len(chain) > 1:
-            # New entities may have relationships of any type.
-            name = "entity_types" if chain[-1].entity_types else "relationship_types"
-            values[name] = _schema_in_words(replace(chain[-1], strict=True))[name]
-        texts = [prompts.fill("extract_graph", values).strip()]
-        if len(chain) > 1:
-            wanted = {"wanted": "\n".join(_wanted_in_words(chain[-1]))}
-            texts.append(prompts.fill("add_types", wanted).strip())
-        # The system message is equal for all text units, so that providers can cache it.
-        self.system = Message(role="system", content="\n\n".join(texts))
-
-    def reply_format(self, passage: Passage, found: FoundRecords, own: FoundRecords) -> ReplyFormat:
-        known: dict[str, FoundEntity] = {}
-        for entity in found.entities:
-            known.setdefault(title_key(entity.name), entity)
-        return self.extraction.reply_format(passage.contains_name, known, own)
+    The message is equal for all text units, so that providers can cache it.
+    """
+    values = _schema_in_words(merge_schemas(chain))
+    if len(chain) == 1:
+        return Message(role="system", content=prompts.fill("extract_graph", values).strip())
+    # New entities may have relationships of any type.
+    name = "entity_types" if chain[-1].entity_types else "relationship_types"
+    values[name] = _schema_in_words(replace(chain[-1], strict=True))[name]
+    wanted = {"wanted": "\n".join(_wanted_in_words(chain[-1]))}
+    texts = (prompts.fill("extract_graph", values), prompts.fill("add_types", wanted))
+    return Message(role="system", content="\n\n".join(map(str.strip, texts)))
 
 
 def _schema_in_words(schema: Schema) -> dict[str, str]:

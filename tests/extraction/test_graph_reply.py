@@ -12,7 +12,7 @@ from graphrag_index.extraction.graph_reply import (
     RelationshipKind,
     Schema,
     SchemaChain,
-    TypeFilter,
+    drop_removed_types,
     type_key,
 )
 from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
@@ -21,15 +21,13 @@ from graphrag_index.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
 
 ADA, KING = FoundEntity("Ada", "person", "Known."), FoundEntity("King", "person", "Known too.")
-KNOWN = {"ada": ADA, "king": KING}
 TEXT = "Ada King London Turin Rome"
 
 
 def read(path: SchemaChain, data: Any, before: FoundRecords | None = None) -> ParsedReply:
-    before = before or FoundRecords()
-    known = {**KNOWN, **{title_key(entity.name): entity for entity in before.entities}}
-    format = ExtractionFormat(path).reply_format(TEXT.__contains__, known, before)
-    return format.read(data)
+    own = before or FoundRecords()
+    known = FoundRecords((ADA, KING, *own.entities))
+    return ExtractionFormat(path).reply_format(TEXT.__contains__, known, own).read(data)
 
 
 def added(names: Sequence[str], kinds: Sequence[str] = (), strict: bool = False) -> SchemaChain:
@@ -119,7 +117,7 @@ def test_a_gleaning_joins_what_the_reply_before_it_found() -> None:
 
 def narrowed(found: FoundRecords, wanted: Schema, names: str = "", kinds: str = "") -> FoundRecords:
     taken_out = frozenset(names.split()), frozenset(kinds.split())
-    return TypeFilter(wanted, taken_out).filter_records(found)
+    return drop_removed_types(found, wanted, taken_out)
 
 
 def test_with_an_entity_go_its_relationships_and_what_only_they_name() -> None:
@@ -168,9 +166,8 @@ found = st.builds(
 @given(found, st.sets(st.sampled_from(["person", "place", "event"])))
 def test_nothing_of_a_type_that_is_taken_out_is_left(found: FoundRecords, out: set[str]) -> None:
     wanted = Schema(("person",), (RelationshipKind("person"),))
-    narrowing = TypeFilter(wanted, (out, out))
-    left = narrowing.filter_records(found)
+    left = drop_removed_types(found, wanted, (out, out))
     assert not out & {type_key(record.type) for record in (*left.entities, *left.relationships)}
     named = {title_key(entity.name) for entity in left.entities}
     assert {title_key(end) for link in left.relationships for end in link[:2]} <= named
-    assert narrowing.filter_records(left) == left
+    assert drop_removed_types(left, wanted, (out, out)) == left

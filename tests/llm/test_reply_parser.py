@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.extraction.graph_reply import ExtractionFormat, Schema
+from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
@@ -56,8 +57,8 @@ def value_of(text: str, format: ReplyFormat = GRAPH) -> Any:
 
 def extracted(text: str) -> tuple[set[str], set[tuple[str, str]]]:
     """The names and links that extraction reads from a passage."""
-    passage = squeezed(text)
-    found = ExtractionFormat((Schema(),)).reply_format(lambda name: name in passage, {})
+    passage, nothing = squeezed(text), FoundRecords()
+    found = ExtractionFormat((Schema(),)).reply_format(passage.__contains__, nothing, nothing)
     try:
         value = read_reply(text, found).value
     except ReplyError:
