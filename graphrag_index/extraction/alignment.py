@@ -132,7 +132,7 @@ class Passage:
 
     def _find_exact(self, name: str) -> list[Span]:
         spans = ((at, at + len(name)) for at in _find_offsets(name, self.text))
-        return [span for span in spans if is_whole(self.text, *span)]
+        return [span for span in spans if has_word_boundaries(self.text, *span)]
 
     def _find_by_letters(self, name: str) -> list[Span]:
         """Find a name, ignoring case, accents, width, punctuation and spaces."""
@@ -145,7 +145,7 @@ class Passage:
                 end += 1
             form = self.text[start:end]
             if (
-                is_whole(self.text, start, end)
+                has_word_boundaries(self.text, start, end)
                 and not (len(key) <= MAX_SHORT_NAME and form.islower() and not name.islower())
                 and len(form) <= 2 * len(name) + 2
                 and "\n\n" not in form
@@ -252,7 +252,7 @@ def _find_offsets(part: str, text: str) -> Iterator[int]:
         at = text.find(part, at + len(part))
 
 
-def is_whole(text: str, start: int, end: int) -> bool:
+def has_word_boundaries(text: str, start: int, end: int) -> bool:
     """Return whether a span begins and ends at word boundaries."""
     return not any(
         0 < at < len(text) and _are_in_one_word(text[at - 1], text[at]) for at in (start, end)

@@ -13,7 +13,7 @@ import polars as pl
 
 from graphrag_index.extraction.alignment import NameMentions, Passage
 from graphrag_index.extraction.graph_reply import type_key
-from graphrag_index.extraction.reply_records import FoundRecords, clean
+from graphrag_index.extraction.reply_records import FoundRecords, clean_line
 from graphrag_index.llm.request import Outcome
 from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.tables import TABLES
@@ -57,7 +57,7 @@ class Findings:
             forms: dict[str, None] = {}
             if place.whole:
                 spelled = (passage.text[start:end] for start, end in place.spans)
-                forms = {clean(form): None for form in spelled if form != entity.name}
+                forms = {clean_line(form): None for form in spelled if form != entity.name}
             mentions.update(((unit, n, *span), None) for span in place.spans)
             span = passage.sentences_around(*place.spans[0])
             self._rows["entities"].append((unit, n, *entity, *span, list(forms)))

@@ -22,7 +22,7 @@ from graphrag_index.extraction.reply_records import (
     FoundEntity,
     FoundRecords,
     FoundRelationship,
-    clean,
+    clean_line,
 )
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
@@ -206,8 +206,8 @@ class ExtractionPrompt:
                 passage.label, messages, format, then=next_request if may_follow else None
             )
 
-        section = f"Section: {clean(passage.headings)}\n\n" if passage.headings else ""
-        known = f"{_known_in_words(found)}\n\n" if n_done else ""
+        section = f"Section: {clean_line(passage.headings)}\n\n" if passage.headings else ""
+        known = f"{_list_known_entities(found)}\n\n" if n_done else ""
         user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
         return build([system, user], found, FoundRecords(), 0)
 
@@ -217,18 +217,18 @@ def _system_message(chain: SchemaChain, prompts: Prompts) -> Message:
 
     The message is equal for all text units, so that providers can cache it.
     """
-    values = _schema_in_words(merge_schemas(chain))
+    values = _describe_types(merge_schemas(chain))
     if len(chain) == 1:
         return Message(role="system", content=prompts.fill("extract_graph", values).strip())
     # New entities may have relationships of any type.
     name = "entity_types" if chain[-1].entity_types else "relationship_types"
-    values[name] = _schema_in_words(replace(chain[-1], strict=True))[name]
-    wanted = {"wanted": "\n".join(_wanted_in_words(chain[-1]))}
+    values[name] = _describe_types(replace(chain[-1], strict=True))[name]
+    wanted = {"wanted": "\n".join(_describe_added_types(chain[-1]))}
     texts = (prompts.fill("extract_graph", values), prompts.fill("add_types", wanted))
     return Message(role="system", content="\n\n".join(map(str.strip, texts)))
 
 
-def _schema_in_words(schema: Schema) -> dict[str, str]:
+def _describe_types(schema: Schema) -> dict[str, str]:
     entity_types = "one or two words in lower case, such as person, organization, place or event."
     link_types = "a short verb phrase in lower case, such as works for or is part of."
     otherwise = (
@@ -239,13 +239,13 @@ def _schema_in_words(schema: Schema) -> dict[str, str]:
     if schema.entity_types:
         entity_types = f"one of: {', '.join(schema.type_names.values())}.{otherwise}"
     if schema.kinds:
-        link_types = f"one of: {_joined_in_words(schema)}.{otherwise}"
+        link_types = f"one of: {_describe_relationship_types(schema)}.{otherwise}"
     return {"entity_types": entity_types, "relationship_types": link_types}
 
 
-def _wanted_in_words(added: Schema) -> Iterator[str]:
+def _describe_added_types(added: Schema) -> Iterator[str]:
     """Yield the lines of the prompt that list the added types."""
-    names, kinds = ", ".join(added.type_names.values()), _joined_in_words(added)
+    names, kinds = ", ".join(added.type_names.values()), _describe_relationship_types(added)
     if names:
         yield f"- entities of these types: {names}"
         yield "- relationships that join one of these new entities with another, known or new"
@@ -255,7 +255,7 @@ def _wanted_in_words(added: Schema) -> Iterator[str]:
         yield "- of entities that are not known, only those that such a relationship joins"
 
 
-def _joined_in_words(schema: Schema) -> str:
+def _describe_relationship_types(schema: Schema) -> str:
     """Return the types of relationships with the types of entities that they join."""
     types = []
     for kinds in schema.kinds_by_type.values():
@@ -268,7 +268,7 @@ def _joined_in_words(schema: Schema) -> str:
     return "; ".join(types)
 
 
-def _known_in_words(found: FoundRecords) -> str:
+def _list_known_entities(found: FoundRecords) -> str:
     """Return the list of known entities for a prompt. The first spelling of a name is used."""
     named: dict[str, str] = {}
     for entity in found.entities:

@@ -82,7 +82,7 @@ def _read_entity(record: Any) -> FoundEntity | None:
         name, kind, description = record, None, None
     else:
         name, kind, description = _read_fields(record, "name", "type", "description")
-    entity = FoundEntity(_read_name(name), _read_type(kind), clean(_as_text(description)))
+    entity = FoundEntity(_read_name(name), _read_type(kind), clean_line(_as_text(description)))
     return entity if title_key(entity.name) else None
 
 
@@ -100,7 +100,7 @@ def _read_relationship(record: Any, names: Set[str]) -> FoundRelationship | None
     else:
         names_of_fields = ("source", "target", "link_type", "description", "strength")
         source, target, kind, description, strength = _read_fields(record, *names_of_fields)
-    kind, description = _read_type(kind), clean(_as_text(description))
+    kind, description = _read_type(kind), clean_line(_as_text(description))
     link = FoundRelationship(
         _read_name(source), _read_name(target), kind, description, read_strength(strength)
     )
@@ -215,19 +215,19 @@ def _as_text(value: Any) -> str:
 
 def _read_type(value: Any) -> str:
     """Parse a type. Return the first of several types, or "" if the value is invalid."""
-    kind = clean(_as_text(value[0] if isinstance(value, list) and value else value))
+    kind = clean_line(_as_text(value[0] if isinstance(value, list) and value else value))
     return kind if len(kind) <= MAX_NAME else ""
 
 
 def _read_name(value: Any) -> str:
     """Parse a name, and remove quotation marks around it. Return "" if the value is invalid."""
-    name = clean(_as_text(value))
+    name = clean_line(_as_text(value))
     while len(name) > 2 and name[0] + name[-1] in _QUOTES:
         name = name[1:-1].strip()
     return name if len(name) <= MAX_NAME and any(map(str.isalnum, name)) else ""
 
 
-def clean(text: str) -> str:
+def clean_line(text: str) -> str:
     """Put a text on one line, and remove control characters and lone surrogates."""
     if text.isprintable() and "  " not in text:
         return text.strip()

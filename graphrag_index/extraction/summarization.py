@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from typing import Any
 
-from graphrag_index.extraction.reply_records import REPLY_NAMES, clean
+from graphrag_index.extraction.reply_records import REPLY_NAMES, clean_line
 from graphrag_index.llm.prompts import Prompts, TokenBudget, n_prompt_tokens
 from graphrag_index.llm.request import (
     Message,
@@ -143,7 +143,7 @@ def _read_summary(data: Any) -> ParsedReply:
     if isinstance(data, Mapping):
         fields = {str(key).strip().lower(): value for key, value in data.items()}
         data = next((fields[name] for name in REPLY_NAMES["summary"] if name in fields), None)
-    text = clean(data) if isinstance(data, str) else ""
+    text = clean_line(data) if isinstance(data, str) else ""
     if not text:
         raise ReplyError("it must be an object with a description, which must not be empty")
     return ParsedReply(text)

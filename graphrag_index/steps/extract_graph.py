@@ -17,7 +17,7 @@ from graphrag_index.extraction.reply_records import (
     FoundEntity,
     FoundRecords,
     FoundRelationship,
-    clean,
+    clean_line,
 )
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
@@ -186,8 +186,8 @@ def _read_documents(
         key = ""
         if star is not None:
             key = title if star.key == "title" else json.loads(metadata or "{}").get(star.key)
-            key = clean("" if key is None else str(key))
+            key = clean_line("" if key is None else str(key))
         name = path or title
         if title and path and title not in path:
-            name = f"{path} ({clean(title)})"
+            name = f"{path} ({clean_line(title)})"
         yield document_id, language, key if title_key(key) else "", name
