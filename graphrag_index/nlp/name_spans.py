@@ -11,7 +11,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,8 +32,8 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
     *(1, 2, 4, 8, 16, 32, 64, 128),
 )
 
-# More flags, for `_usage_flags` only: the word before the span shows its usage (WORD_BEFORE), the
-# word after the span shows its usage (WORD_AFTER), a possessive follows the span (POSSESSIVE).
+# Temporary flags for `_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the span
+# shows the usage of the span. POSSESSIVE: an apostrophe follows the span.
 WORD_BEFORE, WORD_AFTER, POSSESSIVE = 256, 512, 1024
 
 CALENDAR = word_set(_LISTS["calendar"])
@@ -86,8 +86,8 @@ class NameCandidates:
     languages: list[Language] = field(default_factory=list)
     # (short, long) numbers of spans that a text explains as an abbreviation: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
-    # Cache of trimmed spans by (language code, text, whether the span begins a sentence).
-    _trimmed: dict[tuple[str, str, bool], Trimmed | None] = field(default_factory=dict)
+    # Cache of trimmed spans by the arguments of `_trim_span`.
+    _trimmed: dict[tuple[str, str, bool, bool], Trimmed | None] = field(default_factory=dict)
     # (row, additional characters before it, longer name) of spans that may be longer names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
@@ -135,61 +135,18 @@ class NameCandidates:
         self, text: str, sentences: Sequence[Sentence], language: Language
     ) -> list[tuple[int, int, int, int]]:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
-        # Lists, tables and poems have no whole sentences, so each of their lines may contain names.
-        in_prose = sum(s.end - s.start for s in sentences if s.prose)
-        all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
-        pattern = name_words.name_pattern(language.code)
-        surfaces = self.surfaces
         rows: list[tuple[int, int, int, int]] = []
-        ended = reached = current = 0
-        sentence, shouted, prose = sentences[0], False, False
-        starts = [sentence.start for sentence in sentences]
-        for capital in name_words.capital_pattern().finditer(text):
-            start = capital.start()
-            if start < reached or start < starts[0] or not (match := pattern.match(text, start)):
-                continue
-            reached = end = match.end()
-            n_begun = bisect_right(starts, start, current)
-            if n_begun > current:
-                current, sentence = n_begun, sentences[n_begun - 1]
-                words = text[sentence.start : sentence.end]
-                # In a sentence in capital letters, capitals do not show names.
-                shouted = words.isupper() and " " in words
-                # In headings and tables, other words than names may be capitalized.
-                prose = sentence.prose or all_prose or words[-1] in _TERMINAL
-            if shouted:
-                continue
-            raw = match.group()
-            if end > sentence.end:
-                # The full stop ends the sentence; the letter before it is not an initial.
-                raw = text[start : sentence.end].rstrip(".")
-                reached = end = start + len(raw)
-            initial = _is_initial(text, start, sentence.start, all_prose)
-            after = text[end : end + 1]
-            if after in _APOSTROPHES or (after == " " and text.startswith("for ", end + 1)):
-                longer = name_words.find_end_after_possessive(text, start, end, language, pattern)
-                if end < longer <= sentence.end:
-                    reached = end = longer
-                    raw, after = text[start:end], text[end : end + 1]
-            if "\n" in raw:
-                raw = name_words.cut_at_line_end(text, start, raw)
-                reached = end = start + len(raw)
-                after = text[end : end + 1]
-            if raw[:3] in _CALENDAR_OPENINGS and _precedes_date(word_before(text, start)):
-                span = self._trim_span(raw, language, initial or not prose, dated=True)
-            elif (number := surfaces.get(raw)) is not None:
-                span = Trimmed(0, len(raw), number, False)
-            else:
-                key = language.code, raw, initial or not prose
-                if key not in self._trimmed:
-                    self._trimmed[key] = self._trim_span(raw, language, initial or not prose)
-                span = self._trimmed[key]
+        ended = 0
+        for start, end, initial, prose in _find_capitalized(text, sentences, language):
+            may_be_date = text[start : start + 3] in _CALENDAR_OPENINGS
+            dated = may_be_date and _precedes_date(word_before(text, start))
+            span = self._trim_span(text[start:end], language, initial or not prose, dated)
             if span is None:
                 continue
-            marks = (PROSE if prose else 0) | (
-                INITIAL if initial and not span.offset else WORD_BEFORE
-            )
+            marks = INITIAL if initial and not span.offset else WORD_BEFORE
+            marks |= PROSE if prose else 0
             start += span.offset
+            after = text[end : end + 1]
             if after == " ":
                 marks |= 0 if span.cut else WORD_AFTER
             elif after in _APOSTROPHES:
@@ -205,13 +162,24 @@ class NameCandidates:
         return rows
 
     def _trim_span(
-        self, raw: str, language: Language, initial: bool, dated: bool = False
+        self, raw: str, language: Language, initial: bool, dated: bool
     ) -> Trimmed | None:
         """Remove function words and dates at the start and end of a span; None if nothing is left.
 
-        `dated` is true if the word before the span shows that a month at its start is a date.
+        `initial` is true if a capital at the start of the span says little. `dated` is true if
+        the word before the span shows that a month at the start of the span is a date.
         """
-        words = raw.split()
+        if not dated and (number := self.surfaces.get(raw)) is not None:
+            return Trimmed(0, len(raw), number, False)
+        key = language.code, raw, initial, dated
+        if key not in self._trimmed:
+            self._trimmed[key] = self._trim_words(raw.split(), language, initial, dated)
+        return self._trimmed[key]
+
+    def _trim_words(
+        self, words: list[str], language: Language, initial: bool, dated: bool
+    ) -> Trimmed | None:
+        """Trim a span as `_trim_span` does, without its cache."""
         first, last = 0, len(words)
         number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
         if number_at_end and words[-2].lower() not in _NUMBERED:
@@ -247,14 +215,13 @@ class NameCandidates:
         is_capital = not elision or surface[0].isupper()
         if not is_capital or len(surface) > MAX_CHARS or last - first > MAX_WORDS:
             return None
-        number = self._number_span(surface, language)
-        cut = last < len(words)
+        longer, ahead = "", 0
         if number_at_end and last == len(words) - 1:
-            return Trimmed(offset, len(surface), number, cut, f"{surface} {number_at_end}")
-        if opening < 0 or opening != first - 1:
-            return Trimmed(offset, len(surface), number, cut)
-        longer = f"{words[opening]} {surface}"
-        return Trimmed(offset, len(surface), number, cut, longer, len(words[opening]) + 1)
+            longer = f"{surface} {number_at_end}"
+        elif 0 <= opening == first - 1:
+            longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
+        number = self._number_span(surface, language)
+        return Trimmed(offset, len(surface), number, last < len(words), longer, ahead)
 
     def _number_span(self, surface: str, language: Language) -> int:
         number = self.surfaces.get(surface)
@@ -271,6 +238,47 @@ class NameCandidates:
             self.abbreviations.add((number, before))
         elif _initials_of(surface) == name.replace(".", ""):
             self.abbreviations.add((before, number))
+
+
+def _find_capitalized(
+    text: str, sentences: Sequence[Sentence], language: Language
+) -> Iterator[tuple[int, int, bool, bool]]:
+    """Yield (start, end, whether the span begins a sentence, whether it is in prose)."""
+    # Lists, tables and poems have no whole sentences, so each of their lines may contain names.
+    in_prose = sum(s.end - s.start for s in sentences if s.prose)
+    all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
+    pattern = name_words.name_pattern(language.code)
+    starts = [sentence.start for sentence in sentences]
+    reached, current = starts[0], 0
+    for capital in name_words.capital_pattern().finditer(text):
+        start = capital.start()
+        if start < reached or not (match := pattern.match(text, start)):
+            continue
+        reached = match.end()
+        number = bisect_right(starts, start, current)
+        if number > current:
+            current, sentence = number, sentences[number - 1]
+            words = text[sentence.start : sentence.end]
+            # In a sentence in capital letters, capitals do not show names.
+            shouted = words.isupper() and " " in words
+            # In headings and tables, other words than names may be capitalized.
+            prose = sentence.prose or all_prose or words[-1] in _TERMINAL
+        if not shouted:
+            reached = _find_span_end(text, match, sentence.end, language)
+            yield start, reached, _is_initial(text, start, sentence.start, all_prose), prose
+
+
+def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language: Language) -> int:
+    """Return the end of a span inside its sentence, also after a possessive or "for"."""
+    start, end = match.span()
+    if end > sentence_end:
+        # The full stop ends the sentence; the letter before it is not an initial.
+        end = start + len(text[start:sentence_end].rstrip("."))
+    longer = name_words.find_end_after_possessive(text, start, end, language, match.re)
+    end = longer if longer <= sentence_end else end
+    # A heading ends at its line end. A wrapped line may end inside a name.
+    line_ends = (start + line.start() for line in re.finditer("\n", text[start:end]))
+    return next((at for at in line_ends if not is_wrapped_line(text, at)), end)
 
 
 def _is_function_word_or_date(word: str, language: Language) -> bool:

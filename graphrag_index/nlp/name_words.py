@@ -29,6 +29,7 @@ MAX_GROUP = 200
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
 _POSSESSORS = word_set(_LISTS["possessors"])
 _POSSESSED = word_set(_LISTS["possessed"])
+_JOINT = re.compile(r"['’]s | for (?:the )?")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED = 30
 
@@ -156,16 +157,11 @@ def _given_stems(code: str) -> dict[str, str]:
 
 def _uppercase_class() -> str:
     """Return the content of a character class of upper and title case letters of all scripts."""
-    ranges: list[list[int]] = []
     scripts = ((0x41, 0x2E00), (0xA640, 0xABC0), (0xFF21, 0xFF3B), (0x10400, 0x10450))
-    for first, last in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)):
-        for code in range(first, last):
-            if chr(code).isupper() or chr(code).istitle():
-                if ranges and ranges[-1][1] == code - 1:
-                    ranges[-1][1] = code
-                else:
-                    ranges.append([code, code])
-    return "".join(f"{chr(a)}-{chr(b)}" if b > a else chr(a) for a, b in ranges)
+    blocks = (range(*block) for block in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)))
+    letters = " ".join("".join(map(chr, block)) for block in blocks)
+    capitals = "".join(c if c.isupper() or c.istitle() else " " for c in letters)
+    return "".join(f"{run[0]}-{run[-1]}" for run in capitals.split())
 
 
 @cache
@@ -228,19 +224,13 @@ def find_end_after_possessive(
     "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
     Party" is two names.
     """
+    joint = _JOINT.match(text, end)
+    match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
-    if text[end] == " ":
-        next_start = end + 9 if text.startswith("the ", end + 5) else end + 5
-        joins = words[-1].lower() in ORGANIZATIONS
-    else:
-        next_start = end + 3
-        joins = text.startswith("s ", end + 1)
-    if not joins or not text[next_start : next_start + 1].isupper():
+    is_owner = text[end : end + 1] != " "
+    if not match or not (is_owner or words[-1].lower() in ORGANIZATIONS):
         return end
-    match = pattern.match(text, next_start)
-    if match is None:
-        return end
-    if text[end] != " ":
+    if is_owner:
         article = word_before(text, start) in language.determiners
         if len(words) == 2 and words[0].lower() in language.determiners:
             article, words = True, words[1:]
@@ -250,14 +240,6 @@ def find_end_after_possessive(
         if not (saint or (len(words) == 1 and common)):
             return end
     return match.end()
-
-
-def cut_at_line_end(text: str, start: int, raw: str) -> str:
-    """Cut a span at a line end if the line is a heading. A wrapped line may end inside a name."""
-    for line in re.finditer("\n", raw):
-        if not is_wrapped_line(text, start + line.start()):
-            return raw[: line.start()]
-    return raw
 
 
 def is_wrapped_line(text: str, line_end: int) -> bool:
