@@ -287,19 +287,19 @@ class _CapitalizedSpan:
             # The left part is one word, and neither a word for a type nor a given name.
             single = at == 1 and not _is_type_word(left[0]) and not self._is_given_name(left[0])
             if word == "of":
-                if self._is_full_name(left):
-                    return at, start
-                both = self._count_known_mentions(left) > self.times or at > 1
-                if known >= max(3, 5 * self.times) and both:
-                    return at, start
-                if known > self.times and self._is_full_name(right) and both:
+                right_is_name = known > self.times and self._is_full_name(right)
+                right_is_name |= known >= max(3, 5 * self.times)
+                left_is_name = at > 1 or self._count_known_mentions(left) > self.times
+                if (left_is_name and right_is_name) or self._is_full_name(left):
                     return at, start
                 if initial and single and known:
                     return 0, start
-            elif self.language.capitalizes_nouns and single:
-                person = any(map(self._is_given_name, right))
-                if person or known > self.times:
-                    return at, start
+            elif (
+                single
+                and self.language.capitalizes_nouns
+                and (known > self.times or any(map(self._is_given_name, right)))
+            ):
+                return at, start
         return None
 
     def _find_border_between_persons(self, words: list[str], initial: bool) -> Seam | None:
@@ -317,12 +317,8 @@ class _CapitalizedSpan:
         if len(right) < 2 or is_title(left[-1]):
             return None
         begins_sentence = initial and self.language.endings and left[0].lower() not in KINDS
-        if (
-            begins_sentence
-            or max(self._count_known_mentions(right), self._count_known_mentions(left)) > self.times
-        ):
-            return at, at
-        return None
+        known = max(map(self._count_known_mentions, (left, right)))
+        return (at, at) if begins_sentence or known > self.times else None
 
     def _find_seam_between_names(self, words: list[str], begins: bool) -> Seam | None:
         """Cut a rare span between two names that are frequent: (at) Cape Evans Scott."""
@@ -339,16 +335,12 @@ class _CapitalizedSpan:
                 continue
             if self._is_given_name(words[0]) and at == 1:
                 continue
-            left, right = (
-                self._count_known_mentions(words[:at]),
-                self._count_known_mentions(words[at:]),
-            )
+            left, right = map(self._count_known_mentions, (words[:at], words[at:]))
             place = at > 1 and (words[0].lower() in KINDS or words[at - 1].lower() in KINDS)
             # In German the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
             subject = is_german and at == 1 and usage.closing[words[0]] >= usage.opening[words[0]]
-            if subject and left > times:
-                return at, at
-            if right > times and (left > times or (place and placed)):
+            is_seam = right > times and (left > times or (place and placed))
+            if is_seam or (subject and left > times):
                 return at, at
         return None
 
@@ -357,18 +349,14 @@ class _CapitalizedSpan:
         left, noun = words[:-1], words[-1]
         if not self.language.capitalizes_nouns or len(left) < 2 or self.times > _RARE:
             return None
-        if noun.lower() in KINDS | _NAMED_AFTER or left[-1] in GIVEN_NAMES:
+        names_thing = noun.lower() in KINDS | _NAMED_AFTER
+        if names_thing or left[-1] in GIVEN_NAMES or not self._is_full_name(left):
             return None
-        if not self._is_full_name(left):
-            return None
-        if self._count_known_mentions(left) < self.times and not self._count_known_mentions(
-            left[-1:]
-        ):
-            return None
+        known = self._count_known_mentions
+        is_known = known(left) >= self.times or known(left[-1:])
         # The noun may be a second surname if it is a surname elsewhere in the corpus.
-        if noun in self.surnames or self._count_known_mentions([noun]):
-            return None
-        return len(left), len(left)
+        is_surname = noun in self.surnames or known([noun])
+        return (len(left), len(left)) if is_known and not is_surname else None
 
 
 def _is_type_word(word: str) -> bool:

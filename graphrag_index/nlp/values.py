@@ -46,6 +46,8 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# Digits in groups of three, with any separator between two groups.
+_GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})*")
 _SHORT = {"k": 1e3, "m": 1e6, "bn": 1e9}
 # Text after a number whose scale or unit follows later: "between $5 and $10 million".
 _RANGE = re.compile(
@@ -136,15 +138,13 @@ def parse_number(digits: str, language: str) -> float | None:
         return float(plain)
     last = marks[-1]
     head, _, tail = plain.rpartition(last)
-    groups = re.split(r"[.,]", plain)
+    whole = re.sub("[.,]", "", head)
     if len(set(marks)) == 2:
         # With two kinds of separators, the last one is the decimal separator, and it occurs once.
-        whole = re.split(r"[.,]", head)
-        if marks.count(last) != 1 or not _are_digit_groups(whole):
-            return None
-        return float(f"{''.join(whole)}.{tail}")
+        is_valid = marks.count(last) == 1 and _GROUPED.fullmatch(head)
+        return float(f"{whole}.{tail}") if is_valid else None
     if len(marks) > 1:
-        return float("".join(groups)) if _are_digit_groups(groups) else None
+        return float(whole + tail) if _GROUPED.fullmatch(plain) else None
     decimal = "," if language in _LISTS["comma_languages"] else "." if language == "en" else None
     if len(tail) != 3 or len(head) > 3 or head == "0":
         # No thousands separator: "3.5" is unambiguous; "3,5" in English may be two numbers.
@@ -152,10 +152,6 @@ def parse_number(digits: str, language: str) -> float | None:
     if decimal is None:
         return None
     return float(f"{head}.{tail}") if last == decimal else float(head + tail)
-
-
-def _are_digit_groups(groups: list[str]) -> bool:
-    return len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
 
 
 def _scale_factor(word: str, language: str) -> float | None:

@@ -282,14 +282,8 @@ def _is_abbreviated_form(short: Words, long: Words) -> bool:
         return False
     if len(short) == len(long) and not any(word.endswith(".") for word in short[:-1]):
         return False
-    position = 1
-    for word in short[1:-1]:
-        while position < len(long) - 1 and not _matches_word(word, long[position]):
-            position += 1
-        if position >= len(long) - 1:
-            return False
-        position += 1
-    return True
+    middle = iter(long[1:-1])
+    return all(any(_matches_word(word, full) for full in middle) for word in short[1:-1])
 
 
 def _matches_word(word: str, full: str) -> bool:
