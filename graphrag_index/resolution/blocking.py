@@ -37,14 +37,15 @@ def find_candidate_pairs(names: Sequence[Name]) -> pl.DataFrame:
     Returns one row per pair: `left` < `right` are the positions of the two names, and `blocks`
     are the sorted names of the blocks that found the pair. Rows are sorted by `left`, `right`.
     """
-    keys = {
-        "letters": _letter_keys(names),
-        "first letters": _acronym_keys(names),
-        "initials": _initial_keys(names),
-    }
-    found = [_pair_names(_keep_shared_keys(rows), block) for block, rows in keys.items()]
+    found = [
+        _pair_names(_keep_shared_keys(_letter_keys(names)), "letters"),
+        _pair_names(_keep_shared_keys(_acronym_keys(names)), "first letters"),
+        _pair_names(_keep_shared_keys(_initial_keys(names)), "initials"),
+        _pair_by_spelling(names),
+        _pair_by_words(names),
+    ]
     return (
-        pl.concat([*found, _pair_by_spelling(names), _pair_by_words(names)])
+        pl.concat(found)
         .group_by("left", "right")
         .agg(pl.col("block").unique().sort().alias("blocks"))
         .sort("left", "right")
@@ -70,6 +71,7 @@ def find_similar_pairs(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.D
     return pairs.group_by("left", "right").agg(pl.col("similarity").max()).sort("left", "right")
 
 
+# Pairs (position of a name, key of the name).
 Keys = Iterator[tuple[int, str]]
 
 
@@ -94,44 +96,43 @@ def _initial_keys(names: Sequence[Name]) -> Keys:
         for number, name in enumerate(names)
         if name.may_be_person and not is_initial((parts := name.parts)[-1])
     ]
-    telling = {key for _, key, has_initial in made if has_initial}
-    yield from ((number, key) for number, key, _ in made if key in telling)
+    keys_of_initials = {key for _, key, has_initial in made if has_initial}
+    yield from ((number, key) for number, key, _ in made if key in keys_of_initials)
 
 
 def _keep_shared_keys(rows: Keys) -> pl.DataFrame:
     """Return the rows (number, key) of keys that several names share."""
-    found = list(rows)
-    columns = {"number": [number for number, _ in found], "key": [key for _, key in found]}
-    keyed = pl.DataFrame(columns, schema={"number": pl.Int64, "key": pl.String})
+    schema = {"number": pl.Int64, "key": pl.String}
+    keyed = pl.DataFrame(list(rows), schema, orient="row")
     return keyed.filter(pl.col("key").is_duplicated())
 
 
 def _pair_names(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
     """Pair all names with the same key; if they are many, pair each with the first name."""
-    size = pl.len().over("key")
-    keyed = keyed.with_columns(size=size, first=pl.col("number").min().over("key"))
-    keyed = keyed.filter(pl.col("size").is_between(2, MAX_SHARED))
-    few = keyed.filter(pl.col("size") <= MAX_GROUP)
-    all_pairs = few.join(few, on="key").filter(pl.col("number") < pl.col("number_right"))
-    to_first = keyed.filter(
-        (pl.col("size") > MAX_GROUP) & (pl.col("number") > pl.col("first"))
-    ).select(pl.col("first").alias("left"), pl.col("number").alias("right"))
-    pairs = all_pairs.select(left="number", right="number_right")
-    return pl.concat([pairs, to_first]).unique().with_columns(block=pl.lit(block))
+    size, first = pl.len().over("key"), pl.col("number").min().over("key")
+    keyed = keyed.filter(size <= MAX_SHARED)
+    lefts = keyed.filter((size <= MAX_GROUP) | (pl.col("number") == first))
+    return _join_by_key(lefts, keyed, block)
+
+
+def _join_by_key(lefts: pl.DataFrame, rights: pl.DataFrame, block: str) -> pl.DataFrame:
+    """Return the distinct pairs of rows with the same key, with `left` < `right`."""
+    pairs = lefts.join(rights, on="key").filter(pl.col("number") < pl.col("number_right"))
+    return pairs.select(left="number", right="number_right", block=pl.lit(block)).unique()
 
 
 def _pair_by_spelling(names: Sequence[Name]) -> pl.DataFrame:
     """Pair names that become equal if one letter is removed from one or both of them."""
     letters = pl.DataFrame(
-        {"letters": [name.plain.letters for name in names]}, schema={"letters": pl.String}
+        {"letters": pl.Series([name.plain.letters for name in names], dtype=pl.String)}
     ).with_row_index("number")
     is_long = pl.col("letters").str.len_chars() >= SHORT_LETTERS
     is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
     # The block "letters" pairs names with equal letters, so one of these names is enough here.
     distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
     hashes = [pl.DataFrame(schema={"number": pl.Int64, "key": pl.UInt64})]
+    n_letters = pl.col("letters").str.len_chars()
     for batch in distinct.iter_slices(BATCH_NAMES):
-        n_letters = pl.col("letters").str.len_chars()
         at = batch.with_columns(at=pl.int_ranges(0, n_letters + 1)).explode("at")
         shorter = pl.concat_str(
             pl.col("letters").str.slice(0, pl.col("at")),
@@ -152,18 +153,8 @@ def _pair_by_words(names: Sequence[Name]) -> pl.DataFrame:
         if len(word) > 3
     )
     rare = keyed.filter(pl.len().over("key") <= MAX_NAMES_OF_WORD)
-    pairs = (
-        rare.join(rare, on="key")
-        .filter(pl.col("number") < pl.col("number_right"))
-        .select(left="number", right="number_right")
-        .unique()
-    )
-    n_words = [len(set(names[number].plain.words)) for number in rare["number"]]
-    size = rare.select("number", pl.Series("size", n_words, pl.Int64)).unique()
-    pairs = pairs.join(size, left_on="left", right_on="number").join(
-        size, left_on="right", right_on="number", suffix="_right"
-    )
+    pairs = _join_by_key(rare, rare, "words")
+    n_words = pl.Series([len(set(name.plain.words)) for name in names], dtype=pl.Int64)
+    left, right = n_words.gather(pairs["left"]), n_words.gather(pairs["right"])
     # Two names can share half of all words only if the shorter has half as many as the longer.
-    small, large = pl.min_horizontal("size", "size_right"), pl.max_horizontal("size", "size_right")
-    pairs = pairs.filter(small * 2 >= large).select("left", "right")
-    return pairs.with_columns(block=pl.lit("words"))
+    return pairs.filter((2 * left >= right) & (2 * right >= left))

@@ -95,38 +95,26 @@ def _units_of_entities(
     documents: pl.LazyFrame,
 ) -> dict[int, list[SplitTextUnit]]:
     """Return the text units of each entity, sorted by their numbers."""
-    units = base_text_units.select(
-        pl.col("human_readable_id").cast(pl.Int64).alias("text_unit"),
-        *("id", "document_id", "start_char", "end_char"),
-    )
+    is_wanted = pl.col("entity").is_in(numbers)
     types = (
-        entities.filter(pl.col("human_readable_id").is_in(numbers))
-        .select("human_readable_id", "text_units", "types")
-        .explode("text_units", "types")
-        .select(
-            pl.col("human_readable_id").cast(pl.Int64).alias("entity"),
-            pl.col("text_units").cast(pl.Int64).alias("text_unit"),
-            type="types",
-        )
+        entities.select(entity="human_readable_id", text_unit="text_units", type="types")
+        .filter(is_wanted)
+        .explode("text_unit", "type")
     )
+    titles = documents.select("title", "path", document_id="id")
     rows = (
         mentions.lazy()
-        .filter(pl.col("entity").is_in(numbers))
-        .sort("entity", "text_unit")
-        .join(units, on="text_unit", maintain_order="left")
-        .join(
-            documents.select("title", "path", document_id="id"),
-            on="document_id",
-            how="left",
-            maintain_order="left",
-        )
-        .join(types, on=["entity", "text_unit"], how="left", maintain_order="left")
+        .filter(is_wanted)
+        .join(base_text_units.rename({"human_readable_id": "text_unit"}), on="text_unit")
+        .join(titles, on="document_id", how="left")
+        .join(types, on=["entity", "text_unit"], how="left")
         .select(
             *("entity", "text_unit", "id", "document_id"),
             pl.col("title", "path").fill_null(""),
             *("start_char", "end_char"),
             pl.col("type").fill_null(""),
         )
+        .sort("entity", "text_unit")
         .collect()
     )
     units_of: dict[int, list[SplitTextUnit]] = {}
@@ -174,8 +162,9 @@ class ExtractedEntities:
         mentions = extracted_mentions.select(number).unique().collect()
         self.mentions = mentions.sort("entity", "text_unit")
         document = pl.col("document_id").rank("dense").cast(pl.Int64)
-        text_unit = pl.col("human_readable_id").cast(pl.Int64)
-        self.documents = base_text_units.select(text_unit=text_unit, document=document).collect()
+        self.documents = base_text_units.select(
+            text_unit="human_readable_id", document=document
+        ).collect()
         self.pieces: list[EntityPart] = []
         wanted = [row for row in names.iter_rows() if title_key(row[1]) in decisions.split]
         if not wanted:
