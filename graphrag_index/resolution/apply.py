@@ -99,8 +99,7 @@ class Resolution:
             for title in dict.fromkeys(node.decided):
                 if title != node.title:
                     yield title, node.title, 1.0, list(BY_PERSON), "person"
-        titles = dict(zip(self.found.numbers, self.found.titles, strict=True))
-        split = {(titles[piece.entity], piece.title) for piece in self.found.pieces}
+        split = {(self.found.titles[piece.entity], piece.title) for piece in self.found.pieces}
         for title, part in sorted(split):
             yield title, part, 1.0, list(BY_PERSON), "person"
 
@@ -126,7 +125,6 @@ class Assignments:
 
     def __init__(self, resolution: Resolution, base_text_units: pl.LazyFrame) -> None:
         found, nodes = resolution.found, resolution.nodes
-        titles = dict(zip(found.numbers, found.titles, strict=True))
         resolved: dict[int, tuple[int, str]] = {}
         centres = set(map(resolution.find_centre, resolution.joined))
         for at, node in enumerate(nodes):
@@ -142,7 +140,7 @@ class Assignments:
         self._spans: dict[tuple[int, str], list[tuple[int, int, int]]] = defaultdict(list)
         pieces = {piece.number for piece in found.pieces}
         for number, (target, title) in resolved.items():
-            if number not in pieces and (number, titles[number]) != (target, title):
+            if number not in pieces and (number, found.titles[number]) != (target, title):
                 self._whole[number] = target
                 self._titles[target] = title
         units = [(piece, unit) for piece in found.pieces for unit in piece.units]

@@ -156,8 +156,9 @@ class ExtractedEntities:
         documents: pl.LazyFrame,
         decisions: Decisions,
     ) -> None:
-        names = entities.select("human_readable_id", "title", "type").collect()
-        self.numbers, self.titles, self.types = (column.to_list() for column in names)
+        # Rows (number, title, type).
+        self.rows = entities.select("human_readable_id", "title", "type").collect().rows()
+        self.titles = {number: title for number, title, _ in self.rows}
         number = pl.col("entity", "text_unit").cast(pl.Int64)
         mentions = extracted_mentions.select(number).unique().collect()
         self.mentions = mentions.sort("entity", "text_unit")
@@ -166,14 +167,14 @@ class ExtractedEntities:
             text_unit="human_readable_id", document=document
         ).collect()
         self.pieces: list[EntityPart] = []
-        wanted = [row for row in names.iter_rows() if title_key(row[1]) in decisions.split]
+        wanted = [row for row in self.rows if title_key(row[1]) in decisions.split]
         if not wanted:
             return
         units_of = _units_of_entities(
             [row[0] for row in wanted], entities, self.mentions, base_text_units, documents
         )
-        first = max(self.numbers) + 1
-        self.pieces = _split_entities(wanted, units_of, decisions.split, first)
+        first_number = max(self.titles) + 1
+        self.pieces = _split_entities(wanted, units_of, decisions.split, first_number)
         moved = {
             (piece.entity, unit.number): piece.number
             for piece in self.pieces
@@ -221,8 +222,7 @@ def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Nod
     """
     counts = dict(found.mentions.group_by("entity").len().iter_rows())
     divided = {piece.entity for piece in found.pieces}
-    entities = zip(found.numbers, found.titles, found.types, strict=True)
-    rows = [entity for entity in entities if entity[0] not in divided]
+    rows = [row for row in found.rows if row[0] not in divided]
     rows += [(piece.number, piece.title, piece.type) for piece in found.pieces]
     by_key: dict[str, list[tuple[int, str, str]]] = {}
     for row in sorted(rows):

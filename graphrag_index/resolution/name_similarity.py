@@ -66,10 +66,8 @@ def are_apart(a: Name, b: Name) -> bool:
         return True
     differing = a.distinguishing_words ^ b.distinguishing_words
     # "Mrs Anna Novak" may be "Anna Novak", but not "Mr Anna Novak".
-    is_one_title = differing <= {"mr", "mrs", "miss"} and not (
-        a.distinguishing_words and b.distinguishing_words
-    )
-    if differing and not is_one_title:
+    both_have_some = a.distinguishing_words and b.distinguishing_words
+    if differing and (both_have_some or not differing <= {"mr", "mrs", "miss"}):
         return True
     # "Mercury (planet)" is not "Mercury (element)"; acronyms in brackets are ignored here.
     if _bracketed_meaning(a) != _bracketed_meaning(b):
@@ -84,8 +82,8 @@ def can_be_one_person(a: Name, b: Name) -> bool:
     """Tell whether the given names and initials of two names do not contradict each other."""
     if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
         return True
-    are_like_people = a.may_be_person and b.may_be_person and _has_initial(a, b)
-    if "person" not in (a.kind, b.kind) and not are_like_people:
+    look_like_people = a.may_be_person and b.may_be_person and _has_initial(a, b)
+    if "person" not in (a.kind, b.kind) and not look_like_people:
         return True
     one, other = a.parts, b.parts
     if min(len(one), len(other)) < 2 or fold(one[-1]) != fold(other[-1]):
@@ -154,8 +152,6 @@ def _compare_umlauts(a: Name, b: Name) -> Similarity | None:
         a.words_without_umlauts != b.words and a.words != b.words_without_umlauts
     ):
         return None
-    if a.words_without_umlauts == a.words and b.words_without_umlauts == b.words:
-        return None
     return Similarity(0.95 if len(a.letters) >= 5 else 0.75, ("umlauts spelled out",))
 
 
@@ -169,21 +165,15 @@ def _is_short_name_of(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
         return False
     if not _can_stand_for(short[0], long[0]):
         return False
-    at = 1
-    for word in short[1:-1]:
-        while at < len(long) - 1 and not _can_stand_for(word, long[at]):
-            at += 1
-        if at >= len(long) - 1:
-            return False
-        at += 1
-    return True
+    # The iterator goes on after the last match, so the words keep their order.
+    middle = iter(long[1:-1])
+    return all(any(_can_stand_for(word, full) for full in middle) for word in short[1:-1])
 
 
 def _can_stand_for(word: str, full: str) -> bool:
+    """Tell whether two words are equal, or one is the initial of the other."""
     a, b = fold(word), fold(full)
-    if a == b:
-        return True
-    return bool(a and b) and a[0] == b[0] and (is_initial(word) or is_initial(full))
+    return a == b or (a[:1] == b[:1] and (is_initial(word) or is_initial(full)))
 
 
 def _compare_initials(a: Name, b: Name) -> Similarity | None:
@@ -197,9 +187,9 @@ def _compare_initials(a: Name, b: Name) -> Similarity | None:
     if len(a.parts) != len(b.parts):
         # "Sam Walton" is not "S. Robson Walton".
         return Similarity(0.7, ("a further given name",))
-    given = any(map(is_initial, a.parts[:-1])) and any(map(is_initial, b.parts[:-1]))
-    alike = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
-    if len(a.parts) > 2 and (alike > 1 or not given):
+    both_have_initials = all(any(map(is_initial, name.parts[:-1])) for name in (a, b))
+    n_equal = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
+    if len(a.parts) > 2 and (n_equal > 1 or not both_have_initials):
         return Similarity(0.85, (INITIALS,))
     return Similarity(0.75, ("an initial",))
 
@@ -221,16 +211,16 @@ def _compare_spelling(a: Name, b: Name) -> Similarity | None:
 
 
 def _compare_words(a: Name, b: Name) -> Similarity | None:
-    """Compare two names that share most of their words."""
+    """Compare two names of which one has all words of the other."""
     one, other = set(a.plain.words), set(b.plain.words)
     if one.isdisjoint(other):
         return None
-    common, least = one & other, min(len(one), len(other))
+    common = one & other
     if max(map(len, common)) < 4:
         return None
     share = len(common) / len(one | other)
     if share == 1:
         return Similarity(0.8, ("the same words in another order",))
-    if share < 0.5 or len(common) < least:
+    if share < 0.5 or not (one <= other or other <= one):
         return None
     return Similarity(round(0.4 + 0.3 * share, 3), ("words in common",))

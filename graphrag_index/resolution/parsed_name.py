@@ -6,16 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from graphrag_index.nlp.name_words import KINDS, SURNAMES
-from graphrag_index.text.languages import (
-    HONORIFICS,
-    NAMING_TITLES,
-    PARTICLES,
-    RANKS,
-    TITLE_PARTS,
-    n_titles,
-    read_lists,
-    word_set,
-)
+from graphrag_index.text.languages import NAMING_TITLES, PARTICLES, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
 _LISTS = read_lists("resolution/data/words")
@@ -39,8 +30,6 @@ _INITIAL = re.compile(r"[^\W\d_]\.?")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
 _SEPARATORS = re.compile(r"[\s\-/]+")
 _APOSTROPHE_S = re.compile(r"['’]s?$")
-# Optional words at the beginning of a name.
-_OPTIONAL_OPENINGS = _ARTICLES | HONORIFICS | RANKS | TITLE_PARTS
 # If one of these words follows a title, the words are not the name of a person: "Queen Street".
 _NON_SURNAMES = KINDS - SURNAMES
 
@@ -55,7 +44,7 @@ class PlainName(NamedTuple):
 
     words: tuple[str, ...]
     letters: str
-    left_out: frozenset[str] = frozenset()
+    left_out: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -68,7 +57,7 @@ class Name:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The words of the name in lower case, without accents."""
-        return tuple(fold(_without_dots(self.title).replace(" & ", " and ")).split(" "))
+        return _fold_words(self.title)
 
     @cached_property
     def letters(self) -> str:
@@ -177,11 +166,10 @@ def is_initial(word: str) -> bool:
     return len(word) <= 2 and bool(_INITIAL.fullmatch(word)) and word[0].isupper()
 
 
-def _without_dots(title: str) -> str:
-    """Remove the dots from acronyms: U.S. becomes US."""
-    if "." not in title:
-        return title
-    return _DOTTED.sub(lambda found: found[0].replace(".", ""), title)
+def _fold_words(title: str) -> tuple[str, ...]:
+    """Split a name into folded words, without the dots of acronyms: U.S. becomes us."""
+    title = _DOTTED.sub(lambda acronym: acronym[0].replace(".", ""), title)
+    return tuple(fold(title.replace(" & ", " and ")).split(" "))
 
 
 def _parse_roman(roman: str) -> int:
@@ -192,9 +180,6 @@ def _parse_roman(roman: str) -> int:
 
 def _parse_plain(title: str) -> PlainName:
     """Remove articles, titles, company forms and acronyms in brackets; undo "Novak, Anna"."""
-    if _is_plain(title):
-        words = fold(title).split(" ")
-        return PlainName(tuple(words), "".join(words))
     left_out: set[str] = set()
     brackets = _BRACKETS.search(title)
     if brackets and brackets.start():
@@ -204,9 +189,9 @@ def _parse_plain(title: str) -> PlainName:
     raw = title.split(" ")
     last = raw[-1].strip(".,")
     is_legal = fold(last.replace(".", "")) in _COMPANY_FORMS and last[:1].isupper()
-    sure = fold(last) not in _SHORT_COMPANY_FORMS or last.isupper() or raw[-2:-1][0:1] == [","]
-    behind_comma = len(raw) > 1 and raw[-2].endswith(",")
-    if len(raw) > 1 and is_legal and (sure or behind_comma or raw[-1].endswith(".")):
+    is_no_word = fold(last) not in _SHORT_COMPANY_FORMS or last.isupper()
+    is_marked = raw[-1].endswith(".") or raw[-2:][0].endswith(",")
+    if len(raw) > 1 and is_legal and (is_no_word or is_marked):
         left_out.add(f"form {fold(last)}")
         raw = [*raw[:-2], raw[-2].rstrip(",")]
     elif title.count(",") == 1 and 2 <= len(raw) <= 4:
@@ -221,15 +206,5 @@ def _parse_plain(title: str) -> PlainName:
     if len(raw) > 1 and raw[0].lower() in _ARTICLES:
         left_out.add("article" if len(raw) > 2 else "article of one word")
         raw = raw[1:]
-    words = fold(_without_dots(" ".join(raw)).replace(" & ", " and ")).split(" ")
-    return PlainName(tuple(words), "".join(words), frozenset(left_out))
-
-
-def _is_plain(title: str) -> bool:
-    """Tell whether a name has no optional parts; this fast check succeeds for most names."""
-    words = title.split(" ")
-    return (
-        all(map(str.isalpha, words))
-        and words[0].lower() not in _OPTIONAL_OPENINGS
-        and fold(words[-1]) not in _COMPANY_FORMS
-    )
+    words = _fold_words(" ".join(raw))
+    return PlainName(words, "".join(words), frozenset(left_out))

@@ -65,17 +65,6 @@ class Pair:
     evidence: tuple[str, ...]
 
 
-def _count_common_values(pairs: pl.DataFrame, of: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Count the values that the two entities of each pair have in common."""
-    # The right entity is mentioned less often, so it has fewer values to join.
-    return (
-        pairs.join(of, left_on="right", right_on="entity")
-        .join(of, left_on=["left", "value"], right_on=["entity", "value"], how="semi")
-        .group_by("left", "right")
-        .agg(pl.len().alias(name))
-    )
-
-
 def _add_common_counts(
     pairs: pl.DataFrame, documents: pl.DataFrame, links: pl.DataFrame
 ) -> pl.DataFrame:
@@ -83,15 +72,19 @@ def _add_common_counts(
 
     `n_least` is the number of neighbours of the entity that has fewer of them.
     """
-    n_documents = _count_common_values(
-        pairs, documents.rename({"document": "value"}), "n_documents"
-    )
-    n_neighbours = _count_common_values(pairs, links.rename({"neighbour": "value"}), "n_neighbours")
+    counted = pairs
+    for values, column in ((documents, "document"), (links, "neighbour")):
+        common = (
+            # The right entity is mentioned less often, so it has fewer values to join.
+            pairs.join(values, left_on="right", right_on="entity")
+            .join(values, left_on=["left", column], right_on=["entity", column], how="semi")
+            .group_by("left", "right")
+            .agg(pl.len().alias(f"n_{column}s"))
+        )
+        counted = counted.join(common, on=["left", "right"], how="left")
     degree = links.group_by("entity").agg(n=pl.len())
     return (
-        pairs.join(n_documents, on=["left", "right"], how="left")
-        .join(n_neighbours, on=["left", "right"], how="left")
-        .join(degree, left_on="left", right_on="entity", how="left")
+        counted.join(degree, left_on="left", right_on="entity", how="left")
         .join(degree, left_on="right", right_on="entity", how="left", suffix="_right")
         .select(
             *("left", "right"),

@@ -97,7 +97,7 @@ def resolve_entities(
         extracted_entities, extracted_mentions, base_text_units, documents, decisions
     )
     nodes, places = make_nodes(found, decisions)
-    _warn_of_decisions(decisions, found, {*places, *map(title_key, found.titles)}, settings.file)
+    _warn_of_decisions(decisions, found, places, settings.file)
     never = never_pairs(decisions, places)
     names = [node.name for node in nodes]
     described = partial(_read_descriptions, extracted_entities, found, nodes)
@@ -190,15 +190,15 @@ def _read_descriptions(
 
 
 def _warn_of_decisions(
-    decisions: Decisions, found: ExtractedEntities, known: set[str], file: str
+    decisions: Decisions, found: ExtractedEntities, places: Mapping[str, int], file: str
 ) -> None:
     """Warn about decisions with unknown names, and about split entries without text units."""
-    unknown = unknown_names(decisions, known)
+    titles = set(map(title_key, found.titles.values()))
+    unknown = unknown_names(decisions, {*places, *titles})
     for name, section in unknown[:MAX_WARNINGS]:
         logger.warning("%s: %s names %r, which no document has.", file, section, name)
     if len(unknown) > MAX_WARNINGS:
         logger.warning("%s: %d more names that no document has.", file, len(unknown) - MAX_WARNINGS)
-    titles = set(map(title_key, found.titles))
     held = {title_key(piece.title) for piece in found.pieces}
     parts = (part for key, parts in decisions.split.items() if key in titles for part in parts)
     # Warn about parts without text units, because their pattern may be wrong. A part without a
