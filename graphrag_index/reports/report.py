@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
-from graphrag_index.schema.list_columns import Grouped, Integers, gather_lists, positions
+from graphrag_index.schema.list_columns import Grouped, Integers, positions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
 from graphrag_index.text.citations import check_citations, renumber_citations, renumber_written
@@ -122,20 +122,13 @@ def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.Data
 
 def text_columns(reports: Sequence[Report]) -> list[pl.Series]:
     """Return the texts, findings and ranks of reports as columns."""
-    findings = [found for report in reports for found in report.findings]
-    owners = np.repeat(np.arange(len(reports)), [len(report.findings) for report in reports])
-    # The fields of a finding are sorted by name.
-    parts = pl.DataFrame(
-        [(found.explanation, found.summary) for found in findings],
-        schema={"explanation": pl.String, "summary": pl.String},
-        orient="row",
-    )
-    texts = ("title", "summary", "rating_explanation")
-    return [
-        *(pl.Series(name, [getattr(one, name) for one in reports], pl.String) for name in texts),
-        gather_lists(owners, parts.to_struct(), len(reports)).alias("findings"),
-        pl.Series("rank", [report.rank for report in reports], pl.Float64),
-    ]
+    columns: dict[str, list[Any]] = {
+        name: [getattr(report, name) for report in reports]
+        for name in ("title", "summary", "rating_explanation", "rank")
+    }
+    columns["findings"] = [list(map(vars, report.findings)) for report in reports]
+    schema = TABLES["community_reports"].schema
+    return [pl.Series(name, values, schema[name]) for name, values in columns.items()]
 
 
 def join_titles(titles: Sequence[str]) -> str:
@@ -207,8 +200,6 @@ class CommunityMembers:
         )
         order = ["weight", "source", "target", "id"]
         columns = ["human_readable_id", "type", "description", "source_id", "target_id"]
-        if "type" not in relationships.collect_schema():
-            relationships = relationships.with_columns(type=pl.lit(""))
         links = (
             relationships.select(*order, *columns)
             .with_row_index("row")
@@ -236,18 +227,14 @@ def _read_claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataF
         covariates = TABLES["covariates"].empty().lazy()
     order = ["start_date", "end_date", "description", "id"]
     claims = covariates.select(_CLAIM).with_row_index("row").sort(order, nulls_last=True).collect()
-    if claims.is_empty():
-        # Most indexes have no claims; do not normalize titles for nothing.
-        titles = titles.clear()
     # If titles differ only in case, the first entity gets the claims.
     rows = {title_key(title): row for row, title in reversed([*enumerate(titles)])}
     entity = [
         rows.get(title_key(subject), rows.get(title_key(object or ""), -1))
         for subject, object in claims.select("subject_id", "object_id").iter_rows()
     ]
-    return claims.with_columns(entity=pl.Series(entity, dtype=pl.Int64)).filter(
-        pl.col("entity") >= 0
-    )
+    claims = claims.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
+    return claims.filter(pl.col("entity") >= 0)
 
 
 def report_format(shown: Rows, title: str) -> ReplyFormat:

@@ -4,7 +4,6 @@ A later run compares the hashes in `report_evidence`, and keeps reports with the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -119,10 +118,11 @@ class CommunityEvidence:
         found = list(reports.values())
         evidence = self.hash_evidence(np.array([*reports], np.int64))
         cited = [
-            _list_column(
+            pl.Series(
+                column,
                 [keys[section].gather(list(one.rows.get(section, ()))) for one in found],
-                keys[section].dtype,
-            ).alias(column)
+                pl.List(keys[section].dtype),
+            )
             for section, column in CITED.items()
         ]
         return evidence.with_columns(
@@ -189,9 +189,8 @@ def _find_cited(rows: pl.DataFrame, keys: Keys) -> dict[str, list[list[int]]]:
     cited = {}
     for section, column in CITED.items():
         owners, values = spread_lists(rows[column])
-        found = positions(values, keys[section]).tolist()
-        bounds = np.searchsorted(owners, np.arange(rows.height + 1)).tolist()
-        cited[section] = [found[first:last] for first, last in pairwise(bounds)]
+        found = pl.Series(positions(values, keys[section]))
+        cited[section] = gather_lists(owners, found, rows.height).to_list()
     return cited
 
 
@@ -203,11 +202,6 @@ def _read_reports(rows: pl.DataFrame, keys: Keys) -> Iterator[CitedReport]:
         findings = tuple(Finding(one["summary"], one["explanation"]) for one in found)
         own = {section: lists[row] for section, lists in cited.items() if lists[row]}
         yield CitedReport(Report(title, summary, findings, rank, explanation), own)
-
-
-def _list_column(values: Sequence[pl.Series], dtype: pl.DataType) -> pl.Series:
-    owners = np.repeat(np.arange(len(values)), [len(part) for part in values])
-    return gather_lists(owners, pl.concat([pl.Series(dtype=dtype), *values]), len(values))
 
 
 class ReportWriter:
@@ -315,10 +309,10 @@ class ReportWriter:
                 self._support_hashes[part] for part in substitutes if part in self._support_hashes
             ]
             behind = np.unique(np.concatenate([np.zeros(0, np.uint64), *shown]))
-            borrowed.append(pl.Series(np.setdiff1d(behind, own.to_numpy(), True)))
+            borrowed.append(pl.Series(np.setdiff1d(behind, own.to_numpy(), assume_unique=True)))
         return rows.with_columns(
             at=pl.Series(list(new), dtype=pl.Int64),
             request_key=pl.Series([key for _, _, key in new.values()], dtype=pl.String),
             # Text units that support reports in the prompt, but no row of the community.
-            borrowed_text_unit_hashes=_list_column(borrowed, pl.UInt64()),
+            borrowed_text_unit_hashes=pl.Series(borrowed, dtype=pl.List(pl.UInt64)),
         )
