@@ -45,17 +45,9 @@ def number_communities(
         number[order] = n_before + np.arange(len(first))
         numbered.append(np.full(len(labels), -1))
         numbered[-1][nodes] = number[part]
-        frames.append(
-            pl.DataFrame(
-                {
-                    "community": number[order],
-                    "level": np.full(len(first), level),
-                    "parent": parent[order],
-                    "size": size[order],
-                    "island": island[order],
-                }
-            )
-        )
+        columns = {"community": number, "parent": parent, "size": size, "island": island}
+        rows = pl.DataFrame(columns).with_columns(level=pl.lit(level, pl.Int64))
+        frames.append(rows.sort("community"))
         n_before += len(first)
     return pl.concat(frames), numbered
 

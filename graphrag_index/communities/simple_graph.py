@@ -58,26 +58,23 @@ def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Fl
 def sparse_rows(graph: Graph) -> SparseRows:
     """Convert a graph to a sparse matrix in rows."""
     # Edges are sorted, and lower neighbours are added first, so every row is ascending.
-    ends = np.concatenate([graph.targets, graph.sources])
-    others = np.concatenate([graph.sources, graph.targets])
-    weights = np.concatenate([graph.weights, graph.weights])
+    ends = np.append(graph.targets, graph.sources)
+    others = np.append(graph.sources, graph.targets)
     order = np.argsort(ends, kind="stable")
     indptr = np.zeros(graph.n_nodes + 1, np.int64)
     np.cumsum(np.bincount(ends, minlength=graph.n_nodes), out=indptr[1:])
-    return SparseRows(indptr, others[order].astype(np.int32), weights[order])
+    return SparseRows(indptr, others[order].astype(np.int32), np.tile(graph.weights, 2)[order])
 
 
 def strengths(graph: Graph) -> Floats:
     """Sum the weights of the edges of each node."""
-    ends = np.concatenate([graph.sources, graph.targets])
-    weights = np.concatenate([graph.weights, graph.weights])
-    return np.bincount(ends, weights, graph.n_nodes).astype(np.float64)
+    ends = np.append(graph.sources, graph.targets)
+    return np.bincount(ends, np.tile(graph.weights, 2), graph.n_nodes).astype(np.float64)
 
 
 def degrees(graph: Graph) -> Integers:
     """Count the distinct neighbours of each node."""
-    ends = np.concatenate([graph.sources, graph.targets])
-    return np.bincount(ends, minlength=graph.n_nodes)
+    return np.bincount(np.append(graph.sources, graph.targets), minlength=graph.n_nodes)
 
 
 def subgraph(graph: Graph, nodes: Integers) -> Graph:
