@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphrag_index.reports.report import Finding, join_titles
+from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.text.sentences import are_near_duplicates, telling_words
 
 Related = Callable[[tuple[int, ...]], tuple[int, ...]]
@@ -14,8 +14,6 @@ SUMMARY_SENTENCES = 2
 SENTENCES_PER_FINDING = 3
 # Maximum number of entities in a heading, besides the subject of the finding.
 COMPANIONS = 2
-# Maximum number of ids per section of a citation; "+more" stands for further ids.
-MAX_CITED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,21 +127,10 @@ class _SentencePool:
 
 
 def _cite_sentences(sentences: Sequence[Evidence], related: Related) -> str:
-    return " ".join(
-        f"{sentence.text} {format_citation(sentence, related(sentence.entities))}"
-        for sentence in sentences
-    )
-
-
-def format_citation(sentence: Evidence, relationships: Sequence[int]) -> str:
-    """Format the citation of a sentence, in Microsoft's syntax."""
-    parts = [f"Entities ({_format_numbers(sentence.entities)})"]
-    if relationships:
-        parts.append(f"Relationships ({_format_numbers(relationships)})")
-    parts.append(f"Sources ({sentence.source})")
-    return f"[Data: {'; '.join(parts)}]"
-
-
-def _format_numbers(numbers: Sequence[int]) -> str:
-    shown = ", ".join(str(number) for number in numbers[:MAX_CITED])
-    return shown + ", +more" if len(numbers) > MAX_CITED else shown
+    """Join sentences, each with a citation of its entities, their relationships and its source."""
+    cited = []
+    for sentence in sentences:
+        entities, sources = sentence.entities, (sentence.source,)
+        rows = {"Entities": entities, "Relationships": related(entities), "Sources": sources}
+        cited.append(f"{sentence.text} {format_citation(rows)}")
+    return " ".join(cited)

@@ -48,6 +48,8 @@ FORMAT_INSTRUCTION = (
 # Keys that models use for the heading and the explanation of a finding.
 _HEADINGS = ("summary", "title", "heading", "finding", "name")
 _EXPLANATIONS = ("explanation", "description", "details", "text", "content")
+# Maximum number of ids per section of a citation; "+more" stands for further ids.
+MAX_CITED = 5
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
@@ -136,6 +138,15 @@ def join_titles(titles: Sequence[str]) -> str:
     if len(titles) < 2:
         return "".join(titles)
     return f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
+    """Format a citation of ids by section, in Microsoft's syntax; leave out empty sections."""
+    parts = []
+    for section, ids in cited.items():
+        shown = [*map(str, ids[:MAX_CITED]), *["+more"] * (len(ids) > MAX_CITED)]
+        parts += [f"{section} ({', '.join(shown)})"] if shown else []
+    return f"[Data: {'; '.join(parts)}]"
 
 
 # Row numbers by section, such as "Entities". A citation is a position (from 0) in such a list.

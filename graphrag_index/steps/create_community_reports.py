@@ -20,6 +20,7 @@ from graphrag_index.reports.report import (
     Finding,
     Report,
     community_rows,
+    format_citation,
     join_titles,
     report_format,
 )
@@ -35,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 # Number of members in the title of a report, if the reply has no title.
 TITLE_MEMBERS = 3
-# Maximum number of ids in one citation; "+more" replaces the others.
-MAX_CITED = 5
 # Rank of a report without a model. Entities without links matter least.
 PLAIN_RANK = 1.0
 NOT_ASKED = "No model was asked about this community."
@@ -192,11 +191,11 @@ class _ReportRequests:
             places.append(place)
             titles.append(names[-1])
         findings = tuple(
-            Finding(join_titles(titles), f"{description} {_format_citation(places)}")
+            Finding(join_titles(titles), f"{description} {format_citation({'Entities': places})}")
             for description, (places, titles) in described.items()
             if description
         )
-        named = f"{join_titles(names)}. {_format_citation(range(len(names)))}"
+        named = f"{join_titles(names)}. {format_citation({'Entities': range(len(names))})}"
         summary = f"Nothing is told of the links of {named}"
         if self.rows["island"][at]:
             title, summary = f"Island: {title}", f"Entities with few or no links: {named}"
@@ -210,8 +209,3 @@ class _ReportRequests:
 
 def _remove_citations(text: str) -> str:
     return check_citations(text, {})[0]
-
-
-def _format_citation(places: Sequence[int]) -> str:
-    shown = ", ".join(map(str, places[:MAX_CITED]))
-    return f"[Data: Entities ({shown}{', +more' if len(places) > MAX_CITED else ''})]"

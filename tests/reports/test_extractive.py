@@ -3,8 +3,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.reports.extractive import Evidence, format_citation, write_findings
-from graphrag_index.reports.report import Finding, join_titles
+from graphrag_index.reports.extractive import Evidence, write_findings
+from graphrag_index.reports.report import Finding, format_citation, join_titles
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
 WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
@@ -80,8 +80,8 @@ def test_no_evidence_gives_no_findings() -> None:
 
 
 def test_a_citation_names_at_most_five_of_a_kind() -> None:
-    many = Evidence("x", (1, 2, 3, 4, 5, 6), 8, 1.0)
-    assert format_citation(many, (7,)) == (
+    rows = {"Entities": range(1, 7), "Relationships": (7,), "Claims": (), "Sources": [8]}
+    assert format_citation(rows) == (
         "[Data: Entities (1, 2, 3, 4, 5, +more); Relationships (7); Sources (8)]"
     )
 
