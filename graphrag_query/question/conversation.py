@@ -14,6 +14,7 @@ from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM
 from graphrag_query.question.question import Mentions, Question
+from graphrag_query.question.question_words import WORD_LISTS
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of turns that a model sees; older turns mislead it.
@@ -22,30 +23,14 @@ MAX_TURNS = 4
 _ANSWER_CHARS = 1_500
 # Maximum characters of the answer in the prompt that suggests questions.
 _SUGGESTING_CHARS = 4_000
-# Personal and possessive pronouns, by language.
-_PRONOUNS = {
-    "en": ("he she it they him her them", "his hers its their theirs"),
-    "de": ("er sie es ihn ihm ihr ihnen", "sein seine seinen seiner seinem ihre ihren ihrer ihrem"),
-    "fr": ("il elle ils elles lui leur", ""),
-    "es": ("él ella ellos ellas", ""),
-    "pl": ("on ona ono oni one jego go mu jej ją ich im", ""),
-}
-_PERSONAL = {word for words, _ in _PRONOUNS.values() for word in words.split()}
-_POSSESSIVE = {word for _, words in _PRONOUNS.values() for word in words.split()}
+_PERSONAL, _POSSESSIVE = (
+    {word for words in WORD_LISTS[kind].values() for word in words.split()}
+    for kind in ("personal_pronouns", "possessive_pronouns")
+)
 # Words at the start of a question that continues the previous question.
 _CONTINUES = re.compile(
     r"^\s*(?:and|but|what about|how about|und|aber|et|mais|y|pero|a|i|co z)\b", re.IGNORECASE
 )
-# By language: a question about a person, and a question about anything else.
-_ABOUT = {
-    "en": ("Who is {}?", "What do the documents say about {}?"),
-    "de": ("Wer ist {}?", "Was sagen die Dokumente über {}?"),
-    "fr": ("Qui est {} ?", "Que disent les documents de {} ?"),
-    "es": ("¿Quién es {}?", "¿Qué dicen los documentos sobre {}?"),
-    "it": ("Chi è {}?", "Che cosa dicono i documenti su {}?"),
-    "pl": ("Kim jest {}?", "Co dokumenty mówią o: {}?"),
-    "zh": ("{}是谁？", "文件中关于{}说了什么？"),
-}
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -176,7 +161,8 @@ def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[st
     llm = question.llm
     names = _names_near(answer, question.index)
     if llm is None:
-        person, other = _ABOUT.get(detect_language(answer.question), _ABOUT["en"])
+        templates = WORD_LISTS["suggestions"]
+        person, other = templates.get(detect_language(answer.question), templates["en"])
         return tuple(
             (person if kind == "person" else other).format(name) for name, kind in names[:most]
         )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphrag_index.text.languages import (
@@ -18,21 +19,18 @@ from graphrag_index.text.languages import (
     Language,
     detect_language,
     language_of,
+    read_lists,
     stems_of,
+    word_set,
 )
 from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, stem
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
 
-# Words of questions that are no function words but say nothing about the subject either.
-QUESTION_WORDS = frozenset(
-    (
-        "who whom whose what which where when why how did does was were tell explain describe "
-        "list give main about important role happened happen think know wer was wann wo warum "
-        "wie welche kto kim kogo czym co gdzie kiedy dlaczego jak jaki która"
-    ).split()
-)
+# The lists of words that questions use.
+WORD_LISTS = read_lists("words", Path(__file__).parent)
+QUESTION_WORDS = word_set(WORD_LISTS["question_words"])
 # Minimum share (0 to 1) of a question's pairs of characters that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.

@@ -16,6 +16,7 @@ from graphrag_index.text.normalize import stem
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.question import PROMPT_TOKENS, Question
+from graphrag_query.question.question_words import WORD_LISTS
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Weight of a report's rank (divided by 10), added to its cosine similarity to the question.
@@ -30,18 +31,8 @@ PROMPT_BYTES = 1_600
 BATCH_SIZE = 32
 # Maximum number of reports that a note lists; the answer has the numbers of all reports.
 MAX_IN_NOTE = 8
-# Words of questions about the whole corpus; they do not say which report is relevant.
-_WHOLE = frozenset(
-    map(
-        stem,
-        (
-            "theme themes topic topics summary summarize summarise overview corpus collection "
-            "document documents dataset text texts subject subjects story idea ideas point points "
-            "issue issues top key major most important overall mentioned thema themen überblick "
-            "temat tematy"
-        ).split(),
-    )
-)
+# Stems of words in questions about the whole corpus. They do not say which report is relevant.
+_WHOLE_CORPUS = frozenset(map(stem, WORD_LISTS["whole_corpus"].split()))
 # Maximum characters of a report in the prompt that rates the report.
 MAX_GIST_CHARS = 3_000
 
@@ -72,7 +63,7 @@ def subject_words(question: Question) -> list[str]:
 
     The list is empty if the question asks about the whole corpus.
     """
-    return [word for word in question.content_words if word not in _WHOLE]
+    return [word for word in question.content_words if word not in _WHOLE_CORPUS]
 
 
 def score_reports(question: Question) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from graphrag_query.answering.extractive import (
     rarity_of,
 )
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import is_unreadable, share_words
+from graphrag_query.question.question_words import WORD_LISTS, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import (
     fitting_level,
@@ -43,19 +43,10 @@ HIGH_SIMILARITY = 0.48
 # Maximum number of sentences in the theme of one report.
 MAX_SENTENCES_OF_THEME = 2
 _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
+_TYPES = WORD_LISTS["types"]
 # Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
-_TYPE_OF_WORD = {
-    stem(word): kind
-    for kind, words in {
-        "person": "people persons person individuals figures characters personen ludzie osoby",
-        "geo": "places place locations location sites orte miejsca",
-        "event": "events event ereignisse wydarzenia",
-        "organization": "organizations organisations institutions organisationen organizacje",
-    }.items()
-    for word in words.split()
-}
+_TYPE_OF_WORD = {stem(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
 TOO_FAR = "No community report comes close enough to this question."
-_PLURALS = {"person": "people", "geo": "places", "event": "events", "organization": "organizations"}
 
 Place = tuple[str, int]  # (document id, first character of a sentence)
 
@@ -266,7 +257,7 @@ def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
 
 def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
     """List the entities of a type with the highest degree, each with a sentence about it."""
-    index = question.index
+    index, plural = question.index, _TYPES[kind]["plural"]
     entities = (
         index.scan("entities")
         .filter(pl.col("type").str.to_lowercase() == kind)
@@ -279,7 +270,7 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
         index, entities.select("evidence").explode("evidence").unnest("evidence")
     )
     citations: list[Citation] = []
-    lines = [f"The {_PLURALS[kind]} with the most connections in the documents:\n"]
+    lines = [f"The {plural} with the most connections in the documents:\n"]
     for number, entity in enumerate(entities.iter_rows(named=True), 1):
         cited = f"[Data: Entities ({entity['human_readable_id']})]"
         lines.append(f"{number}. **{entity['title']}** {cited}")
@@ -293,7 +284,7 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
             lines.append(f"   {as_one_line(candidate.text)} [{len(citations)}]")
         lines.append("")
     if not entities.height:
-        lines = [f"The index knows no {_PLURALS[kind]} of these documents."]
+        lines = [f"The index knows no {plural} of these documents."]
     question.counts.update(entities=index.rows("entities"), entities_listed=entities.height)
     outcome = Outcome.ANSWERED if entities.height else Outcome.NO_EVIDENCE
     return question.answer("\n".join(lines).rstrip(), outcome, citations=tuple(citations))
