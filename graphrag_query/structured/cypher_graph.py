@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import QueryError
+from graphrag_index.text.languages import read_lists
 from graphrag_query.structured.sandbox import Files, Limits, Ready, Rows, graph_library
 
 # Increase this when labels or properties change, so that older databases are rebuilt.
@@ -24,22 +25,17 @@ Tables = Mapping[str, pl.LazyFrame]
 class GraphLabel:
     """The nodes or relationships of one label.
 
-    `columns` are the properties with their types; the first property of a node is its key. A
+    `properties` maps the properties to their types; the first property of a node is its key. A
     relationship has `ends`: the labels of its two nodes. `rows` builds the rows from `tables`;
     rows of relationships have the columns source and target, with the keys of the two nodes.
     """
 
     name: str
     meaning: str
-    columns: str
-    tables: tuple[str, ...]
+    properties: Mapping[str, str]
+    tables: Sequence[str]
     rows: Callable[[Tables], pl.LazyFrame]
-    ends: tuple[str, ...] = ()
-
-    @property
-    def properties(self) -> Mapping[str, str]:
-        """The type of each property by its name."""
-        return dict(pair.split() for pair in self.columns.split(", ") if pair)
+    ends: Sequence[str] = ()
 
 
 def _rename_number(table: pl.LazyFrame) -> pl.LazyFrame:
@@ -71,6 +67,11 @@ def _related_rows(tables: Tables) -> pl.LazyFrame:
     )
 
 
+def _mention_rows(tables: Tables) -> pl.LazyFrame:
+    mentions = tables["mentions"].group_by(source="text_unit", target="entity")
+    return mentions.agg(times=pl.len()).cast(pl.Int64)
+
+
 def _part_of_rows(tables: Tables) -> pl.LazyFrame:
     units = tables["text_units"].select("document_id", source="human_readable_id")
     return units.join(
@@ -85,97 +86,35 @@ def _membership_rows(tables: Tables) -> pl.LazyFrame:
     )
 
 
-NODES = (
-    GraphLabel(
-        "Entity",
-        "an entity, by its human_readable_id",
-        "number INT64, id STRING, title STRING, type STRING, description STRING, "
-        "frequency INT64, degree INT64, aliases STRING[]",
-        ("entities",),
-        lambda tables: _rename_number(tables["entities"]),
-    ),
-    GraphLabel(
-        "Document",
-        "a document, by its human_readable_id",
-        "number INT64, id STRING, title STRING, path STRING, language STRING, "
-        "creation_date STRING, metadata STRING",
-        ("documents",),
-        lambda tables: _rename_number(tables["documents"]),
-    ),
-    GraphLabel(
-        "TextUnit",
-        "a passage of a document, by its human_readable_id",
-        "number INT64, id STRING, text STRING, n_tokens INT64, headings STRING",
-        ("text_units",),
-        lambda tables: _rename_number(tables["text_units"]),
-    ),
-    GraphLabel(
-        "Community",
-        "a community with its report, by its number; level 0 is the coarsest",
-        "community INT64, level INT64, title STRING, size INT64, period STRING, "
-        "report STRING, summary STRING, rank DOUBLE",
-        ("communities",),
-        _community_rows,
-    ),
-)
-EDGES = (
-    GraphLabel(
-        "RELATED",
-        "a relationship, once for each pair: match it without a direction",
-        "number INT64, type STRING, description STRING, weight DOUBLE",
-        ("entities", "relationships"),
-        _related_rows,
-        ("Entity", "Entity"),
-    ),
-    GraphLabel(
-        "MENTIONS",
-        "a text unit names an entity",
-        "times INT64",
-        ("mentions", "entities", "text_units"),
-        lambda tables: (
-            tables["mentions"]
-            .group_by(source="text_unit", target="entity")
-            .agg(times=pl.len())
-            .cast(pl.Int64)
-        ),
-        ("TextUnit", "Entity"),
-    ),
-    GraphLabel(
-        "PART_OF",
-        "a text unit lies in a document",
-        "",
-        ("documents", "text_units"),
-        _part_of_rows,
-        ("TextUnit", "Document"),
-    ),
-    GraphLabel(
-        "IN_COMMUNITY",
-        "an entity is a member",
-        "",
-        ("communities", "entities"),
-        _membership_rows,
-        ("Entity", "Community"),
-    ),
-    GraphLabel(
-        "BELOW",
-        "a community is a part of another",
-        "",
-        ("communities",),
-        lambda tables: (
-            tables["communities"]
-            .filter(pl.col("parent") >= 0)
-            .select(source="community", target="parent")
-        ),
-        ("Community", "Community"),
-    ),
-)
+def _parent_rows(tables: Tables) -> pl.LazyFrame:
+    children = tables["communities"].filter(pl.col("parent") >= 0)
+    return children.select(source="community", target="parent")
+
+
+_ROWS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
+    "Entity": lambda tables: _rename_number(tables["entities"]),
+    "Document": lambda tables: _rename_number(tables["documents"]),
+    "TextUnit": lambda tables: _rename_number(tables["text_units"]),
+    "Community": _community_rows,
+    "RELATED": _related_rows,
+    "MENTIONS": _mention_rows,
+    "PART_OF": _part_of_rows,
+    "IN_COMMUNITY": _membership_rows,
+    "BELOW": _parent_rows,
+}
+# The labels of the graph: nodes first, then relationships.
+LABELS = [
+    GraphLabel(name, rows=_ROWS[name], **fields)
+    for name, fields in read_lists("cypher_graph", Path(__file__).parent).items()
+]
 
 
 def graph_schema() -> str:
     """Describe the nodes and relationships of the graph as Cypher patterns."""
     lines = []
-    for label in (*NODES, *EDGES):
-        pattern = f":{label.name} {{{label.columns}}}" if label.columns else f":{label.name}"
+    for label in LABELS:
+        listed = ", ".join(f"{name} {kind}" for name, kind in label.properties.items())
+        pattern = f":{label.name} {{{listed}}}" if listed else f":{label.name}"
         if label.ends:
             source, target = label.ends
             pattern = f"(:{source})-[{pattern}]->(:{target})"
@@ -198,7 +137,7 @@ def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Row
     database = library.Database(target, buffer_pool_size=_BUFFER_BYTES)
     connection = library.Connection(database)
     try:
-        for label in (*NODES, *EDGES):
+        for label in LABELS:
             columns = [f"`{name}` {kind}" for name, kind in label.properties.items()]
             if label.ends:
                 columns.insert(0, "FROM {} TO {}".format(*label.ends))

@@ -24,6 +24,7 @@ import polars as pl
 from graphrag_index.errors import QueryError, SettingsError
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
+from graphrag_index.text.languages import read_lists
 from graphrag_query.structured.cypher_graph import SCHEMA_VERSION, build_graph
 from graphrag_query.structured.sandbox import (
     DamagedError,
@@ -53,25 +54,8 @@ _CYPHER_CLAUSES = frozenset(
     "create merge set delete detach remove drop alter copy load export import install uninstall "
     "attach use call begin commit rollback checkpoint macro explain profile comment".split()
 )
-# Notes on columns whose names do not explain them.
-_NOTES: Mapping[str, str] = {
-    "documents": "`creation_date` is what the document states, or empty; `metadata` is JSON.",
-    "text_units": "`document_id` is documents.id; `entity_ids` are entities.id.",
-    "entities": "`title` is the name; `frequency` counts the text units that name it, `degree` "
-    "its neighbours; `text_unit_ids` are text_units.id.",
-    "entity_values": "`entity` is entities.human_readable_id; `kind` is number, money, percent, "
-    "measure or date; `value` and `unit` (a currency, % or a unit) for numbers, `start_date` to "
-    "`end_date` for dates.",
-    "relationships": "`source` and `target` are entities.title; each pair is there once, in "
-    "either direction; `weight` says how strong.",
-    "mentions": "`entity` is entities.human_readable_id, `text_unit` is "
-    "text_units.human_readable_id.",
-    "communities": "level 0 is the coarsest; `parent` is another `community`, or -1; "
-    "`entity_ids` are entities.id.",
-    "community_reports": "`community` is communities.community; `rank` is 0 to 10.",
-    "covariates": "`subject_id` and `object_id` are names of entities; `text_unit_id` is "
-    "text_units.id.",
-}
+# Notes on the columns of the tables, and descriptions of the SQL dialects of the engines.
+SQL_TEXTS = read_lists("sql", Path(__file__).parent)
 _SQL_TOKEN = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)|(?P<word>[^\W\d]\w*)|.", re.DOTALL)
 _CYPHER_TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -223,13 +207,13 @@ def table_files(index: "IndexStore") -> Mapping[str, Path]:
 
 def sql_schema(index: "IndexStore") -> str:
     """Describe each table: the meaning of a row, the number of rows, the columns."""
-    parts = []
+    parts, notes = [], SQL_TEXTS["notes"]
     for name in table_files(index):
         known = TABLES.get(name)
         row = f"one row is {known.row}" if known else "written by a step of one's own"
         types = index.scan(name).collect_schema().items()
         columns = ", ".join(f"{column} {_sql_type(dtype)}" for column, dtype in types)
-        note = f"\n  {_NOTES[name]}" if name in _NOTES else ""
+        note = f"\n  {notes[name]}" if name in notes else ""
         parts.append(f"{name}: {row}; {index.rows(name):,} rows\n  {columns}{note}")
     return "\n".join(parts)
 

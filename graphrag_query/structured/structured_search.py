@@ -22,7 +22,13 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import Context, Section, pack, write_answer
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
-from graphrag_query.structured.queries import run_sql, sql_engine, sql_schema, table_files
+from graphrag_query.structured.queries import (
+    SQL_TEXTS,
+    run_sql,
+    sql_engine,
+    sql_schema,
+    table_files,
+)
 from graphrag_query.structured.sandbox import QueryResult, limits_of
 
 if TYPE_CHECKING:
@@ -49,13 +55,6 @@ _CITED = {
     "relationships": ("Relationships", "human_readable_id", ("id",)),
     "community_reports": ("Reports", "community", ("id",)),
     "covariates": ("Claims", "human_readable_id", ("id",)),
-}
-# Descriptions of the SQL dialect of each engine, for the prompt.
-_DIALECTS = {
-    "duckdb": "The SQL is that of DuckDB.",
-    "polars": "The SQL is that of polars: joins, subqueries, GROUP BY, window functions, "
-    "array_contains, array_length, unnest in SELECT, LIKE, LOWER, SUBSTR. It has no JSON functions "
-    "and no LATERAL.",
 }
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 # A query in a text that is not JSON: in a Markdown code fence, or the whole text.
@@ -108,7 +107,7 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
         f"Tables:\n{_sampled_schema(index, settings.sample_values)}\n\n"
         f"Names that resemble the question:\n{names}\n\nQuestion: {question.text}"
     )
-    dialect = _DIALECTS[sql_engine()]
+    dialect = SQL_TEXTS["dialects"][sql_engine()]
     messages = question.llm.messages("structured_query", request, dialect=dialect)
     attempt = _write_query(question, messages, settings)
     if attempt.result is not None and not attempt.has_found:
