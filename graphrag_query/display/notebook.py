@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,18 +19,6 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]#!|~$])")
 _LIST = re.compile(r"^(\d*)([-+.)])")
 _FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
 _BOLD = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
-# Text and background have the colours of the page, so a dark page is readable too.
-_STYLE = """
-.gq-answer{line-height:1.5;max-width:60em}
-.gq-answer .gq-text{white-space:pre-wrap;overflow-wrap:anywhere}
-.gq-answer .gq-small{font-size:.88em;opacity:.75}
-.gq-answer .gq-not{font-weight:600}
-.gq-answer table{border-collapse:collapse;margin:.8em 0;font-size:.92em}
-.gq-answer th,.gq-answer td{border:1px solid rgba(128,128,128,.4);padding:.3em .6em;
-text-align:left!important;vertical-align:top;white-space:normal;overflow-wrap:anywhere}
-.gq-answer tr,.gq-answer tr:nth-child(even){background:none}
-.gq-answer :target{outline:2px solid rgba(80,140,255,.8)}
-"""
 
 
 def as_markdown(answer: "Answer") -> str:
@@ -64,9 +53,11 @@ def as_html(answer: "Answer") -> str:
         return f'<a href="#{name}-{footnote[1]}">{footnote.group()}</a>'
 
     text = _BOLD.sub(r"<b>\1</b>", _FOOTNOTE.sub(link_footnote, escape(answer.text)))
+    # Text and background have the colours of the page, so a dark page is readable too.
+    style = Path(__file__).with_name("notebook.css").read_text(encoding="utf-8")
     is_answered = "" if answer.outcome == "answered" else " gq-not"
     parts = [
-        f"<style>{_STYLE}</style>",
+        f"<style>\n{style}</style>",
         f'<div class="gq-text">{text}</div>',
         f'<p class="gq-small{is_answered}">{escape(_describe_outcome(answer))}</p>',
     ]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import log2, sqrt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -36,22 +37,6 @@ MAX_LABEL = 28
 FONT, LETTER, MARGIN, RADIUS = 13, 7.2, 24, 7
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DOUBLE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
-# The prefix "gq-" prevents conflicts with the styles of the page.
-_STYLE = """
-.gq-svg{--gq-paper:#ffffff;--gq-ink:#1f2328;--gq-soft:#59636e;--gq-line:#a9b4c0;
---gq-dot:#7d8894;--gq-centre:#0b62c4}
-@media (prefers-color-scheme:dark){.gq-svg{--gq-paper:#15191f;--gq-ink:#e8edf2;--gq-soft:#a3adb8;
---gq-line:#4d5865;--gq-dot:#8b96a3;--gq-centre:#6cb0ff}}
-.gq-paper{fill:var(--gq-paper)}
-.gq-line{stroke:var(--gq-line);fill:none}
-.gq-dot{fill:var(--gq-dot);stroke:var(--gq-paper);stroke-width:1.5}
-.gq-centre{fill:var(--gq-centre)}
-.gq-name,.gq-type{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
-fill:var(--gq-ink);stroke:var(--gq-paper);stroke-width:4;stroke-linejoin:round;paint-order:stroke}
-.gq-name{font-size:13px}
-.gq-bold{font-weight:600}
-.gq-type{font-size:11px;fill:var(--gq-soft);text-anchor:middle}
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +136,8 @@ def draw_svg(part: Subgraph) -> str:
     top = min([0.0, *(box[1] - 6 for box, _ in labels.values())])
     bottom = max([height, *(box[3] + 6 for box, _ in labels.values())])
     left_out = part.entities.height - len(rows)
+    # The prefix "gq-" of all classes prevents conflicts with the styles of the page.
+    style = Path(__file__).with_name("subgraph.css").read_text(encoding="utf-8")
     body = [*_draw_lines(lines, places), *_draw_dots(rows, places), *_draw_names(rows, labels)]
     if left_out:
         bottom += 2 * FONT
@@ -160,7 +147,7 @@ def draw_svg(part: Subgraph) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="gq-svg" role="img" '
         f'viewBox="0 {top:.0f} {width:.0f} {bottom - top:.0f}" width="{width:.0f}" '
         f'style="max-width:100%;height:auto">'
-        f"<title>{_escape_xml(repr(part).strip('<>'))}</title><style>{_STYLE}</style>"
+        f"<title>{_escape_xml(repr(part).strip('<>'))}</title><style>\n{style}</style>"
         f'<rect class="gq-paper" x="0" y="{top:.0f}" width="100%" height="100%" rx="6"/>'
         f"{''.join(body)}</svg>"
     )
