@@ -40,6 +40,11 @@ MAX_RATING = 5
 _RATINGS = ("rating", "score", "relevance", "relevance_score", "relevant", "value")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
+# Field names that models use for a question.
+QUESTION_FIELDS = ("question", "query", "sub_query", "sub_question", "text", "follow_up")
+# Maximum length of a question in characters; a longer text is not a question.
+MAX_QUESTION_CHARS = 400
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 class LLM:
@@ -210,6 +215,37 @@ def first_item(data: Any) -> Any:
 def first_field(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
     """Return the value of the first of `keys` in a record; None if the record has none of them."""
     return next((value for key in keys if (value := record.get(key)) is not None), None)
+
+
+def find_records(data: Any, name: str, fields: Sequence[str]) -> Sequence[Any]:
+    """Return the records of a reply: the list in the field `name`, or in another form.
+
+    Some models reply with a single record that has one of `fields`, with a list alone, with a
+    list in another field, or with lines of text. Raises `ReplyError` for any other form.
+    """
+    if isinstance(data, Mapping) and data and not any(field in data for field in (name, *fields)):
+        [data, *others] = data.values()
+        if others or not isinstance(data, Mapping | list):
+            raise ReplyError(f"it has no {name}")
+    elif isinstance(data, Mapping):
+        data = data.get(name, [data] if data else [])
+    if isinstance(data, Mapping):
+        return [data] if any(field in data for field in fields) else list(data.values())
+    if isinstance(data, str):
+        return [line for line in data.splitlines() if line.strip()]
+    if isinstance(data, Sequence | None):
+        return data or []
+    raise ReplyError(f"its {name} are no list")
+
+
+def read_questions(records: Sequence[Any]) -> list[str]:
+    """Parse the questions of records, without list marks and duplicates.
+
+    A record is a text or an object. A record without a question is left out.
+    """
+    texts = (first_field(r, QUESTION_FIELDS) if isinstance(r, Mapping) else r for r in records)
+    found = [" ".join(_LIST_MARK.sub("", clean_text(text)).split()) for text in texts]
+    return list(dict.fromkeys(text for text in found if 0 < len(text) <= MAX_QUESTION_CHARS))
 
 
 def clean_text(value: object) -> str:

@@ -12,7 +12,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM
+from graphrag_query.answering.llm import LLM, find_records, read_questions
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import WORD_LISTS
 from graphrag_query.retrieval.index_store import IndexStore
@@ -194,11 +194,11 @@ def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
 
 def _read_questions(data: Any) -> ParsedReply:
     found = data.get("questions") if isinstance(data, dict) else data
-    found = [found] if isinstance(found, str) else found
-    if not isinstance(found, list):
+    if not isinstance(found, list | str):
         raise ReplyError("it has no list `questions`")
-    texts = [" ".join(text.split()) for text in found if isinstance(text, str) and text.strip()]
-    return ParsedReply(list(dict.fromkeys(texts)), len(found) - len(texts))
+    records = find_records(found, "questions", ())
+    texts = read_questions(records)
+    return ParsedReply(texts, len(records) - len(texts))
 
 
 _SUGGESTED = ReplyFormat(

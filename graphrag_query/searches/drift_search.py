@@ -23,7 +23,16 @@ from graphrag_query.answering.extractive import (
     rank_sentences,
     split_into_candidates,
 )
-from graphrag_query.answering.llm import LLM, clean_text, read_importance
+from graphrag_query.answering.llm import (
+    LLM,
+    QUESTION_FIELDS,
+    clean_text,
+    find_records,
+    first_field,
+    first_item,
+    read_importance,
+    read_questions,
+)
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -50,8 +59,6 @@ STEP_TOKENS = 700
 REDUCE_ATTEMPTS = 2
 # Maximum number of unused follow-up questions that are suggested to the user.
 MAX_SUGGESTED = 5
-# Maximum length of a follow-up question in characters; a longer text is not a question.
-MAX_QUESTION_CHARS = 400
 SCHEMA = object_schema(
     {
         "answer": {"type": "string"},
@@ -66,7 +73,6 @@ IN_WORDS = (
 # Alternative field names that some models use.
 _ANSWERS = ("answer", "intermediate_answer", "response", "text", "summary")
 _FOLLOW_UPS = ("follow_ups", "follow_up_queries", "follow_up_questions", "questions", "queries")
-_QUESTIONS = ("question", "query", "text", "follow_up")
 # The name of a count, and the section of a context whose rows it counts.
 _COUNTED = {
     "community_reports": "Reports",
@@ -106,7 +112,7 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
         return replace(refusal, looked_at=counts)
 
     steps = _Steps(question, question.llm, settings)
-    steps.ask([question.text], steps.reports())
+    steps.ask([question.text], [steps.report_context()])
     for _ in range(settings.rounds):
         asked = steps.next_questions()
         steps.ask(asked, [steps.evidence(text) for text in asked])
@@ -145,13 +151,12 @@ class _Steps:
         share = self.settings.max_total_tokens // 10 - STEP_TOKENS // 2
         return self.question.max_context_tokens(min(self.settings.max_context_tokens, share))
 
-    def reports(self) -> list[Context]:
-        """Return a list with one context of the most similar reports; empty without reports."""
+    def report_context(self) -> Context:
+        """Return the context of the reports that are most similar to the question."""
         reports = score_reports(self.question).sort("score", "community", descending=[True, False])
         best = reports.head(self.settings.top_k_reports)
         rows = as_context_rows(self.question.index, best, "full_content")
-        context = pack([Section("Reports", rows, 1.0)], self.max_context_tokens)
-        return [] if context.is_empty else [context]
+        return pack([Section("Reports", rows, 1.0)], self.max_context_tokens)
 
     def evidence(self, asked: str) -> Context:
         """Return the context of local search for a follow-up question."""
@@ -181,7 +186,7 @@ class _Steps:
         """Let the model answer questions from their contexts, while the token budget allows."""
         left = [
             (text, context, step_request(self.llm, self.question.text, text, context))
-            for text, context in zip(questions, contexts, strict=False)
+            for text, context in zip(questions, contexts, strict=True)
             if not context.is_empty
         ]
         self._asked += questions
@@ -274,8 +279,7 @@ def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
 
 def _parse_step(shown: ShownRows, data: Any) -> ParsedReply:
     """Parse the reply to a step. Invalid citations and follow-up questions are dropped."""
-    if isinstance(data, Sequence) and not isinstance(data, str) and data:
-        data = data[0]
+    data = first_item(data)
     if isinstance(data, str):
         data = {"answer": data}
     if not isinstance(data, Mapping):
@@ -284,32 +288,14 @@ def _parse_step(shown: ShownRows, data: Any) -> ParsedReply:
     answer, dropped = check_citations(clean_text(text), shown)
     if answer.upper().startswith(NO_RECORD):
         answer = ""
-    listed: Any = next((f for key in _FOLLOW_UPS if (f := data.get(key))), [])
-    follow_ups, n_bad = _parse_questions(listed)
+    listed = {"follow_ups": first_field(data, _FOLLOW_UPS)}
+    records = find_records(listed, "follow_ups", QUESTION_FIELDS)
+    follow_ups = tuple(read_questions(records))
     if not answer and not follow_ups and not any(key in data for key in _ANSWERS):
         raise ReplyError("it has no answer and no follow_ups")
     score = read_importance(data.get("score", data.get("rating"))) if answer else 0.0
-    return ParsedReply(StepAnswer(answer, score, follow_ups), dropped + n_bad)
-
-
-def _parse_questions(listed: Any) -> tuple[tuple[str, ...], int]:
-    """Parse questions from a list, lines or an object; count the entries without a question."""
-    if isinstance(listed, str):
-        listed = listed.splitlines()
-    elif isinstance(listed, Mapping):
-        one = any(key in listed for key in _QUESTIONS)
-        listed = [listed] if one else list(listed.values())
-    elif not isinstance(listed, Sequence):
-        listed = [listed]
-    questions = []
-    for entry in listed:
-        if isinstance(entry, Mapping):
-            entry = next((q for key in _QUESTIONS if (q := entry.get(key))), None)
-        if isinstance(entry, str):
-            text = " ".join(clean_text(entry).split()).lstrip("-*•0123456789.) ")
-            if text and len(text) <= MAX_QUESTION_CHARS:
-                questions.append(text)
-    return tuple(dict.fromkeys(questions)), len(listed) - len(questions)
+    dropped += len(records) - len(follow_ups)
+    return ParsedReply(StepAnswer(answer, score, follow_ups), dropped)
 
 
 def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:

@@ -8,11 +8,17 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
+from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import ShownRows, check_citations, cited_rows
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLM, clean_text, first_field, read_importance
+from graphrag_query.answering.llm import (
+    LLM,
+    clean_text,
+    find_records,
+    first_field,
+    read_importance,
+)
 from graphrag_query.answering.written_answer import (
     Context,
     merge_contexts,
@@ -156,28 +162,13 @@ def points_format(reports: pl.DataFrame) -> ReplyFormat:
 def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:
     """Parse the points of a reply. Points without a text or a report are dropped."""
     shown = {"Reports": set(reports["id"].to_list())}
-    records = _find_records(data)
+    listed = data.get("points") if isinstance(data, Mapping) else None
+    if isinstance(listed, Mapping) and not any(name in listed for name in _DESCRIPTIONS):
+        # {description: score, ...}
+        data = [{"description": text, "score": score} for text, score in listed.items()]
+    records = find_records(data, "points", _DESCRIPTIONS)
     points = [point for record in records if (point := _parse_point(record, reports, shown))]
     return ParsedReply(points, len(records) - len(points))
-
-
-def _find_records(data: Any) -> Sequence[Any]:
-    if isinstance(data, Mapping) and "points" in data:
-        data = data["points"]
-    elif isinstance(data, Mapping) and data and not any(key in data for key in _DESCRIPTIONS):
-        raise ReplyError("it has no points")
-    if data is None:
-        return []
-    if isinstance(data, Mapping):
-        if any(key in data for key in _DESCRIPTIONS):
-            return [data]
-        # {description: score, ...}
-        return [{"description": key, "score": value} for key, value in data.items()]
-    if isinstance(data, str):
-        return [data] if data.strip() else []
-    if isinstance(data, Sequence):
-        return data
-    raise ReplyError("its points are no list")
 
 
 def _parse_point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point | None:

@@ -10,12 +10,21 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
+from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import answer_from_sentences
-from graphrag_query.answering.llm import LLM, RATING, clean_text, first_field, read_importance
+from graphrag_query.answering.llm import (
+    LLM,
+    QUESTION_FIELDS,
+    RATING,
+    clean_text,
+    find_records,
+    first_field,
+    read_importance,
+    read_questions,
+)
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -44,15 +53,11 @@ _PARTS = re.compile(
     rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_CONJUNCTIONS.split())})\s+(?=(?:{'|'.join(sorted(QUESTION_WORDS))})\b)",
     re.IGNORECASE,
 )
-# Maximum length of a sub-query in characters; longer replies are not questions.
-MAX_QUERY_CHARS = 400
 _TEXT = {"type": "string"}
 # Alternative field names that some models use.
-_QUESTIONS = ("question", "query", "sub_query", "sub_question", "text")
 _CLAIMS = ("claim", "description", "statement", "text", "point", "fact")
 _SCORES = ("score", "importance", "rating", "relevance")
 _SOURCES = ("sources", "source_ids", "source", "ids", "id")
-_NUMBERED = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 @dataclass(frozen=True)
@@ -276,20 +281,18 @@ def claims_request(llm: LLM, question: str, context: Context) -> Request:
 
 def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
     """Parse the sub-queries. Duplicates and the question itself are dropped."""
+    records = find_records(data, "questions", QUESTION_FIELDS)
     queries: dict[str, str] = {}
-    records = _find_records(data, "questions", _QUESTIONS)
-    for record in records:
-        named = first_field(record, _QUESTIONS) if isinstance(record, Mapping) else record
-        text = " ".join(_NUMBERED.sub("", clean_text(named)).split())
-        if 0 < len(text) <= MAX_QUERY_CHARS and text.casefold() != question.strip().casefold():
-            queries.setdefault(text.casefold(), text)
+    for text in read_questions(records):
+        queries.setdefault(text.casefold(), text)
+    queries.pop(question.strip().casefold(), None)
     found = list(queries.values())[:most]
     return ParsedReply(found, len(records) - len(found))
 
 
 def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
     """Parse claims. A claim without a text, or without a source in the context, is dropped."""
-    records = _find_records(data, "claims", _CLAIMS)
+    records = find_records(data, "claims", _CLAIMS)
     claims = []
     for record in records:
         if not isinstance(record, Mapping):
@@ -305,31 +308,6 @@ def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
             score = read_importance(first_field(record, _SCORES))
             claims.append(Claim(text, score, tuple(dict.fromkeys(numbers))))
     return ParsedReply(claims, len(records) - len(claims))
-
-
-def _find_records(data: Any, name: str, keys: Sequence[str]) -> Sequence[Any]:
-    """Return the records of a reply: the list in the field `name`, or in another form.
-
-    Some models reply with a single record, with a list alone, or with lines of text.
-    """
-    if isinstance(data, Mapping):
-        if name in data:
-            data = data[name]
-        elif any(key in data for key in keys):
-            return [data]
-        elif len(data) == 1:
-            data = next(iter(data.values()))
-        elif data:
-            raise ReplyError(f"it has no {name}")
-    if isinstance(data, Mapping):
-        return [data] if any(key in data for key in keys) else list(data.values())
-    if isinstance(data, str):
-        return [line for line in data.splitlines() if line.strip()]
-    if data is None:
-        return []
-    if isinstance(data, Sequence):
-        return data
-    raise ReplyError(f"its {name} are no list")
 
 
 def _parse_numbers(value: Any) -> list[int]:

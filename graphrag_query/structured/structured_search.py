@@ -19,6 +19,7 @@ from graphrag_index.llm.request import (
 )
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.llm import first_item
 from graphrag_query.answering.written_answer import Context, Section, pack, write_answer
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
@@ -238,7 +239,7 @@ def _find_similar_names(index: "IndexStore", texts: Sequence[str]) -> list[str]:
         found |= dict.fromkeys(index.entities(dict.fromkeys(named))["title"])
     if index.has("entity_description"):
         table = index.vectors("entity_description")
-        for vector in index.embed(list(texts)):
+        for vector in index.embedder.embed(list(texts)):
             found |= dict.fromkeys(table.nearest(vector, MAX_NAMES, ["title"])["title"])
     return list(found)[:MAX_NAMES]
 
@@ -284,8 +285,7 @@ def _insert_numbers(rows: pl.DataFrame, numbers: Sequence[int]) -> pl.DataFrame:
 
 def read_query(reply: Any) -> ParsedReply:
     """Parse the query in a reply: an object, a list with an object, or the query as text."""
-    while isinstance(reply, list) and reply:
-        reply = reply[0]
+    reply = first_item(reply)
     sql = reply.get("sql", reply.get("query")) if isinstance(reply, Mapping) else reply
     if not isinstance(sql, str | None):
         raise ReplyError("it has no sql")

@@ -125,7 +125,7 @@ def test_without_follow_ups_the_question_itself_is_asked_locally(index: Index) -
         ([{"answer": "It did.", "score": 80, "follow_ups": {"question": "Who was Scott?"}}],
          ["Who was Scott?"]),
         ("It did.", []),
-        ({"answer": None, "score": None, "follow_ups": ["Who was Scott?"]}, ["Who was Scott?"]),
+        ({"answer": None, "score": None, "follow_ups": ["1910 began how?"]}, ["1910 began how?"]),
         ({"answer": "NO_RECORD of it", "score": 90, "follow_ups": []}, []),
     ],
 )  # fmt: skip
