@@ -17,7 +17,6 @@ import polars as pl
 
 from graphrag_index.errors import SettingsError
 from graphrag_query.retrieval.index_store import IndexStore, LinkedRows, Links, Neighbours
-from graphrag_query.retrieval.question_embedding import QuestionEmbedder
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -181,6 +180,7 @@ class FilteredIndex(IndexStore):
     def __init__(self, whole: IndexStore, filters: Filters) -> None:
         super().__init__(whole.backend, whole.version, whole.models)
         self.whole = whole
+        self.embedder, self.threads = whole.embedder, whole.threads
         self.masks = FilterMasks(whole, filters)
         self._filtered: dict[str, FilteredVectors] = {}
 
@@ -202,16 +202,6 @@ class FilteredIndex(IndexStore):
     def links(self) -> Links:
         """The links between rows that the filters keep."""
         return FilteredLinks(self, self.masks)
-
-    @property
-    def embedder(self) -> QuestionEmbedder:
-        """The embedding model for questions, shared with the whole index."""
-        return self.whole.embedder
-
-    @property
-    def threads(self) -> Any:
-        """The thread pool, shared with the whole index."""
-        return self.whole.threads
 
     def vectors(self, table: str) -> Any:
         """Open a vector table whose searches return only the rows that the filters keep."""

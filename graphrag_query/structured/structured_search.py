@@ -239,7 +239,7 @@ def _find_similar_names(index: "IndexStore", texts: Sequence[str]) -> list[str]:
         found |= dict.fromkeys(index.entities(dict.fromkeys(named))["title"])
     if index.has("entity_description"):
         table = index.vectors("entity_description")
-        for vector in index.embedder.embed(list(texts)):
+        for vector in index.embed(list(texts)):
             found |= dict.fromkeys(table.nearest(vector, MAX_NAMES, ["title"])["title"])
     return list(found)[:MAX_NAMES]
 
