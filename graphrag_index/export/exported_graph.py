@@ -171,24 +171,22 @@ def select_graph(
 def in_batches(rows: pl.LazyFrame, size: int = BATCH) -> Iterator[pl.DataFrame]:
     """Yield the rows in order, in batches of `size` rows."""
     parts = rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
-    return rebatch(parts, size)
+    return regroup_rows(parts, size)
 
 
-def rebatch(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
-    """Combine batches to batches of `size` rows, so that the output is deterministic."""
-    pending: list[pl.DataFrame] = []
-    n_pending = 0
+def regroup_rows(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
+    """Yield the rows of all batches in batches of `size` rows; the last may be smaller.
+
+    The sizes of batches decide how an export groups rows, so equal sizes give equal files.
+    """
+    rest: list[pl.DataFrame] = []
     for part in parts:
-        pending.append(part)
-        n_pending += part.height
-        if n_pending >= size:
-            whole = pl.concat(pending)
-            for start in range(0, n_pending - n_pending % size, size):
-                yield whole.slice(start, size).rechunk()
-            n_pending %= size
-            pending = [whole.tail(n_pending)] if n_pending else []
-    if n_pending:
-        yield pl.concat(pending).rechunk()
+        rows = pl.concat([*rest, part])
+        n_rest = rows.height % size
+        for batch in rows.head(rows.height - n_rest).iter_slices(size):
+            yield batch.rechunk()
+        rest = [rows.tail(n_rest)] if n_rest else []
+    yield from (rows.rechunk() for rows in rest)
 
 
 def _first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:

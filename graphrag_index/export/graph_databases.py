@@ -58,24 +58,16 @@ _NEO4J_NODES = {
     "Community": "communities.csv",
 }
 _NEO4J_LINKS = {
-    "RELATED": "related.csv",
-    "PART_OF": "part_of.csv",
-    "MENTIONS": "mentions.csv",
-    "IN_COMMUNITY": "in_community.csv",
-    "PARENT": "parent.csv",
+    name: f"{name.lower()}.csv"
+    for name in ("RELATED", "PART_OF", "MENTIONS", "IN_COMMUNITY", "PARENT")
 }
-_NEO4J_TYPES: dict[pl.DataType, str] = {
-    pl.Int64(): ":long",
-    pl.Float64(): ":double",
-    pl.Boolean(): ":boolean",
-    pl.String(): "",
-    STRINGS: ":string[]",
-}
-_KUZU_TYPES: dict[pl.DataType, str] = {
-    pl.String(): "STRING",
-    pl.Int64(): "INT64",
-    pl.Float64(): "DOUBLE",
-    STRINGS: "STRING[]",
+# Names of each type: the suffix of a column in Neo4j, the type in Kùzu, the type in XML Schema.
+_TYPE_NAMES: dict[pl.DataType, tuple[str, str, str]] = {
+    pl.Int64(): (":long", "INT64", "integer"),
+    pl.Float64(): (":double", "DOUBLE", "double"),
+    pl.Boolean(): (":boolean", "BOOLEAN", "boolean"),
+    pl.String(): ("", "STRING", "string"),
+    STRINGS: (":string[]", "STRING[]", ""),
 }
 # Names of the files of the two formats that write a folder.
 NEO4J_FILES = frozenset([*_NEO4J_NODES.values(), *_NEO4J_LINKS.values()])
@@ -92,18 +84,6 @@ _PREDICATES = {
     "description": f"{RDFS}comment",
     "aliases": f"{SCHEMA}alias",
     "text_unit_ids": f"{SCHEMA}foundIn",
-}
-_RDF_LINKS = {
-    "RELATED": "related",
-    "PART_OF": "partOf",
-    "MENTIONS": "mentions",
-    "IN_COMMUNITY": "inCommunity",
-    "PARENT": "parent",
-}
-_RDF_TYPES: dict[pl.DataType, str] = {
-    pl.Int64(): "integer",
-    pl.Float64(): "double",
-    pl.Boolean(): "boolean",
 }
 # Characters that an IRI forbids or that have a meaning in it, percent-encoded.
 _ENCODED = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
@@ -134,31 +114,30 @@ def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[Gra
         GraphPart("Entity", graph.node_rows().collect_schema(), graph.node_batches),
         _make_part("Document", documents.select(*_DOCUMENT)),
         _make_part("TextUnit", text_units.select(*_TEXT_UNIT), size=_TEXT_BATCH),
-        _make_part("Community", _with_reports(graph, communities), size=_TEXT_BATCH),
+        _make_part("Community", _join_reports(graph, communities), size=_TEXT_BATCH),
     ]
-    part_of = _filter_by_ids(
-        text_units.select(source="id", target="document_id"), "target", documents
-    )
+    kept = graph.kept_entities()
+    part_of = text_units.select(source="id", target="document_id")
+    part_of = _filter_by_ids(part_of, "target", documents)
     mentions = graph.scan_table("entities").select(source="text_unit_ids", target="id")
-    mentions = _filter_by_ids(mentions, "target", graph.kept_entities()).explode("source")
+    mentions = _filter_by_ids(mentions, "target", kept).explode("source")
+    mentions = _filter_by_ids(mentions, "source", text_units)
     members = communities.select(source="entity_ids", target="id", level="level").explode("source")
+    members = _filter_by_ids(members, "source", kept)
     parents = communities.select("parent", source="id").join(
         communities.select(target="id", parent="community"), on="parent", maintain_order="left"
     )
     links = [
         GraphPart(
-            "RELATED", pl.Schema(_RELATED), lambda: _related_batches(graph), "Entity", "Entity"
+            "RELATED",
+            pl.Schema(_RELATED),
+            lambda: (edges.select(*_RELATED) for edges in graph.edge_batches()),
+            "Entity",
+            "Entity",
         ),
         _make_part("PART_OF", part_of, "TextUnit", "Document"),
-        _make_part(
-            "MENTIONS", _filter_by_ids(mentions, "source", text_units), "TextUnit", "Entity"
-        ),
-        _make_part(
-            "IN_COMMUNITY",
-            _filter_by_ids(members, "source", graph.kept_entities()),
-            "Entity",
-            "Community",
-        ),
+        _make_part("MENTIONS", mentions, "TextUnit", "Entity"),
+        _make_part("IN_COMMUNITY", members, "Entity", "Community"),
         _make_part("PARENT", parents.select("source", "target"), "Community", "Community"),
     ]
     return nodes, links
@@ -170,27 +149,21 @@ def _make_part(
     return GraphPart(name, rows.collect_schema(), lambda: in_batches(rows, size), source, target)
 
 
-def _related_batches(graph: ExportedGraph) -> Iterator[pl.DataFrame]:
-    return (edges.select(*_RELATED) for edges in graph.edge_batches())
-
-
 def _exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
-    """Return the rows of a table that refer to exported entities."""
+    """Return the rows of a table that belong to exported entities; all rows without filters."""
     rows = graph.scan_table(name)
     if not graph.is_filtered:
         return rows
+    kept = graph.kept_entities()
     if name == "communities":
         members = rows.select("id", entity_id="entity_ids").explode("entity_id")
-        return _filter_by_ids(
-            rows, "id", _filter_by_ids(members, "entity_id", graph.kept_entities())
-        )
-    if name == "documents":
-        return _filter_by_ids(
-            rows, "id", _exported_rows(graph, "text_units").select(id="document_id")
-        )
-    named = graph.scan_table("entities").select("id", text_unit_id="text_unit_ids")
-    named = _filter_by_ids(named, "id", graph.kept_entities()).explode("text_unit_id")
-    return _filter_by_ids(rows, "id", named.select(id="text_unit_id"))
+        referring = _filter_by_ids(members, "entity_id", kept)
+    elif name == "documents":
+        referring = _exported_rows(graph, "text_units").select(id="document_id")
+    else:
+        entities = _filter_by_ids(graph.scan_table("entities"), "id", kept)
+        referring = entities.select(id="text_unit_ids").explode("id")
+    return _filter_by_ids(rows, "id", referring)
 
 
 def _filter_by_ids(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.LazyFrame:
@@ -199,8 +172,8 @@ def _filter_by_ids(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.L
     return rows.join(ids, on=column, maintain_order="left")
 
 
-def _with_reports(graph: ExportedGraph, communities: pl.LazyFrame) -> pl.LazyFrame:
-    """Join reports to their communities; the title of the report replaces the title."""
+def _join_reports(graph: ExportedGraph, communities: pl.LazyFrame) -> pl.LazyFrame:
+    """Join reports to their communities; the report's title replaces the community's title."""
     reports = (
         graph.scan_table("community_reports")
         .select("community", "summary", "full_content", "rank", report="title")
@@ -226,7 +199,7 @@ def write_neo4j(graph: ExportedGraph, path: Path) -> list[str]:
     for link in links:
         ends = {"source": f":START_ID({link.source})", "target": f":END_ID({link.target})"}
         _write_csv(path / _NEO4J_LINKS[link.name], link, ends)
-    # Option `--multiline-fields`: texts contain line ends.
+    # Texts contain line ends, so the import needs the option `--multiline-fields`.
     command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
     command += [f"--nodes={label}={file}" for label, file in _NEO4J_NODES.items()]
     command += [f"--relationships={name}={file}" for name, file in _NEO4J_LINKS.items()]
@@ -234,8 +207,10 @@ def write_neo4j(graph: ExportedGraph, path: Path) -> list[str]:
 
 
 def _write_csv(path: Path, part: GraphPart, names: dict[str, str]) -> None:
-    head = [names.get(name, f"{name}{_NEO4J_TYPES[dtype]}") for name, dtype in part.schema.items()]
-    values = [_csv_value(name, dtype) for name, dtype in part.schema.items()]
+    """Write nodes or links as CSV; `names` replaces the names of some columns."""
+    columns = part.schema.items()
+    head = [names.get(name, f"{name}{_TYPE_NAMES[dtype][0]}") for name, dtype in columns]
+    values = [_csv_value(name, dtype) for name, dtype in columns]
     with open_text_file(path) as file:
         file.write(f"{','.join(head)}\n")
         for batch in part.batches():
@@ -245,6 +220,7 @@ def _write_csv(path: Path, part: GraphPart, names: dict[str, str]) -> None:
 
 
 def _csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Return a column in the form that the import of Neo4j reads."""
     if isinstance(dtype, pl.List):
         items = pl.element().str.replace_all(";", ",", literal=True)
         return replace_control_characters(pl.col(name).list.eval(items).list.join(";")).alias(name)
@@ -256,7 +232,8 @@ def _csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
 def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
     """Write a Cypher script of MERGE statements; running it again changes nothing.
 
-    The script creates constraints, nodes, then links. A statement is one line with several rows.
+    The script creates constraints, then nodes, then links. Each statement is one line of text, and
+    creates several rows.
     """
     nodes, links = open_property_graph(graph)
     with open_text_file(path) as file:
@@ -269,22 +246,22 @@ def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
         for part in nodes:
             _write_statements(file, part, f"MERGE (n:{part.name} {{id: row.id}}) SET n += row")
         for link in links:
-            _write_statements(file, link, _link_statement(link))
+            _write_statements(file, link, _link_clause(link))
     return ['Run it with: cypher-shell --file "TARGET"']
 
 
-def _link_statement(link: GraphPart) -> str:
-    match = (
-        f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}}) "
-    )
+def _link_clause(link: GraphPart) -> str:
+    """Return the Cypher text that finds both ends of a link `row` and creates the link."""
+    ends = f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}})"
     has_id = "id" in link.schema
     key = " {id: row.id}" if has_id else ""
     values = [f"r.{name} = row.{name}" for name in list(link.schema)[2 + has_id :]]
     setting = f" SET {', '.join(values)}" if values else ""
-    return f"{match}MERGE (a)-[r:{link.name}{key}]->(b){setting}"
+    return f"{ends} MERGE (a)-[r:{link.name}{key}]->(b){setting}"
 
 
 def _write_statements(file: TextIO, part: GraphPart, merge: str) -> None:
+    """Write statements that run the Cypher text `merge` for each row of nodes or links."""
     keys = {name: f"{name}:" for name in part.schema}
     for batch in part.batches():
         statements = (
@@ -310,8 +287,8 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     edge = {"from": pl.String(), "to": pl.String(), **properties}
     _write_parquet(path / "edges.parquet", edge, edges)
     scripts = {
-        "schema": f"CREATE NODE TABLE Entity ({_kuzu_columns(node)}, PRIMARY KEY (id));\n"
-        f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {_kuzu_columns(properties)});\n",
+        "schema": f"CREATE NODE TABLE Entity ({_format_kuzu_columns(node)}, PRIMARY KEY (id));\n"
+        f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {_format_kuzu_columns(properties)});\n",
         "copy": 'COPY Entity FROM "nodes.parquet";\nCOPY RELATED FROM "edges.parquet";\n',
     }
     for name, text in scripts.items():
@@ -319,8 +296,8 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     return ["Load it into an empty database with: IMPORT DATABASE 'TARGET'"]
 
 
-def _kuzu_columns(schema: Mapping[str, pl.DataType]) -> str:
-    return ", ".join(f"`{name}` {_KUZU_TYPES[dtype]}" for name, dtype in schema.items())
+def _format_kuzu_columns(schema: Mapping[str, pl.DataType]) -> str:
+    return ", ".join(f"`{name}` {_TYPE_NAMES[dtype][1]}" for name, dtype in schema.items())
 
 
 def _write_parquet(
@@ -349,9 +326,9 @@ def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:
     with open_text_file(path) as file:
         file.write(f"<{SCHEMA}related> <{RDF}type> <{_OWL}SymmetricProperty> .\n")
         for link in links:
-            name = _RDF_LINKS[link.name]
-            file.write(f"<{SCHEMA}{name}> <{RDFS}domain> <{SCHEMA}{link.source}> .\n")
-            file.write(f"<{SCHEMA}{name}> <{RDFS}range> <{SCHEMA}{link.target}> .\n")
+            predicate = _link_predicate(link)
+            file.write(f"<{predicate}> <{RDFS}domain> <{SCHEMA}{link.source}> .\n")
+            file.write(f"<{predicate}> <{RDFS}range> <{SCHEMA}{link.target}> .\n")
         for part in nodes:
             triples = _row_triples(part.name, part.schema)
             write_rows(file, part.batches(), pl.concat_str(triples))
@@ -359,7 +336,7 @@ def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:
             source, target = (
                 _resource_iri(getattr(link, end), pl.col(end)) for end in ("source", "target")
             )
-            triples = [_format_triple(source, f"{SCHEMA}{_RDF_LINKS[link.name]}", target)]
+            triples = [_format_triple(source, _link_predicate(link), target)]
             if "id" in link.schema:
                 subject = _resource_iri("Relationship", pl.col("id"))
                 triples += _row_triples("Relationship", link.schema)
@@ -369,7 +346,14 @@ def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:
     return []
 
 
+def _link_predicate(link: GraphPart) -> str:
+    """Return the RDF property of a type of links: `schema#partOf` for `PART_OF`."""
+    first, *others = link.name.lower().split("_")
+    return f"{SCHEMA}{first}{''.join(map(str.capitalize, others))}"
+
+
 def _resource_iri(label: str, ids: pl.Expr) -> pl.Expr:
+    """Return the IRI of a row, in angle brackets; special characters are percent-encoded."""
     return pl.format(f"<{BASE}{label}/{{}}>", ids.str.replace_many(_ENCODED))
 
 
@@ -386,15 +370,16 @@ def _row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
             values = quote(item) if name == "aliases" else _resource_iri("TextUnit", item)
             between = pl.format(f" .\n{{}} <{predicate}> ", subject)
             value = pl.col(name).list.eval(values).list.join(between)
-            # Joining an empty list gives the empty text; replace it by null.
+            # Joining an empty list gives the empty text. Replace the empty text by null.
             value = pl.when(pl.col(name).list.len() > 0).then(value)
         elif dtype == pl.String:
             value = quote(name)
         else:
-            value = pl.format(f'"{{}}"^^<{_XSD}{_RDF_TYPES[dtype]}>', name)
+            value = pl.format(f'"{{}}"^^<{_XSD}{_TYPE_NAMES[dtype][2]}>', name)
         triples.append(_format_triple(subject, predicate, value))
     return triples
 
 
 def _format_triple(subject: pl.Expr, predicate: str, value: pl.Expr) -> pl.Expr:
+    """Format a triple as one line; the text is empty if the value is null."""
     return pl.format(f"{{}} <{predicate}> {{}} .\n", subject, value).fill_null("")

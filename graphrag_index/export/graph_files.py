@@ -70,7 +70,7 @@ def write_graphml(graph: ExportedGraph, path: Path) -> list[str]:
                 )
         file.write('<graph edgedefault="undirected">\n')
         write_rows(file, map(_add_positions, graph.node_batches()), node_line)
-        write_rows(file, map(_with_counts, graph.edge_batches()), edge_line)
+        write_rows(file, map(_add_text_unit_counts, graph.edge_batches()), edge_line)
         file.write("</graph>\n</graphml>\n")
     return []
 
@@ -112,7 +112,7 @@ def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
         file.write("<nodes>\n")
         write_rows(file, map(_add_drawing_columns, graph.node_batches()), node_line)
         file.write("</nodes>\n<edges>\n")
-        write_rows(file, map(_with_counts, graph.edge_batches()), edge_line)
+        write_rows(file, map(_add_text_unit_counts, graph.edge_batches()), edge_line)
         file.write("</edges>\n</graph>\n</gexf>\n")
     return []
 
@@ -147,7 +147,7 @@ def _add_drawing_columns(nodes: pl.DataFrame) -> pl.DataFrame:
     return _add_positions(nodes).with_columns(size=size, **channels)
 
 
-def _with_counts(edges: pl.DataFrame) -> pl.DataFrame:
+def _add_text_unit_counts(edges: pl.DataFrame) -> pl.DataFrame:
     return edges.with_columns(text_units=pl.col("text_unit_ids").list.len())
 
 
@@ -164,7 +164,7 @@ def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
         for rows in graph.edge_batches():
             ends = rows.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
             pairs.append(ends.min(axis=1) * len(graph.keys) + ends.max(axis=1))
-            yield _with_counts(rows).select(*_NODE_LINK_EDGE, "text_units")
+            yield _add_text_unit_counts(rows).select(*_NODE_LINK_EDGE, "text_units")
 
     with open_text_file(path) as file:
         file.write(f'{{"directed":false,"graph":{{"version":{graph.version.number}}},\n"nodes":[')

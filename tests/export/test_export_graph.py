@@ -18,7 +18,7 @@ from graphrag_index.export.exported_graph import (
     escape_xml,
     in_batches,
     quote,
-    rebatch,
+    regroup_rows,
     replace_control_characters,
 )
 from graphrag_index.export.graph_files import write_gexf, write_graphml, write_node_link
@@ -261,5 +261,5 @@ def test_rows_are_read_in_equal_batches_and_in_order() -> None:
     assert [batch.height for batch in batches] == [64] * 15 + [40]
     assert pl.concat(batches)["n"].to_list() == list(range(1_000))
     uneven = [pl.DataFrame({"n": range(first, last)}) for first, last in [(0, 3), (3, 3), (3, 12)]]
-    parts = rebatch(uneven, 5)
+    parts = regroup_rows(uneven, 5)
     assert [part["n"].to_list() for part in parts] == [[*range(5)], [*range(5, 10)], [10, 11]]
