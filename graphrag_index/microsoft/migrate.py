@@ -14,8 +14,8 @@ from typing import Any
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import FOLDER
 from graphrag_index.microsoft.migrate_project import (
+    ConvertedPrompts,
     ConvertedSettings,
-    Prompts,
     find_variables,
     read_project,
     read_prompts,
@@ -86,7 +86,7 @@ def init_from(
     documents, root = documents.resolve(), folder.resolve()
     named = documents.relative_to(root) if documents.is_relative_to(root) else documents
     section["folder"] = named.as_posix().replace("$", "$$")
-    own_prompts = read_prompts(project) if prompts else Prompts()
+    own_prompts = read_prompts(project) if prompts else ConvertedPrompts()
     migration = _start_report(carried, own_prompts)
     environment = _env_text(carried, folder / ".env", migration)
     text = settings_text(carried.values, _settings_comment(carried, migration))
@@ -114,7 +114,7 @@ def init_from(
     return migration
 
 
-def _start_report(carried: ConvertedSettings, prompts: Prompts) -> Migration:
+def _start_report(carried: ConvertedSettings, prompts: ConvertedPrompts) -> Migration:
     """List converted keys and prompts, keys that are left out, and tasks for the user."""
     migration = Migration(
         carried=[f"{theirs} -> {ours}" for theirs, ours in carried.kept],
@@ -221,7 +221,7 @@ def _migrate_cache(
     carried: ConvertedSettings,
     settings: Settings,
     folder: Path,
-    prompts: Prompts,
+    prompts: ConvertedPrompts,
     migration: Migration,
 ) -> None:
     """Copy the paid replies into the ledger, and report their number."""

@@ -28,8 +28,7 @@ from graphrag_index.schema.settings.settings import DEFAULT_MODELS
 
 # Names of the models that a step uses if its settings name no model.
 _DEFAULT_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")
-_OUR_KEYS = {theirs: ours[0] for theirs, ours in invert_section("model").items()}
-_LEFT = {theirs: why[0] for theirs, why in invert_section("model_left").items()}
+_OUR_KEYS, _LEFT = invert_section("model"), invert_section("model_left")
 # Request parameters with these names may be secrets: do not copy them into our settings.
 _SECRET = re.compile(r"key|secret|password|credential|auth|header|token$", re.IGNORECASE)
 # Settings that identify the model: keep them even if their variable is not set.

@@ -35,7 +35,7 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ReplyError, request_key
-from graphrag_index.microsoft.migrate_project import MicrosoftProject, UnsetVariableError
+from graphrag_index.microsoft.migrate_project import KEYS, MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS
@@ -51,13 +51,6 @@ _BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
 _BATCH = 1_024  # rows per batch
 # The suffix names the hash function; versions before 3 used other functions.
 _KEY = re.compile(r"[0-9a-f]{64}_v4")
-# Reasons why the replies of other steps are not used.
-_UNUSED = {
-    "summarize_descriptions": "the lists of descriptions that were summarized are not stored",
-    "extract_claims": "their tuples of claims are not parsed here",
-    "community_reporting": "their prompts are not stored; the reports are in the tables",
-    "extract_noun_phrases": "no model was asked",
-}
 
 
 @dataclass
@@ -175,7 +168,7 @@ def read_cache(
         return {}
     steps = {}
     for step, (n_replies, n_known) in cache.count_replies().items():
-        why = _UNUSED.get(step, "no step here sends such requests")
+        why = KEYS["replies_left"].get(step, "no step here sends such requests")
         if not n_known:
             why = "they are of a version before 3, which hashes requests differently"
         steps[step] = StepReplies(n_replies, why=why)

@@ -29,10 +29,8 @@ from graphrag_index.microsoft.migrate_project import (
 )
 from graphrag_index.schema.settings.settings import Settings
 
-# Our keys by Microsoft's key. Keys in `_LEFT` have no key of ours, but a reason.
-CARRIED = invert_section("settings")
-STEP_MODELS = {theirs: ours[0] for theirs, ours in invert_section("step_models").items()}
-_LEFT = {theirs: why[0] for theirs, why in invert_section("left").items()}
+# Our key by Microsoft's key. Keys in `_LEFT` have no key of ours, but a reason.
+STEP_MODELS, _LEFT = invert_section("step_models"), invert_section("left")
 # Our workflow `standard` extracts claims; Microsoft's extracts claims only if enabled.
 WITHOUT_CLAIMS = "standard_without_claims"
 # Names of text unit columns, which cannot be names of metadata columns.
@@ -58,7 +56,7 @@ def convert_settings(project: MicrosoftProject) -> ConvertedSettings:
     _convert_input_folder(carried)
     _convert_input_pattern(carried)
     for key, value in project.all_values():
-        for ours in CARRIED.get(key, ()):
+        for ours in (ours for ours, keys in KEYS["settings"].items() if key in keys):
             _convert_setting(carried, key, ours, value)
         if key in STEP_MODELS:
             _convert_step_model(carried, key, STEP_MODELS[key], value)
@@ -212,7 +210,7 @@ def _limit_overlap(carried: ConvertedSettings) -> None:
 def _report_others(carried: ConvertedSettings) -> None:
     """Report why the remaining keys are not converted; report a known parent key once."""
     reported = {key for key, _ in (*carried.kept, *carried.left)}
-    converted = [*CARRIED, *STEP_MODELS, *PROMPT_KEYS, *PROMPTS_LEFT]
+    converted = [*invert_section("settings"), *STEP_MODELS, *PROMPT_KEYS, *PROMPTS_LEFT]
     handled = {*converted, *KEYS["answering_models"], *KEYS["question_embedding_models"]}
     for key, _ in carried.project.all_values():
         if key in handled or key in reported or find_prefix(key, KEYS["handled"]):

@@ -10,18 +10,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.prompts import Prompts as OwnPrompts
+from graphrag_index.llm.prompts import Prompts
 from graphrag_index.microsoft.migrate_project import (
     KEYS,
     PROMPT_KEYS,
+    ConvertedPrompts,
     ConvertedSettings,
     NotCarriedError,
-    Prompts,
     convert_prompt,
     read_project,
     read_prompts,
 )
-from graphrag_index.microsoft.migrate_settings import CARRIED, STEP_MODELS, convert_settings
+from graphrag_index.microsoft.migrate_settings import STEP_MODELS, convert_settings
 from graphrag_index.schema.settings.settings import Settings
 from tests.fixtures.microsoft_projects import EXTRACTION, V1, V2, V3, write
 
@@ -175,7 +175,7 @@ def test_what_version_1_says(tmp_path: Path) -> None:
 
 
 def test_every_setting_of_the_table_is_one_of_ours() -> None:
-    for ours in (*(key for keys in CARRIED.values() for key in keys), *STEP_MODELS.values()):
+    for ours in (*KEYS["settings"], *STEP_MODELS.values()):
         section, _, key = ours.partition(".")
         annotation: Any = Settings.model_fields[section].annotation
         assert key in annotation.model_fields, ours
@@ -395,12 +395,12 @@ def test_a_prompt_that_does_not_fit_says_why(text: str, why: str) -> None:
 def test_every_place_of_ours_is_one_that_our_prompt_has(tmp_path: Path) -> None:
     for name, prompt in KEYS["prompts"].items():
         package = "graphrag_query" if "_search" in prompt["keys"][0] else "graphrag_index"
-        own = OwnPrompts(tmp_path, package).read_prompt(name)
+        own = Prompts(tmp_path, package).read_prompt(name)
         for place in prompt["places"].values():
             assert not place.startswith("{{") or place in own, name
 
 
-def read(tmp_path: Path, settings: str, **files: str) -> Prompts:
+def read(tmp_path: Path, settings: str, **files: str) -> ConvertedPrompts:
     return read_prompts(read_project(write(tmp_path, settings, **files)))
 
 
