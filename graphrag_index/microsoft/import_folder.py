@@ -8,7 +8,6 @@ If this folder changes, a run computes its tables again.
 """
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -21,7 +20,7 @@ from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_S
 from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_error
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.atomic import digest_file, flush_file, temporary_path, write_json
+from graphrag_index.storage.atomic import digest_file, new_folder, write_json
 from graphrag_index.storage.table_store import INDEX_FILE
 from graphrag_index.storage.table_writer import TableCheck
 
@@ -200,21 +199,18 @@ def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
 def write_imported(
     root: Path, source: ImportSource, embedded_by: tuple[str, int | None] | None
 ) -> None:
-    """Write the folder under a temporary name, and rename the complete folder.
+    """Replace the folder `imported` by a copy of the tables and vectors of an index.
 
-    `embedded_by` is (name, requested dimensions) of the model of the vectors. If it is None, no
-    vectors are copied.
+    `embedded_by` is (name, requested dimensions) of the model of the vectors. If `embedded_by` is
+    None, no vectors are copied. After an error the old folder remains.
     """
     target = root / FOLDER
-    temporary, replaced = temporary_path(target), target.with_name(f".{FOLDER}.old.tmp")
-    for path in (temporary, replaced):
-        shutil.rmtree(path, ignore_errors=True)
-    try:
-        temporary.mkdir(parents=True)
+    replaced = [path.name for path in target.iterdir()] if target.is_dir() else []
+    with new_folder(target, replaced, overwrite=True) as folder:
         for name in source.tables:
-            _write_table(source, name, temporary / f"{name}.parquet")
+            _write_table(source, name, folder / f"{name}.parquet")
         dimensions = {
-            name: _write_vectors(name, vectors, temporary / f"{name}.parquet")
+            name: _write_vectors(name, vectors, folder / f"{name}.parquet")
             for name, vectors in (source.vectors.items() if embedded_by else ())
         }
         description = {
@@ -223,15 +219,12 @@ def write_imported(
             "generation": source.generation,
             "vectors": dimensions,
             "embedded_by": embedded_by,
-            "files": {path.name: _describe_file(path) for path in sorted(temporary.iterdir())},
+            "files": {
+                path.name: {"bytes": path.stat().st_size, "digest": digest_file(path)}
+                for path in sorted(folder.iterdir())
+            },
         }
-        write_json(temporary / DESCRIPTION, description)
-        if target.exists():
-            target.replace(replaced)
-        temporary.replace(target)
-    finally:
-        for path in (temporary, replaced):
-            shutil.rmtree(path, ignore_errors=True)
+        write_json(folder / DESCRIPTION, description)
 
 
 def _write_table(source: ImportSource, name: str, path: Path) -> None:
@@ -269,9 +262,3 @@ def _write_vectors(name: str, vectors: MicrosoftVectors, path: Path) -> int:
             " copy them again, or import without them (--no-vectors)."
         ) from error
     return dimension
-
-
-def _describe_file(path: Path) -> dict[str, object]:
-    """Flush a file to the disk, and return its size and digest."""
-    flush_file(path)
-    return {"bytes": path.stat().st_size, "digest": digest_file(path)}
