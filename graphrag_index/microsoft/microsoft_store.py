@@ -276,25 +276,20 @@ class InMemoryVectors:
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first; `similarity` is the cosine."""
-        cosines = self.matrix @ np.asarray(vector, np.float32)
-        rows = self.frame.with_columns(similarity=pl.Series(cosines, dtype=pl.Float32))
-        rows = rows.filter(pl.Series(self.matrix.any(axis=1), dtype=pl.Boolean))
+        cosines = pl.Series(self.matrix @ np.asarray(vector, np.float32), dtype=pl.Float32)
+        has_vector = pl.Series(self.matrix.any(axis=1), dtype=pl.Boolean)
+        rows = self.frame.with_columns(similarity=cosines).filter(has_vector)
         return _select_best_rows(rows, "similarity", top_k, columns, where)
 
     def matching(
-        self,
-        words: str,
-        top_k: int,
-        columns: Sequence[str],
-        column: str = "text",
-        where: str | None = None,
+        self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows whose text matches the words best; `score` is the BM25 score."""
         patterns = list(dict.fromkeys(_word_patterns(words)))
         rows = self.frame
         if not patterns or not rows.height:
             return pl.DataFrame(schema=[*columns, "score"])
-        text = pl.col(column)
+        text = pl.col("text")
         length = text.str.len_bytes().cast(pl.Float64)
         norm = rows.select(1 - _LENGTH_SHARE + _LENGTH_SHARE * length / length.mean()).to_series()
         score = pl.Series([0.0] * rows.height)

@@ -7,7 +7,7 @@ import polars as pl
 
 from graphrag_index.microsoft.read_positions import first_rows
 from graphrag_index.schema.list_columns import gather_lists, spread_lists
-from graphrag_index.schema.table import INTEGERS, STRINGS
+from graphrag_index.schema.table import INTEGERS, STRINGS, Table
 from graphrag_index.schema.tables import TABLES
 
 _TITLE = pl.format("Community {}", "community")
@@ -200,16 +200,16 @@ def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFra
     """Append new rows to a table, with default values for their missing columns."""
     if new.is_empty():
         return rows
-    table = TABLES[name]
-    defaults = {c: default_value(dtype) for c, dtype in table.schema.items()}
+    columns = [
+        column if column in new.columns else default.alias(column)
+        for column, default in column_defaults(TABLES[name]).items()
+    ]
+    return pl.concat([rows, new.lazy().select(columns)])
+
+
+def column_defaults(table: Table) -> dict[str, pl.Expr]:
+    """Return the default value of each column; the default of a nullable column is null."""
+    by_type: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}
+    defaults = {name: by_type.get(dtype, []) for name, dtype in table.schema.items()}
     defaults |= dict.fromkeys(table.nullable or ())
-    empty = {c: pl.lit(v, table.schema[c]) for c, v in defaults.items() if c not in new.columns}
-    return pl.concat([rows, new.lazy().with_columns(**empty).select(list(table.columns))])
-
-
-def default_value(dtype: Any) -> Any:
-    """Return the value that replaces null in a column of this type; None if there is none."""
-    if isinstance(dtype, pl.List):
-        return []
-    defaults: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}
-    return defaults.get(dtype)
+    return {name: pl.lit(value, table.schema[name]) for name, value in defaults.items()}

@@ -11,6 +11,7 @@ import polars as pl
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.table import FINDINGS, STRINGS
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
+from graphrag_index.storage.memo import batches
 
 _LEGACY_PREFIX = "create_final_"
 # Column names of versions 0 and 1.
@@ -273,9 +274,7 @@ class ParquetVectors:
     def batches(self) -> Iterator[pl.DataFrame]:
         dtype = pl.Array(pl.Float32, self.dimension)
         try:
-            n_rows = self.rows.select(pl.len()).collect().item()
-            for start in range(0, n_rows, _VECTOR_BATCH):
-                rows = self.rows.slice(start, _VECTOR_BATCH).collect()
+            for rows in batches(self.rows, _VECTOR_BATCH):
                 yield rows.with_columns(pl.col("vector").cast(dtype))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise TableError(

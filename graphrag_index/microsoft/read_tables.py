@@ -17,9 +17,9 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.microsoft.read_communities import (
+    column_defaults,
     complete_communities,
     complete_reports,
-    default_value,
 )
 from graphrag_index.microsoft.read_files import (
     RawTable,
@@ -37,6 +37,7 @@ from graphrag_index.microsoft.read_positions import (
     row_pairs,
 )
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.memo import batches
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
@@ -90,26 +91,16 @@ class MicrosoftIndex:
         """Tables with all of our columns, each from one file; defaults replace nulls."""
         found = {}
         for name in self.raw.keys() & TABLES.keys():
-            rows, has, table = self.raw[name].rows, self._file_columns(name), TABLES[name]
+            rows, has = self.raw[name].rows, self._file_columns(name)
             if name == "text_units" and "document_id" not in has:
                 rows = rows.with_columns(document_id=pl.col("document_ids").list.first())
                 has.add("document_id")
-            columns = []
-            for column, dtype in table.schema.items():
-                is_nullable = column in (table.nullable or ())
-                default = None if is_nullable else default_value(dtype)
-                if column in has:
-                    value = pl.col(column)
-                    fills = default is not None
-                    columns.append(value.fill_null(pl.lit(default, dtype)) if fills else value)
-                elif default is not None or is_nullable:
-                    columns.append(pl.lit(default, dtype).alias(column))
-            rows = rows.select(columns)
-            if "human_readable_id" in table.columns:
-                number = pl.int_range(pl.len(), dtype=pl.Int64)
-                known = [pl.col("human_readable_id")] if "human_readable_id" in has else []
-                rows = rows.with_columns(human_readable_id=pl.coalesce(*known, number))
-            found[name] = rows
+            row_number = pl.int_range(pl.len(), dtype=pl.Int64)
+            defaults = {**column_defaults(TABLES[name]), "human_readable_id": row_number}
+            found[name] = rows.select(
+                pl.col(column).fill_null(default) if column in has else default.alias(column)
+                for column, default in defaults.items()
+            )
         return found
 
     def _public_tables(self) -> dict[str, pl.LazyFrame]:
@@ -195,10 +186,8 @@ class MicrosoftIndex:
         if "n_tokens" not in has:
             from graphrag_index.text.tokens import count_tokens, load_encoding
 
-            encoding, counts = load_encoding(_ENCODING), []
-            for start in range(0, len(ids), _BATCH):
-                texts = rows.select("text").slice(start, _BATCH).collect()["text"]
-                counts += [count_tokens(text, encoding) for text in texts]
+            encoding, texts = load_encoding(_ENCODING), batches(rows.select("text"), _BATCH)
+            counts = [count_tokens(text, encoding) for batch in texts for text in batch["text"]]
             made["n_tokens"] = pl.Series(counts, dtype=pl.Int64)
         return made
 
