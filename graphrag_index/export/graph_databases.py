@@ -26,23 +26,16 @@ from graphrag_index.export.exported_graph import (
     replace_control_characters,
     write_rows,
 )
-from graphrag_index.schema.table import STRINGS
+from graphrag_index.schema.table import STRINGS, parse_columns
 
 # Number of rows per batch for tables with long texts.
 _TEXT_BATCH = 4_096
 # Number of rows per Cypher statement; databases parse long statements slowly.
 _STATEMENT_ROWS = 100
 
-_RELATED: dict[str, pl.DataType] = {
-    "source": pl.String(),
-    "target": pl.String(),
-    "id": pl.String(),
-    "number": pl.Int64(),
-    "type": pl.String(),
-    "description": pl.String(),
-    "weight": pl.Float64(),
-    "text_unit_ids": STRINGS,
-}
+_RELATED_PROPERTIES = pl.Schema(
+    parse_columns("id, number: int64, type, description, weight: float64, text_unit_ids: strings")
+)
 _ROW_NUMBER = pl.col("human_readable_id").alias("number")
 # fmt: off
 _DOCUMENT = ("id", _ROW_NUMBER, "title", "path", "creation_date", "language", "metadata")
@@ -127,11 +120,12 @@ def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[Gra
     parents = communities.select("parent", source="id").join(
         communities.select(target="id", parent="community"), on="parent", maintain_order="left"
     )
+    related = pl.Schema({**parse_columns("source, target"), **_RELATED_PROPERTIES})
     links = [
         GraphPart(
             "RELATED",
-            pl.Schema(_RELATED),
-            lambda: (edges.select(*_RELATED) for edges in graph.edge_batches()),
+            related,
+            lambda: (edges.select(*related) for edges in graph.edge_batches()),
             "Entity",
             "Entity",
         ),
@@ -281,14 +275,14 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     ends. `IMPORT DATABASE` runs `schema.cypher` and `copy.cypher`.
     """
     node = graph.node_rows().collect_schema()
-    properties = dict(list(_RELATED.items())[2:])
     edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.edge_batches())
     _write_parquet(path / "nodes.parquet", node, graph.node_batches())
-    edge = {"from": pl.String(), "to": pl.String(), **properties}
+    edge = pl.Schema({**parse_columns("from, to"), **_RELATED_PROPERTIES})
     _write_parquet(path / "edges.parquet", edge, edges)
+    columns, properties = map(_format_kuzu_columns, (node, _RELATED_PROPERTIES))
     scripts = {
-        "schema": f"CREATE NODE TABLE Entity ({_format_kuzu_columns(node)}, PRIMARY KEY (id));\n"
-        f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {_format_kuzu_columns(properties)});\n",
+        "schema": f"CREATE NODE TABLE Entity ({columns}, PRIMARY KEY (id));\n"
+        f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {properties});\n",
         "copy": 'COPY Entity FROM "nodes.parquet";\nCOPY RELATED FROM "edges.parquet";\n',
     }
     for name, text in scripts.items():

@@ -17,6 +17,7 @@ import polars as pl
 
 from graphrag_index.errors import InputError, TableError, describe_error
 from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_SUFFIX
+from graphrag_index.microsoft.read_communities import column_defaults
 from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_error
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
 from graphrag_index.schema.tables import TABLES
@@ -188,12 +189,9 @@ def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
 
 def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
     """Return `community_lineage` for communities without predecessors."""
-    schema = TABLES["community_lineage"].schema
-    values = {"status": "born", "previous_size": 0, "overlap": 0.0, "came_from": [], "went_to": []}
-    rows = communities.select(
-        "community", "level", "size", **{c: pl.lit(v, schema[c]) for c, v in values.items()}
-    )
-    return rows.select(list(schema)).sort("level", "community")
+    columns = column_defaults(TABLES["community_lineage"]) | {"status": pl.lit("born")}
+    columns |= {name: pl.col(name) for name in ("community", "level", "size")}
+    return communities.select(**columns).sort("level", "community")
 
 
 def write_imported(

@@ -9,9 +9,10 @@ import polars as pl
 
 from graphrag_index.microsoft.import_folder import ImportedIndex, row_batches
 from graphrag_index.microsoft.read_communities import relationships_within
+from graphrag_index.microsoft.read_positions import row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
-from graphrag_index.schema.list_columns import Grouped, gather_lists, positions, spread_lists
+from graphrag_index.schema.list_columns import Grouped, gather_lists, positions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.normalize import title_key
@@ -286,18 +287,16 @@ def evidence_of_reports(
         *(old_nodes[positions(column, before["id"])].tolist() for column in old_ends), strict=True
     )
     communities = imported["communities"].select("community", "entity_ids").collect()
-    owners, old_members = spread_lists(communities["entity_ids"])
-    at = positions(old_members, before["id"])
-    held = pl.DataFrame({"row": owners[at >= 0], "entity": new_nodes[at[at >= 0]]}).unique()
-    held = held.sort("row", "entity")
+    rows, members = row_pairs(communities["entity_ids"], before["id"])
+    held = pl.DataFrame({"row": rows, "entity": new_nodes[members]}).unique().sort("row", "entity")
     ids, n_rows = nodes["id"].gather(held["entity"]), communities.height
     communities = communities.with_columns(
         entity_ids=gather_lists(held["row"].to_numpy(), ids, n_rows),
         relationship_ids=relationships_within(held, links.select("id").hstack(ends), n_rows),
     )
     graph, covariates = (now["entities"], now["relationships"]), imported["covariates"]
-    members = CommunityMembers(communities, *graph, covariates)
-    evidence = CommunityEvidence(members, *graph, now["base_text_units"])
+    contents = CommunityMembers(communities, *graph, covariates)
+    evidence = CommunityEvidence(contents, *graph, now["base_text_units"])
     keys = {
         "Reports": communities["community"],
         "Entities": nodes["id"],

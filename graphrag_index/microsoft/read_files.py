@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
-from graphrag_index.schema.table import FINDINGS, STRINGS
+from graphrag_index.schema.table import FINDINGS, parse_columns
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.memo import batches
 
@@ -23,15 +23,8 @@ _LEGACY_COLUMNS = {
 }
 # Types of the columns that are read but that our tables lack.
 _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
-    "text_units": {"document_ids": STRINGS},
-    "nodes": {
-        "id": pl.String,
-        "title": pl.String,
-        "community": pl.Int64,
-        "level": pl.Int64,
-        "x": pl.Float64,
-        "y": pl.Float64,
-    },
+    "text_units": parse_columns("document_ids: strings"),
+    "nodes": parse_columns("id, title, community: int64, level: int64, x: float64, y: float64"),
 }
 # Columns of structs, which are converted to JSON text.
 _RECORDS = ("raw_data", "metadata")
@@ -209,20 +202,16 @@ def _may_contain_bytes(dtype: Any) -> bool:
 
 def _to_findings(dtype: Any) -> pl.Expr:
     """Convert findings to our two fields; a finding that is a text becomes an explanation."""
-    item = pl.element()
+    item, findings = pl.element(), pl.col("findings")
+    values = {"explanation": pl.lit(""), "summary": pl.lit("")}
     if isinstance(dtype.inner, pl.Struct):
-        values = {part.name: item.struct.field(part.name) for part in dtype.inner.fields}
-    else:
-        values = {} if dtype.inner.is_nested() else {"explanation": item}
-    parts = {
-        name: values[name].cast(pl.String) if name in values else pl.lit("")
-        for name in ("explanation", "summary")
-    }
-    findings = pl.col("findings")
+        fields = {part.name for part in dtype.inner.fields} & values.keys()
+        values |= {name: item.struct.field(name).cast(pl.String) for name in fields}
+    elif not dtype.inner.is_nested():
+        values["explanation"] = item.cast(pl.String)
     if isinstance(dtype, pl.Array):
         findings = findings.arr.to_list()
-    struct = pl.struct(value.alias(name) for name, value in parts.items())
-    return findings.list.eval(struct).cast(FINDINGS)
+    return findings.list.eval(pl.struct(**values)).cast(FINDINGS)
 
 
 def _is_castable(given: pl.DataType, wanted: Any) -> bool:

@@ -28,14 +28,14 @@ _TYPES: dict[str, DataType] = {
 }
 
 
-def _parse_columns(columns: str) -> dict[str, DataType]:
+def parse_columns(columns: str) -> dict[str, DataType]:
     """Parse columns such as "id, level: int64, metadata?"; a column without a type is text."""
     parts = (column.partition(": ") for column in columns.split(", "))
     return {name.removesuffix("?"): _TYPES[dtype or "text"] for name, _, dtype in parts}
 
 
 def _struct_list(fields: str) -> pl.List:
-    return pl.List(pl.Struct(_parse_columns(fields)))
+    return pl.List(pl.Struct(parse_columns(fields)))
 
 
 # Type of the passages of documents that support a row.
@@ -92,4 +92,4 @@ def define(name: str, row: str, order: str, columns: str, kind: Kind, **options:
     A column without a type is text. A question mark allows nulls.
     """
     nullable = [c.partition("?")[0] for c in columns.split(", ") if "?" in c]
-    return Table(name, row, order, _parse_columns(columns), kind, nullable, **options)
+    return Table(name, row, order, parse_columns(columns), kind, nullable, **options)
