@@ -139,18 +139,15 @@ def _read_communities(
         )
         .sort("level", "community")
         .collect(engine="streaming")
-        .with_row_index("number")
-        .with_columns(pl.col("number").cast(pl.Int64))
+        .with_columns(row=pl.int_range(pl.len()))
     )
-    number = shown.select("community", "number")
-    parent = number.select(parent="community", parent_number="number")
-    shown = shown.join(parent, on="parent", how="left", maintain_order="left")
-    shown = shown.with_columns(parent=pl.col("parent_number").fill_null(-1))
+    row_of_parent = pl.col("parent").replace_strict(shown["community"], shown["row"], default=-1)
+    shown = shown.with_columns(parent=row_of_parent)
     deepest = (
-        members.join(number, on="community")
+        members.join(shown.select("community", "row"), on="community")
         .sort("entity", "level")
         .group_by("entity", maintain_order=True)
-        .agg(community=pl.col("number").last())
+        .agg(community=pl.col("row").last())
     )
     return shown, deepest
 

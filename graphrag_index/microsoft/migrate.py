@@ -231,7 +231,7 @@ def _migrate_cache(
         )
         return
     steps = read_cache(carried.project, settings, folder, prompts.originals)
-    migration.cache = [replies.describe(step) for step, replies in steps.items()]
+    migration.cache = [replies.format_counts(step) for step, replies in steps.items()]
     extraction = steps.get("extract_graph")
     if extraction and extraction.n_used and settings.extract_graph.max_gleanings:
         migration.to_do.append(
@@ -243,16 +243,12 @@ def _migrate_cache(
 @contextmanager
 def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
     """Yield a function that writes a file; if the block fails, remove all files it wrote."""
+    # New files and folders; a folder comes after its files.
     made: list[Path] = []
     had_output = output.exists()
 
     def write(path: Path, text: str, secret: bool = False) -> None:
-        for parent in reversed([path.parent, *path.parent.parents]):
-            if not parent.exists():
-                parent.mkdir()
-                made.append(parent)
-        if not path.exists():
-            made.append(path)
+        made[:0] = [part for part in (path, *path.parents) if not part.exists()]
         write_text_file(path, [text], secret=secret)
         paths.append(path)
 
@@ -261,8 +257,8 @@ def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
     except BaseException:
         if not had_output:
             shutil.rmtree(output, ignore_errors=True)
-        for path in reversed(made):
-            # `rmdir` fails on a folder that holds other files: keep this folder.
+        for path in made:
+            # `rmdir` fails on a folder that holds other files. Such a folder is kept.
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         paths.clear()

@@ -5,7 +5,7 @@ Version 3 has models in the sections `completion_models` and `embedding_models`,
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain, count
 from typing import Any
 
@@ -55,8 +55,8 @@ def convert_models(carried: ConvertedSettings) -> dict[str, dict[str, Any]]:
     return models
 
 
-def _read_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield (path, values, whether it is an embedding model); default models come first."""
+def _read_models(project: MicrosoftProject) -> list[tuple[str, Mapping[str, Any], bool]]:
+    """Return (key, settings, whether the model embeds) of each model; default models come first."""
     found: list[tuple[str, Any, bool]] = []
     for section in ("completion_models", "embedding_models", "models"):
         named = project.get(section)
@@ -71,9 +71,7 @@ def _read_models(project: MicrosoftProject) -> Iterator[tuple[str, Mapping[str, 
         embedding = {**{key: llm[key] for key in shared if key in llm}, **embedding}
     found += [("llm", llm, False), ("embeddings.llm", embedding, True)]
     found.sort(key=lambda entry: entry[0].rpartition(".")[2] not in _DEFAULT_NAMES)
-    for path, values, is_embedding in found:
-        if isinstance(values, Mapping):
-            yield path, values, is_embedding
+    return [entry for entry in found if isinstance(entry[1], Mapping)]
 
 
 class _ModelConversion:

@@ -25,6 +25,7 @@ from graphrag_index.schema.settings.section import (
     read_yaml,
 )
 from graphrag_index.schema.settings.settings import read_env_file
+from graphrag_index.text.normalize import fit_line
 
 # The conversion of each setting key; the comments in `migrate_keys.yaml` describe the sections.
 KEYS: Mapping[str, Any] = read_yaml(
@@ -50,7 +51,7 @@ _VARIABLE = re.compile(r"\$(?:(\$)|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0
 # Private-use characters that replace `${`, `}` and `$$` while YAML is parsed.
 _OPEN, _CLOSE, _DOLLAR = "\ue0f0", "\ue0f1", "\ue0f2"
 _MARKED = re.compile(f"{_OPEN}([A-Za-z0-9_]+){_CLOSE}")
-_MAX_SHOWN = 80  # characters of a value in a message
+_MAX_SHOWN = 80  # columns of a value in a message
 
 
 class NotCarriedError(Exception):
@@ -199,8 +200,7 @@ def format_value(value: Any) -> str:
     """Format a value for a message, and shorten a long text."""
     if isinstance(value, list):
         return f"[{', '.join(map(str, value))}]"
-    text = " ".join(str(value).split())
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+    return fit_line(str(value), _MAX_SHOWN)
 
 
 def escape_dollars(value: Any) -> Any:

@@ -63,8 +63,8 @@ class StepReplies:
     n_invalid: int = 0  # replies that cannot be parsed
     why: str = ""
 
-    def describe(self, step: str) -> str:
-        """Return the counts as one sentence."""
+    def format_counts(self, step: str) -> str:
+        """Return the counts of this step as one sentence."""
         parts = [f"{step}: {self.n_used:,} of {self.n_replies:,} replies are in the ledger"]
         if self.n_other:
             parts.append(f"written by another model than the settings name: {self.n_other:,}")
@@ -314,7 +314,7 @@ class _ReplyReader:
 
 
 def _their_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the extraction request as each release of version 3 builds it."""
+    """Yield the extraction request of a text unit as each release of version 3 builds it."""
     try:
         content = prompt.format(entity_types=types, input_text=text.strip())
     except (KeyError, IndexError, ValueError):
@@ -363,16 +363,16 @@ def _parse_vector_reply(
     """Return ledger entries with the vectors of a batch; None if the vectors are invalid."""
     try:
         rows = sorted(response["data"], key=lambda row: row["index"])
-        vectors = [np.asarray(row["embedding"], np.float32) for row in rows]
+        vectors = np.array([row["embedding"] for row in rows], np.float32)
     except (KeyError, TypeError, ValueError):
         return None
-    if len(vectors) != len(batch) or len({vector.shape for vector in vectors}) != 1:
+    lengths = np.array([np.linalg.norm(vector) for vector in vectors], np.float32)
+    is_usable = np.isfinite(lengths) & (lengths > 0)
+    if vectors.ndim != 2 or len(vectors) != len(batch) or not is_usable.all():
         return None
-    replies = {}
-    for text, vector in zip(batch, vectors, strict=True):
-        length = float(np.linalg.norm(vector))
-        if vector.ndim != 1 or not np.isfinite(length) or not length:
-            return None
-        data = (vector / np.float32(length)).astype(np.float32).tobytes()
-        replies[text_key(text, model)] = base64.b64encode(data).decode()
-    return replies
+    keys = (text_key(text, model) for text in batch)
+    unit_vectors = vectors / lengths[:, np.newaxis]
+    return {
+        key: base64.b64encode(vector.tobytes()).decode()
+        for key, vector in zip(keys, unit_vectors, strict=True)
+    }

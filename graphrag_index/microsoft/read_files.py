@@ -98,12 +98,10 @@ def is_microsoft(folder: Path) -> bool:
 
 def open_table(name: str, path: Path) -> RawTable:
     """Open a table lazily, with our column names and types."""
-    try:
-        # With glob=True, brackets in a path would be read as a pattern.
-        rows = pl.scan_parquet(path, glob=False)
+    # With glob=True, brackets in a path would be read as a pattern.
+    rows = pl.scan_parquet(path, glob=False)
+    with name_damaged_file({name: path}):
         schema = rows.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise damaged_file_error(path, error) from error
     legacy = _LEGACY_COLUMNS.get(name, {})
     rows = rows.rename({a: b for a, b in legacy.items() if a in schema and b not in schema})
     if name == "communities" and "community" not in schema:
@@ -211,7 +209,8 @@ def _to_findings(dtype: Any) -> pl.Expr:
         values["explanation"] = item.cast(pl.String)
     if isinstance(dtype, pl.Array):
         findings = findings.arr.to_list()
-    return findings.list.eval(pl.struct(**values)).cast(FINDINGS)
+    struct = pl.struct(value.alias(name) for name, value in values.items())
+    return findings.list.eval(struct).cast(FINDINGS)
 
 
 def _is_castable(given: pl.DataType, wanted: Any) -> bool:

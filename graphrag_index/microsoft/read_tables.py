@@ -24,8 +24,8 @@ from graphrag_index.microsoft.read_communities import (
 from graphrag_index.microsoft.read_files import (
     RawTable,
     check_tables,
-    damaged_file_error,
     find_folder,
+    name_damaged_file,
     open_table,
     open_vectors,
 )
@@ -78,10 +78,8 @@ class MicrosoftIndex:
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows in a table file."""
-        try:
+        with name_damaged_file({table: self.files[table]}):
             return int(self.raw[table].rows.select(pl.len()).collect().item())
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise damaged_file_error(self.files[table], error) from error
 
     def _file_columns(self, table: str) -> set[str]:
         return set(self.raw[table].columns) if table in self.raw else set()

@@ -23,11 +23,7 @@ from graphrag_index.export.exported_graph import (
 )
 from graphrag_index.export.graph_files import write_gexf, write_graphml, write_node_link
 from tests.fixtures.page_parser import FORBIDDEN
-from tests.fixtures.small_graph import (
-    NASTY,
-    graph_of,
-    numbered,
-)
+from tests.fixtures.small_graph import NASTY, graph_of, numbered
 from tests.fixtures.small_index import table, write_index
 
 

@@ -223,14 +223,18 @@ def test_numbers_that_no_row_had_are_taken_out_of_reports(tmp_path: Path) -> Non
     assert reports.collect()["summary"][0] == ("It is so [Data: Entities (3); Reports (2)], and.")
 
 
-def test_of_several_rows_with_one_number_the_first_is_meant(tmp_path: Path) -> None:
+def test_a_shared_number_means_the_first_row_and_a_missing_one_is_the_row_number(
+    tmp_path: Path,
+) -> None:
     tables = version_3()
-    tables["entities"] = tables["entities"].with_columns(human_readable_id=pl.Series([7, 7, 8, 8]))
+    tables["entities"] = tables["entities"].with_columns(
+        human_readable_id=pl.Series([7, 7, 8, None])
+    )
     tables["community_reports"] = tables["community_reports"].with_columns(
-        summary=pl.lit("It is so [Data: Entities (7, 8)].")
+        summary=pl.lit("It is so [Data: Entities (7, 8, 3)].")
     )
     reports = renumber(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
-    assert reports.collect()["summary"][0] == "It is so [Data: Entities (0, 2)]."
+    assert reports.collect()["summary"][0] == "It is so [Data: Entities (0, 2, 3)]."
 
 
 def test_records_become_json_and_their_short_values_metadata(tmp_path: Path) -> None:
