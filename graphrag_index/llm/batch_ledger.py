@@ -25,40 +25,6 @@ from graphrag_index.llm.request import Usage
 # known. `collected`: all its replies are in the ledger.
 PREPARED, UPLOADED, SUBMITTED, COLLECTED = "prepared", "uploaded", "submitted", "collected"
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS batches (
-    key TEXT PRIMARY KEY,        -- name of the file with the requests, without its ending
-    step TEXT NOT NULL,
-    model TEXT NOT NULL,
-    state TEXT NOT NULL,
-    file_id TEXT NOT NULL,       -- id of the file at the provider, empty until it is known
-    batch_id TEXT NOT NULL,      -- id of the batch at the provider, empty until it is known
-    n_requests INTEGER NOT NULL,
-    n_tokens INTEGER NOT NULL,   -- estimated tokens of all prompts and replies
-    max_cost REAL NOT NULL,      -- in dollars
-    capabilities TEXT NOT NULL,  -- server capabilities when the requests were written
-    submitted REAL NOT NULL,     -- seconds since 1970
-    status TEXT NOT NULL,        -- status that the provider reports
-    n_done INTEGER NOT NULL      -- processed requests, including failed requests
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS batch_requests (
-    key TEXT PRIMARY KEY,
-    batch TEXT NOT NULL,
-    attempt TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS requests_by_batch ON batch_requests (batch);
-CREATE TABLE IF NOT EXISTS batch_replies (
-    key TEXT PRIMARY KEY,
-    attempt TEXT NOT NULL,
-    reply TEXT,                  -- null until a reply arrives
-    finish TEXT NOT NULL,        -- reason why the reply ends: stop, length, ...
-    status INTEGER NOT NULL,     -- HTTP status: 200 if there is a reply to validate
-    message TEXT NOT NULL,       -- error message of the provider
-    failures INTEGER NOT NULL,   -- number of temporary failures so far
-    capabilities TEXT NOT NULL   -- server capabilities when the request was written
-) WITHOUT ROWID;
-"""
-
 _UPSERT_RESULT = """
 INSERT INTO batch_replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET status = excluded.status, message = excluded.message,
@@ -117,9 +83,6 @@ class BatchLedger:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        with ledger.transaction() as database:
-            for statement in _SCHEMA.split(";"):
-                database.execute(statement)
 
     def open_batches(self, step: str | None = None, model: str | None = None) -> list[Batch]:
         """Return the batches that are not collected yet, oldest first."""

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,42 +22,6 @@ KEYS_PER_QUERY = 500
 
 # States of a request. `open`: there is no valid reply yet.
 OPEN, DONE, QUARANTINED = "open", "done", "quarantined"
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS requests (
-    key TEXT PRIMARY KEY,        -- hash of model, parameters, messages and schema
-    step TEXT NOT NULL,
-    unit TEXT NOT NULL,          -- a label for the user: a document and its passage, ...
-    model TEXT NOT NULL,
-    state TEXT NOT NULL,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    reply BLOB,                  -- the validated reply
-    reason TEXT NOT NULL DEFAULT '', -- why the request is quarantined
-    raw TEXT NOT NULL DEFAULT '' -- the last invalid reply
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS requests_by_state ON requests (step, state);
--- Each run updates these short rows instead of the rows of `requests`, whose replies are long.
-CREATE TABLE IF NOT EXISTS uses (
-    key TEXT PRIMARY KEY,        -- key of the request
-    step TEXT NOT NULL,
-    version INTEGER NOT NULL     -- the newest version of the index that uses the request
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS uses_by_step ON uses (step, version);
-CREATE TABLE IF NOT EXISTS calls (
-    key TEXT NOT NULL,
-    step TEXT NOT NULL,
-    model TEXT NOT NULL,
-    version INTEGER NOT NULL,    -- the version of the index for which the call was made
-    prompt_tokens INTEGER NOT NULL,
-    cached_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL,
-    cost REAL                    -- in dollars; null if the price is not known
-);
-CREATE TABLE IF NOT EXISTS metadata (
-    name TEXT PRIMARY KEY,       -- for example "endpoint capabilities: …"
-    value TEXT NOT NULL
-) WITHOUT ROWID;
-"""
 
 IN_MEMORY = ":memory:"
 
@@ -146,7 +111,8 @@ class Ledger:
                 self._database.execute("PRAGMA journal_mode = WAL")
                 # A killed process loses no transaction; a power cut may lose the last few.
                 self._database.execute("PRAGMA synchronous = NORMAL")
-                self._database.executescript(_SCHEMA)
+                schema = files("graphrag_index.llm").joinpath("ledger.sql")
+                self._database.executescript(schema.read_text(encoding="utf-8"))
             # Use a second connection, so that a lookup does not wait for a write transaction.
             self._reader = self._database if is_shared else self._open_connection()
 
