@@ -4,6 +4,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, TypedDict, TypeVar
 
 from graphrag_index.schema.settings.models import ModelSettings
@@ -53,6 +54,11 @@ class ReplyFormat:
     read: Callable[[Any], ParsedReply]
     instructions: str
     find: Callable[[str], Any] | None = None
+
+    @cached_property
+    def schema_text(self) -> str:
+        """The schema as JSON, with sorted keys."""
+        return json.dumps(self.schema, sort_keys=True)
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +193,7 @@ def estimate_tokens(text: str) -> int:
 def prompt_tokens(request: Request, settings: ModelSettings) -> int:
     """Estimate the tokens of a request; count them if it may not fit the context window."""
     texts = [message["content"] for message in request.messages]
-    texts += [request.format.instructions, _schema_text(request.format.schema)]
+    texts += [request.format.instructions, request.format.schema_text]
     estimate = sum(map(estimate_tokens, texts))
     max_reply = request.max_output_tokens or settings.max_output_tokens
     # A text has at most one token per byte, and the estimate is over a quarter of the bytes.
@@ -200,22 +206,8 @@ def prompt_tokens(request: Request, settings: ModelSettings) -> int:
 def request_key(request: Request, settings: ModelSettings) -> str:
     """Return the cache key of a request: a hash of the model, the format and the messages."""
     identity = json.dumps(settings.identity(), sort_keys=True)
-    parts = [identity, str(request.max_output_tokens), request.format.name]
-    parts.append(_schema_text(request.format.schema))
+    format = request.format
+    parts = [identity, str(request.max_output_tokens), format.name, format.schema_text]
     for message in request.messages:
         parts += (message["role"], message["content"])
     return content_id(*parts)
-
-
-# Cache of serialized schemas, by `id(schema)`: thousands of requests share one schema.
-_schema_texts: dict[int, tuple[object, str]] = {}
-
-
-def _schema_text(schema: Mapping[str, Any]) -> str:
-    known = _schema_texts.get(id(schema))
-    if known is None:
-        if len(_schema_texts) >= 100:
-            _schema_texts.clear()
-        # The entry keeps the schema alive, so that no other object gets the same `id`.
-        known = _schema_texts[id(schema)] = (schema, json.dumps(schema, sort_keys=True))
-    return known[1]
