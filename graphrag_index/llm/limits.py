@@ -37,7 +37,7 @@ class RateLimiter:
         self._freed = asyncio.Condition()
         self._stopped = False
         self._not_before = 0.0
-        self._cut_at = 0.0
+        self._lowered_at = 0.0
         self._requests = _TokenBucket(settings.requests_per_minute)
         self._tokens = _TokenBucket(settings.tokens_per_minute)
 
@@ -49,12 +49,11 @@ class RateLimiter:
             self.running += 1
         try:
             while not self._stopped:
-                now = time.monotonic()
-                delays = (
-                    self._requests.seconds_until(1, now),
-                    self._tokens.seconds_until(n_tokens, now),
+                delay = max(
+                    self._not_before - time.monotonic(),
+                    self._requests.seconds_until(1),
+                    self._tokens.seconds_until(n_tokens),
                 )
-                delay = max(self._not_before - now, *delays)
                 if delay <= 0:
                     break
                 await asyncio.sleep(min(delay, MAX_SLEEP_SECONDS))
@@ -86,9 +85,9 @@ class RateLimiter:
         after = reset_after(headers) if after is None else after
         now = time.monotonic()
         # Several refusals within a second count once: these calls were running concurrently.
-        if now - self._cut_at > 1.0:
+        if now - self._lowered_at > 1.0:
             self.limit = max(1.0, self.limit * DECREASE_FACTOR)
-            self._cut_at = now
+            self._lowered_at = now
         self._delay_calls(after)
         return after
 
@@ -109,10 +108,11 @@ class _TokenBucket:
         self.level = self.capacity
         self.updated_at = time.monotonic()
 
-    def seconds_until(self, amount: float, now: float) -> float:
+    def seconds_until(self, amount: float) -> float:
         """Return the seconds until the bucket has this amount, or is full."""
         if not self.rate:
             return 0.0
+        now = time.monotonic()
         self.level = min(self.capacity, self.level + (now - self.updated_at) * self.rate)
         self.updated_at = now
         return max(0.0, (min(amount, self.capacity) - self.level) / self.rate)
@@ -120,6 +120,7 @@ class _TokenBucket:
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION_PART = re.compile(rf"({_NUMBER})({'|'.join(_SECONDS)})")
 
 
 def parse_duration(text: str) -> float | None:
@@ -127,9 +128,9 @@ def parse_duration(text: str) -> float | None:
     text = text.strip()
     if re.fullmatch(rf"-?{_NUMBER}", text):
         return max(0.0, float(text))
-    if not re.fullmatch(rf"(?:{_NUMBER}(?:{'|'.join(_SECONDS)}))+", text):
+    parts = _DURATION_PART.findall(text)
+    if not parts or _DURATION_PART.sub("", text):
         return None
-    parts = re.findall(rf"({_NUMBER})({'|'.join(_SECONDS)})", text)
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
@@ -181,8 +182,7 @@ def _price_list() -> dict[str, Any]:
     import yaml
 
     text = files("graphrag_index.llm").joinpath("prices.yaml").read_text(encoding="utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
-    return data
+    return dict(yaml.safe_load(text))
 
 
 def max_cost_of(n_tokens: int, max_tokens: int, price: Price | None) -> float | None:
@@ -239,14 +239,12 @@ class Budget:
 
     def exceeded_error(self, max_cost: float) -> BudgetError:
         """Return the error for a call that would exceed the budget."""
-        held = (
-            f", ${self.held_for_batches:.4f} is held for batches" if self.held_for_batches else ""
-        )
-        limit = self.limit or 0
+        held, limit = self.held_for_batches, self.limit or 0
+        batches = f", ${held:.4f} is held for batches" if held else ""
         digits = 2 if round(limit, 2) == limit else 4
         return BudgetError(
             f"The budget of ${limit:.{digits}f} would be exceeded: ${self.spent:.4f} is "
-            f"spent{held}, and the next call may cost ${max_cost:.4f}. Run again with a larger "
+            f"spent{batches}, and the next call may cost ${max_cost:.4f}. Run again with a larger "
             "--budget to go on; what was answered is kept."
         )
 

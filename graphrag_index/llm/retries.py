@@ -5,6 +5,7 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from graphrag_index.errors import ModelError, OutageError
@@ -30,7 +31,7 @@ MAX_FAILURES = 6
 MAX_FAILING = 5
 # Maximum number of requests that are denied access before the server answers any request.
 MAX_DENIED = 2
-# If a request is not refused within this many seconds, the server has accepted it.
+# If the server does not refuse a request within this many seconds, it has accepted the request.
 GRACE_SECONDS = 0.02
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ class UnsupportedError(Exception):
 
 
 def redact(text: str, secret: str) -> str:
-    """Replace an API key in a text: error messages of providers may contain parts of it."""
+    """Replace API keys in a text by asterisks: error messages may contain parts of a key."""
     if len(secret) >= 4:
         text = text.replace(secret, "***")
     return re.sub(r"\b(sk|key|Bearer)[-_ ][\w*.-]{4,}", r"\1-***", text)
@@ -75,20 +76,12 @@ def backoff_seconds(failures: int, first: float = FIRST_DELAY) -> float:
     return random.uniform(delay / 2, delay)
 
 
+@dataclass(eq=False)
 class _RequestFailures:
-    """The failures of one request: their number, and the times of some of them."""
+    """The start of a request and the times of its failures, on the monotonic clock."""
 
-    def __init__(self) -> None:
-        self.times = 0
-        self.began = time.monotonic()
-        # Times of the first failure, of the last but one, and of the last.
-        self.first_at = self.last_but_one_at = self.last_at = 0.0
-
-    def note_failure(self) -> None:
-        now = time.monotonic()
-        self.times += 1
-        self.first_at = self.first_at or now
-        self.last_but_one_at, self.last_at = self.last_at, now
+    began: float = field(default_factory=time.monotonic)
+    times: list[float] = field(default_factory=list)
 
 
 class RetriedCalls:
@@ -158,7 +151,7 @@ class RetriedCalls:
             except RetryError as error:
                 self._budget.add_cost(max_cost if error.lost else 0.0)
                 delay = self._delay_after(error, failures)
-                self._give_up_if_hopeless(error, failures, delay)
+                self._raise_unless_retryable(error, failures, delay)
             # Sleep in short intervals, so that `stop_calls` ends the wait.
             until = time.monotonic() + delay
             while self._stopped is None and (left := until - time.monotonic()) > 0:
@@ -169,9 +162,8 @@ class RetriedCalls:
     ) -> T:
         """Make a call; before the first success, make only one call at a time.
 
-        The first call finds out which parameters the server supports. Once the server has not
-        refused a call within `GRACE_SECONDS` seconds, it has accepted the call, and the other calls
-        start without waiting for the reply.
+        The first call finds out the parameters that the server supports. If the server does not
+        refuse this call within `GRACE_SECONDS`, the other calls start before the reply arrives.
         """
         if self._has_succeeded:
             return await self._attempt_call(send, before_send)
@@ -200,39 +192,41 @@ class RetriedCalls:
 
     def _delay_after(self, error: RetryError, failures: _RequestFailures) -> float:
         """Record a failure; returns the seconds until the next attempt."""
-        failures.note_failure()
+        failures.times.append(time.monotonic())
         after = error.after
         if error.rate:
             after = self._rate_limiter.note_refusal(after, self.headers)
         else:
             self._failing.add(failures)
         if after is None:
-            return backoff_seconds(failures.times, self.first_delay)
+            return backoff_seconds(len(failures.times), self.first_delay)
         # Add jitter, so that calls that were refused together are not repeated together.
         return after + random.uniform(0, 0.1) * after
 
-    def _give_up_if_hopeless(
+    def _raise_unless_retryable(
         self, error: RetryError, failures: _RequestFailures, delay: float
     ) -> None:
+        """Raise the final error of a request, unless a retry in `delay` seconds makes sense."""
         reason = redact(str(error), self._settings.key)
-        seconds = self._settings.retry_seconds
+        seconds, n_failures = self._settings.retry_seconds, len(failures.times)
         too_long = time.monotonic() - failures.began + delay > seconds
-        # In an outage all requests fail. If others succeed, this request itself is at fault. At
-        # the end of a run only such requests are left, so that few failing ones are no outage.
-        others_succeed = self._last_success > failures.first_at and (
-            self._last_success > failures.last_but_one_at or len(self._failing) <= MAX_FAILING
+        # In an outage all requests fail. If other requests succeed, this request is at fault. At
+        # the end of a run only faulty requests are left: a few failing requests are no outage.
+        first, last_but_one = failures.times[0], failures.times[-2:][0]
+        others_succeed = self._last_success > first and (
+            self._last_success > last_but_one or len(self._failing) <= MAX_FAILING
         )
-        if others_succeed and (too_long or (failures.times >= MAX_FAILURES and not error.rate)):
-            raise RejectedError(f"failed {failures.times} times: {reason}") from None
+        if others_succeed and (too_long or (n_failures >= MAX_FAILURES and not error.rate)):
+            raise RejectedError(f"failed {n_failures} times: {reason}") from None
         if error.denied is not None:
             self._denied.add(failures)
             max_denied = MAX_FAILING if self._last_success else MAX_DENIED
-            if too_long or failures.times > max_denied or len(self._denied) > max_denied:
+            if too_long or n_failures > max_denied or len(self._denied) > max_denied:
                 self.stop_calls(error.denied)
                 raise error.denied
         if too_long:
-            run_again = "run again when it does; what was answered is kept"
-            advice = run_again if self._keeps_replies else "ask again when it does"
+            kept = "run again when it does; what was answered is kept"
+            advice = kept if self._keeps_replies else "ask again when it does"
             raise OutageError(
                 f"Model {self._name} has not answered for {seconds:g} s ({reason}): {advice}."
             ) from None
