@@ -61,8 +61,7 @@ class Prompts:
             if place[1] not in values:
                 known = ", ".join(f"{{{{{known}}}}}" for known in values)
                 raise SettingsError(
-                    f"The prompt {name} has the place {place.group()}, which nothing fills; "
-                    f"known: {known}."
+                    f"The prompt {name} has the unknown placeholder {place[0]}; known: {known}."
                 )
             return values[place[1]]
 

@@ -20,7 +20,7 @@ def test_values_are_inserted_verbatim(tmp_path: Path) -> None:
 
 def test_an_unfilled_placeholder_is_named(tmp_path: Path) -> None:
     prompts = write(tmp_path, "mine", "Read {{texts}}.")
-    with pytest.raises(SettingsError, match=r"has the place \{\{texts\}\}.*known: \{\{text\}\}"):
+    with pytest.raises(SettingsError, match=r"placeholder \{\{texts\}\}; known: \{\{text\}\}"):
         prompts.fill("mine", {"text": ""})
 
 
