@@ -57,7 +57,6 @@ _STRAY_BRACE = re.compile(
 )
 _ESCAPE = re.compile(r"\\(?:((?:u[0-9a-fA-F]{4})(?:\\u[0-9a-fA-F]{4})*+)|([\"'\\/bfnrt“”]))")
 _ESCAPED_CHARS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_CONSTANTS = {"true": True, "false": False}
 _NULL_WORDS = frozenset(("", "null", "none", "nan", "undefined", "nil", "infinity", "-infinity"))
 _STRICT_DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
@@ -166,7 +165,7 @@ class BrokenJSON:
     def _parse_list(self, depth: int, parent: str | None, end: str = "]") -> list[Any]:
         text, items = self.text, list[Any]()
         # After unquoted words, quoted text is not a value but part of the prose.
-        prose = False
+        is_prose = False
         while True:
             self._skip_match(_FILLER)
             start = self._position
@@ -191,7 +190,7 @@ class BrokenJSON:
             elif mark == "(" and depth < MAX_DEPTH and _TUPLE.match(text, start):
                 self._position += 1
                 items.append(self._parse_list(depth + 1, "[", ")"))
-            elif mark in _QUOTES and not prose:
+            elif mark in _QUOTES and not is_prose:
                 value = self._parse_string(_AFTER_ITEM)
                 colon = _COLON.match(text, self._position)
                 if (
@@ -215,8 +214,8 @@ class BrokenJSON:
                 self._skip_match(_JUNK)
                 value = _parse_scalar(text[start : self._position])
                 if mark in _QUOTES or isinstance(value, str):
-                    self.n_skipped += not prose
-                    prose = True
+                    self.n_skipped += not is_prose
+                    is_prose = True
                 elif self._position < len(text):
                     items.append(value)
 
@@ -266,8 +265,8 @@ def _parse_scalar(bare: str) -> Any:
     word = bare.lower()
     if word in _NULL_WORDS:
         return None
-    if word in _CONSTANTS:
-        return _CONSTANTS[word]
+    if word in ("true", "false"):
+        return word == "true"
     number = _NUMBER.fullmatch(bare)
     if number is None or len(bare) > 40:
         return bare

@@ -1,6 +1,5 @@
 """Tolerant parser of model replies: extracts the requested records from the text."""
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -8,7 +7,7 @@ from typing import Any
 
 from graphrag_index.llm.broken_json import BrokenJSON
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
-from graphrag_index.llm.schema_fit import ReplyShape, read_lines
+from graphrag_index.llm.schema_fit import ReplyShape, parse_json, read_lines
 
 # Maximum number of characters of a reply that is not plain JSON. Longer replies are truncated.
 MAX_CHARS = 300_000
@@ -27,7 +26,10 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     if not format.schema:
         return format.read(strip_reasoning(text))
     shape = ReplyShape(format.schema)
-    data = _parse_json(text)
+    data = parse_json(text)
+    if isinstance(data, str):
+        # The reply is JSON in a JSON string.
+        data = parse_json(data)
     n_cut, is_match = 0, shape.matches(data)
     if not is_match:
         try:
@@ -53,15 +55,6 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     if best is None:
         raise errors[0]
     return ParsedReply(best.value, best.dropped + n_cut)
-
-
-def _parse_json(text: str) -> Any:
-    """Parse plain JSON, or JSON in a JSON string; None if the text is neither."""
-    try:
-        data = json.loads(text)
-        return json.loads(data) if isinstance(data, str) else data
-    except (ValueError, RecursionError):
-        return None
 
 
 def _list_interpretations(data: Any, shape: ReplyShape, is_match: bool) -> Iterator[Any]:
@@ -258,11 +251,7 @@ def strip_reasoning(text: str) -> str:
 def _find_answer_at_end(reasoning: str) -> str:
     """Return the JSON object at the end of the reasoning if it begins on a new line, else ""."""
     answer = reasoning[reasoning.rfind("\n{") + 1 :].rstrip("` \n\t")
-    try:
-        json.loads(answer)
-    except (ValueError, RecursionError):
-        return ""
-    return answer if answer.startswith("{") else ""
+    return answer if isinstance(parse_json(answer), dict) else ""
 
 
 _OPENING = re.compile(rf"\s*[<\[◁]({_TAGS})[>\]▷]", re.IGNORECASE)

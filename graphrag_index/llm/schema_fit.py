@@ -28,12 +28,11 @@ class ReplyShape:
         self.properties: dict[str, Any] = dict(schema.get("properties", {}))
         # Maps each key whose value is a list of records (objects) to the fields of a record and
         # their schemas.
-        self.lists: dict[str, Mapping[str, Any]] = {}
-        for name, part in self.properties.items():
-            items = part.get("items") if isinstance(part, dict) else None
-            fields = items.get("properties") if isinstance(items, dict) else None
-            if isinstance(fields, dict) and fields:
-                self.lists[name] = fields
+        self.lists: dict[str, Mapping[str, Any]] = {
+            name: part["items"]["properties"]
+            for name, part in self.properties.items()
+            if part.get("items", {}).get("properties")
+        }
         self.required = frozenset(schema.get("required", self.properties))
         # Whether every property is a list of records: then lists may be missing in a reply.
         self.is_records = bool(self.lists) and len(self.lists) == len(self.properties)
@@ -152,7 +151,7 @@ class ReplyShape:
         others = [
             key
             for key, part in unknown.items()
-            if isinstance(part, list) and part and all(isinstance(one, dict) for one in part)
+            if isinstance(part, list) and part and all(isinstance(record, dict) for record in part)
         ]
         if len(missing) == len(others):
             for name, key in zip(missing, others, strict=True):
@@ -167,14 +166,18 @@ class ReplyShape:
                 yield from inner if isinstance(inner, list) else ()
 
 
+def parse_json(text: str, strict: bool = True) -> Any:
+    """Parse a text as JSON; None if it is not valid. `strict` rejects line breaks in strings."""
+    try:
+        return json.loads(text, strict=strict)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _parse_json_string(text: str) -> Any:
     """Parse a string as JSON; return the string itself if it is not an object or a list."""
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            return text
-    return text
+    data = parse_json(text, strict=False) if text.lstrip()[:1] in ("{", "[") else None
+    return text if data is None else data
 
 
 def _rename_keys(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -203,13 +206,13 @@ def _name_by_position(record: Any, names: list[str]) -> Any:
     if not isinstance(record, dict) or len(record) < len(names) - 1:
         return record
     named: dict[str, Any] = {}
-    at = 0
+    position = 0
     for key, value in record.items():
         if key in names:
-            at = names.index(key) + 1
-        elif at < len(names) and names[at] not in record:
-            key = names[at]
-            at += 1
+            position = names.index(key) + 1
+        elif position < len(names) and names[position] not in record:
+            key = names[position]
+            position += 1
         named[key] = value
     return named
 
