@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.client import LLMClient, LoopThread
@@ -242,6 +242,7 @@ class ChatModel(RemoteModel):
             try:
                 parsed = await self._send_until_valid(chain, n_tokens)
             except QuarantinedError as error:
+                self.ledger.record_failure(chain.key, str(error), error.raw)
                 return chain.failed_outcome(error)
             chain.add_reply(parsed)
             outcome = self._advance_over_cache(chain)
@@ -250,37 +251,42 @@ class ChatModel(RemoteModel):
             n_tokens = prompt_tokens(chain.request, self.settings)
 
     async def _send_until_valid(self, chain: RequestChain, n_tokens: int) -> ParsedReply:
-        """Send a request until its reply is valid; quarantine it after too many attempts."""
+        """Send a request until its reply is valid.
+
+        Raises `QuarantinedError` after too many attempts, or if the server rejects the request.
+        """
         key, request, client = chain.key, chain.request, self._client
         room = self.settings.context_window - n_tokens
         try:
             attempt = first_attempt(request, self.settings, n_tokens)
-        except QuarantinedError as error:
+        except QuarantinedError:
             self.ledger.record_sent(key, self.step, request.unit, self.name)
-            self._quarantine_request(key, error)
+            raise
         while True:
             reply = await self._send_until_answered(key, request, attempt, n_tokens)
             cost = cost_of(reply.usage, client.calls.price)
             chain.outcome.spent.add_call(reply.usage, cost)
-            call = (key, self.step, self.name)
+            call = (key, self.step, self.name, reply.usage, cost)
             try:
                 result = validate_reply(reply, request, attempt, room, client.redact)
-            except QuarantinedError as error:
-                self.ledger.record_cost(*call, reply.usage, cost)
-                self._quarantine_request(key, error)
+            except QuarantinedError:
+                self.ledger.record_call(*call)
+                raise
             is_valid = isinstance(result, ParsedReply)
             if request.format.schema and not attempt.corrected:
                 client.writer.note_compliance(is_valid, reply.response_format)
+            self.ledger.record_call(*call, reply.text if is_valid else None)
             if isinstance(result, ParsedReply):
-                self.ledger.record_reply(*call, reply.text, reply.usage, cost)
                 return result
-            self.ledger.record_cost(*call, reply.usage, cost)
             attempt = result
 
     async def _send_until_answered(
         self, key: str, request: Request, attempt: Attempt, n_tokens: int
     ) -> Reply:
-        """Send a request until the server answers; quarantine it if the server rejects it."""
+        """Send a request until the server answers.
+
+        Raises `QuarantinedError` if the server rejects the request.
+        """
         client = self._client
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
 
@@ -292,7 +298,7 @@ class ChatModel(RemoteModel):
             except RetryError as error:
                 if error.lost:
                     cost = max_cost_of(n_tokens, attempt.max_tokens, client.calls.price)
-                    self.ledger.record_cost(key, self.step, self.name, Usage(n_tokens), cost)
+                    self.ledger.record_call(key, self.step, self.name, Usage(n_tokens), cost)
                 raise
             if reply.usage == Usage():
                 # Some servers count no tokens, and no server counts them for a stream that we end.
@@ -307,11 +313,7 @@ class ChatModel(RemoteModel):
                 lambda: self.ledger.record_sent(key, self.step, request.unit, self.name),
             )
         except RejectedError as error:
-            self._quarantine_request(key, QuarantinedError(client.redact(str(error))))
-
-    def _quarantine_request(self, key: str, error: QuarantinedError) -> NoReturn:
-        self.ledger.record_failure(key, str(error), error.raw)
-        raise error from None
+            raise QuarantinedError(client.redact(str(error))) from None
 
 
 def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:

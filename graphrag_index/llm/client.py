@@ -173,7 +173,7 @@ class LLMClient:
                 f"({root_cause_message(error)}): start it, or set base_url of this model."
             ) from None
         if status in (401, 403):
-            raise self._settings_error(status, _parse_error(content)[1])
+            raise self._settings_error(status, _parse_error(content))
         # Some servers do not list their models. Azure lists models, but requests use deployments.
         if status >= 400 or self.settings.provider == "azure":
             return
@@ -191,12 +191,9 @@ class LLMClient:
 
     def response_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         """Return the exception for a response with an error status."""
-        code, message = _parse_error(content)
-        return self.status_error(status, message, code, retry_after(headers))
+        return self.status_error(status, _parse_error(content), retry_after(headers))
 
-    def status_error(
-        self, status: int, message: str, code: str = "", after: float | None = None
-    ) -> Exception:
+    def status_error(self, status: int, message: str, after: float | None = None) -> Exception:
         """Map an HTTP status and the provider's message to the exception to raise.
 
         `after` is the number of seconds that the server asks to wait.
@@ -208,7 +205,7 @@ class LLMClient:
             return RetryError(reason, after, rate=status == 429)
         if status in (401, 403, 404):
             return self._settings_error(status, message)
-        is_about_content = any(word in f"{code} {message}".lower() for word in _CONTENT_ERROR_WORDS)
+        is_about_content = any(word in message.lower() for word in _CONTENT_ERROR_WORDS)
         if status in (400, 405, 415, 422) and not is_about_content:
             return UnsupportedError(reason)
         return RejectedError(reason)
@@ -361,12 +358,10 @@ def root_cause_message(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _parse_error(content: bytes) -> tuple[str, str]:
-    """Parse the body of an error response; returns (code, message on one line)."""
+def _parse_error(content: bytes) -> str:
+    """Return the error message in the body of a response, on one line, with the error code."""
     try:
         body = json.loads(content)
     except ValueError:
         body = content.decode("utf-8", "replace")[:200]
-    inner = body.get("error", body) if isinstance(body, dict) else {}
-    code = str(inner.get("code") or "") if isinstance(inner, dict) else ""
-    return code, error_message(body) or " ".join(str(body).split())[:200]
+    return error_message(body) or " ".join(str(body).split())[:200]

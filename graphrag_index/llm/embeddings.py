@@ -177,7 +177,7 @@ class RemoteEmbeddingModel(RemoteModel):
             rows, used = await self._client.request_vectors(texts)
             # Record the tokens of the batch once, under the key of its first text.
             cost = cost_of(used, self._client.calls.price)
-            self.ledger.record_cost(batch[0][0], self.step, self.name, used, cost)
+            self.ledger.record_call(batch[0][0], self.step, self.name, used, cost)
             return rows, used
 
         n_tokens = sum(map(estimate_tokens, texts))

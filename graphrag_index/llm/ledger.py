@@ -214,20 +214,20 @@ class Ledger:
             use = (key, step, self.version)
             database.execute("INSERT OR REPLACE INTO uses VALUES (?, ?, ?)", use)
 
-    def record_cost(
-        self, key: str, step: str, model: str, usage: Usage, cost: float | None
+    def record_call(
+        self,
+        key: str,
+        step: str,
+        model: str,
+        usage: Usage,
+        cost: float | None,
+        reply: str | None = None,
     ) -> None:
-        """Record the tokens and the cost (in dollars) of a call."""
+        """Record the tokens and the cost (in dollars) of a call, and its reply if it is valid."""
         with self.transaction() as database:
             database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
-
-    def record_reply(
-        self, key: str, step: str, model: str, reply: str, usage: Usage, cost: float | None
-    ) -> None:
-        """Record a validated reply, its tokens and its cost (in dollars)."""
-        with self.transaction() as database:
-            database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
-            database.execute(UPDATE_ANSWERED, (DONE, reply, key))
+            if reply is not None:
+                database.execute(UPDATE_ANSWERED, (DONE, reply, key))
 
     def call_row(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None

@@ -265,12 +265,12 @@ def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
 
 
 def error_message(body: Any) -> str:
-    """Return the error message in a response body, on one line; "" if there is none."""
+    """Return the message, code and parameter of an error response, on one line; "" if absent."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict) or not inner.get("message"):
         return ""
-    parts = [inner["message"], inner.get("code"), inner.get("param")]
-    return " ".join(" ".join(str(part) for part in parts if part).split())[:500]
+    parts = [str(inner["message"])[:500], inner.get("code"), inner.get("param")]
+    return " ".join(" ".join(str(part) for part in parts if part).split())
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:

@@ -18,7 +18,7 @@ def test_a_reply_is_found_after_reopening(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         assert ledger.find_entry("k") is None
         ledger.record_sent("k", "extract", "a.txt", "chat")
-        ledger.record_reply("k", "extract", "chat", '{"a": 1}', Usage(10, 4, 5), 0.25)
+        ledger.record_call("k", "extract", "chat", Usage(10, 4, 5), 0.25, '{"a": 1}')
         entry = ledger.find_entry("k")
     assert entry is not None
     with closing(Ledger(tmp_path)) as again:
@@ -39,9 +39,9 @@ def test_status_counts_the_newest_version_and_all_costs(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key in "abc":
             ledger.record_sent(key, "extract", f"{key}.txt", "chat")
-            ledger.record_reply(key, "extract", "chat", "{}", Usage(10, 0, 1), 0.5)
+            ledger.record_call(key, "extract", "chat", Usage(10, 0, 1), 0.5, "{}")
         ledger.record_sent("d", "extract", "d.txt", "chat")
-        ledger.record_cost("d", "extract", "chat", Usage(10, 0, 1), 0.5)
+        ledger.record_call("d", "extract", "chat", Usage(10, 0, 1), 0.5)
         ledger.record_failure("d", "refused", "no")
         assert ledger.spent_so_far() == 2.0
     with closing(Ledger(tmp_path, version=2)) as ledger:
@@ -58,7 +58,7 @@ def test_a_call_of_unknown_price_makes_the_total_unknown(tmp_path: Path) -> None
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key, cost in (("a", 1.0), ("b", None)):
             ledger.record_sent(key, "extract", key, "chat")
-            ledger.record_reply(key, "extract", "chat", "{}", Usage(), cost)
+            ledger.record_call(key, "extract", "chat", Usage(), cost, "{}")
         assert ledger.step_statuses()[0].cost is None
 
 
@@ -71,13 +71,13 @@ def test_a_damaged_file_is_one_message(tmp_path: Path) -> None:
 def fill(ledger: Ledger) -> None:
     for number in range(1_000):
         ledger.record_sent(str(number), "extract", "x" * 1_000, "chat")
-        ledger.record_reply(str(number), "extract", "chat", "y" * 1_000, Usage(), 0.0)
+        ledger.record_call(str(number), "extract", "chat", Usage(), 0.0, "y" * 1_000)
 
 
 def test_a_file_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         ledger.record_sent("k", "extract", "a.txt", "chat")
-        ledger.record_reply("k", "extract", "chat", "{}", Usage(), 0.0)
+        ledger.record_call("k", "extract", "chat", Usage(), 0.0, "{}")
         with closing(sqlite3.connect(tmp_path / FILE)) as other:
             # As a full disk would: the file may not grow any more.
             n_pages = other.execute("PRAGMA page_count").fetchone()[0]
@@ -109,7 +109,7 @@ def test_replies_have_hashes(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path)) as ledger:
         for key, reply in (("a", "one"), ("b", "two"), ("c", "one")):
             ledger.record_sent(key, "extract", key, "chat")
-            ledger.record_reply(key, "extract", "chat", reply, Usage(), None)
+            ledger.record_call(key, "extract", "chat", Usage(), None, reply)
         ledger.record_sent("d", "extract", "d", "chat")
         a, d, b, c, unknown = ledger.reply_hashes(["a", "d", "b", "c", "e"])
     assert a == c != b != ""
@@ -122,7 +122,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with closing(Ledger(tmp_path, 1)) as ledger:
         for key in "abc":
             ledger.record_sent(key, "extract", f"{key}.txt", "chat")
-            ledger.record_reply(key, "extract", "chat", f"reply {key}", Usage(10, 0, 1), 0.5)
+            ledger.record_call(key, "extract", "chat", Usage(10, 0, 1), 0.5, f"reply {key}")
         ledger.record_sent("d", "extract", "d.txt", "chat")
         ledger.record_failure("d", "it says rubbish", "rubbish")
         yield ledger

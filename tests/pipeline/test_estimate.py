@@ -280,14 +280,14 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     for number in range(19):
         ledger.record_sent(str(number), "step", "unit", "chat")
-        ledger.record_reply(str(number), "step", "chat", "{}", Usage(10, 0, 100), None)
+        ledger.record_call(str(number), "step", "chat", Usage(10, 0, 100), None, "{}")
     assert PastReplies(tmp_path).averages("step", "chat") == (None, 0)
-    ledger.record_cost("19", "step", "chat", Usage(10, 0, 300), None)
+    ledger.record_call("19", "step", "chat", Usage(10, 0, 300), None)
     # Read while another process writes.
     past = PastReplies(tmp_path)
     assert past.averages("step", "chat") == (110, 0)
     assert past.averages("other", "chat") == (None, 0)
-    ledger.record_cost("20", "step", "chat", Usage(100, 75, 10), None)
+    ledger.record_call("20", "step", "chat", Usage(100, 75, 10), None)
     assert past.averages("step", "chat")[1] == 75 / 300
     assert past.find_entry("3") == ledger.find_entry("3")
     past.close()

@@ -155,7 +155,7 @@ class TestRollback:
     def test_what_an_interrupted_run_has_paid_belongs_to_it(self, project: Path) -> None:
         store = TableStore(project / "output")
         ledger = Ledger(store.output, 4)
-        ledger.record_cost("k", "extract_graph", "chat", Usage(10, 0, 2), 0.5)
+        ledger.record_call("k", "extract_graph", "chat", Usage(10, 0, 2), 0.5)
         ledger.close()
         store.write_journal(4, [])
         version = roll_back(store, 1)
@@ -361,11 +361,11 @@ def test_stopped_at_any_moment_no_version_that_stays_is_harmed(tmp_path: Path, e
 
 def test_money_is_read_from_the_ledger_by_version(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, 2)
-    ledger.record_cost("a", "extract_graph", "chat", Usage(10, 4, 2), 0.5)
-    ledger.record_cost("b", "extract_graph", "chat", Usage(10, 0, 2), 0.25)
+    ledger.record_call("a", "extract_graph", "chat", Usage(10, 4, 2), 0.5)
+    ledger.record_call("b", "extract_graph", "chat", Usage(10, 0, 2), 0.25)
     assert ledger.spent_for(2) == Spending(2, Usage(20, 4, 4), 0.75)
     assert ledger.spent_for(1) == Spending()
-    ledger.record_cost("c", "extract_graph", "chat", Usage(), None)
+    ledger.record_call("c", "extract_graph", "chat", Usage(), None)
     assert ledger.spent_for(2).cost is None
     ledger.close()
     assert (tmp_path / FILE).exists()

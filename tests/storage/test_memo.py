@@ -30,7 +30,7 @@ KEY = pl.Series(["of b", "of c", "", "of x", "of a", "of b"])
 
 def answer(ledger: Ledger, key: str, reply: str) -> None:
     ledger.record_sent(key, STEP, key, "chat")
-    ledger.record_reply(key, STEP, "chat", reply, Usage(), None)
+    ledger.record_call(key, STEP, "chat", Usage(), None, reply)
 
 
 @pytest.fixture
