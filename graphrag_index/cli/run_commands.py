@@ -274,7 +274,8 @@ class _RunSession:
             print(f"{error}{later}", flush=True)
         if not self.options.wait:
             raise typer.Exit(error.exit_code)
-        wait_for_batches(self.models.batch_progress, self.models.poll_seconds, out)
+        queue = self.models.newest_queue
+        wait_for_batches(queue.get_progress, queue.settings.batch.poll_seconds, out)
 
     def _describe_changes(self, record: "StepRecord") -> str:
         """Describe how the input documents have changed since the last run."""

@@ -87,9 +87,8 @@ class BatchEndpoint:
 
         def upload() -> str:
             with path.open("rb") as file:
-                return _get_id(
-                    self._openai_client.files.create(file=(path.name, file), purpose="batch")
-                )
+                created = self._openai_client.files.create(file=(path.name, file), purpose="batch")
+            return _get_id(created)
 
         return self._call_with_retries(upload)
 
@@ -153,9 +152,8 @@ class BatchEndpoint:
         """Find a batch by its key or its file; None if the provider does not list it."""
         try:
             for batch in self._openai_client.batches.list(limit=100):
-                if (batch.metadata or {}).get(
-                    METADATA_KEY
-                ) == key or batch.input_file_id == file_id:
+                batch_key = (batch.metadata or {}).get(METADATA_KEY)
+                if batch_key == key or batch.input_file_id == file_id:
                     return _get_id(batch)
                 if (batch.created_at or since) < since - _MAX_CLOCK_DIFFERENCE:
                     break
@@ -178,12 +176,12 @@ class BatchEndpoint:
                 if time.monotonic() - began + delay > seconds:
                     raise ModelError(
                         f"Model {client.name} has not answered for {seconds:g} s "
-                        f"({client.redact(str(error))}): run again when it does; what was "
-                        "submitted is kept."
+                        f"({client.redact(str(error))}): run again when it does; the submitted "
+                        "batches are kept."
                     ) from None
             except (RejectedError, UnsupportedError) as error:
                 raise RefusedError(
-                    f"Model {client.name}: {client.address} does not take the batch: "
+                    f"Model {client.name}: {client.address} refuses the batch: "
                     f"{client.redact(str(error))}."
                 ) from None
             time.sleep(delay)
@@ -197,8 +195,8 @@ class BatchEndpoint:
             status, response = error.status_code, error.response
             if status in _UNSUPPORTED_STATUSES:
                 raise RefusedError(
-                    f"Model {client.name}: {client.address} has no batches (HTTP {status}): "
-                    "run without --batch."
+                    f"Model {client.name}: {client.address} does not support batches "
+                    f"(HTTP {status}): run without --batch."
                 ) from None
             raise client.response_error(status, response.headers, response.content) from None
         except (openai.APITimeoutError, httpx2.TimeoutException):
@@ -212,13 +210,13 @@ class BatchEndpoint:
 def _get_id(created: Any) -> str:
     # `openai` does not validate responses: a missing field is None.
     if not created.id:
-        raise ValueError("it has no id")
+        raise ValueError("the new file or batch has no id")
     return str(created.id)
 
 
 def _parse_status(batch: Batch) -> BatchStatus:
     if not batch.status:
-        raise ValueError("it has no status")
+        raise ValueError("the batch has no status")
     counts = batch.request_counts
     errors = (batch.errors.data if batch.errors else None) or ()
     messages = [error.message or error.code or "" for error in errors]
@@ -251,15 +249,13 @@ def _parse_result(
     status, body = int(response.get("status_code") or 0), response.get("body")
     message = error_message(body) or error_message(data)
     if status == 200:
+        usage = read_usage(body.get("usage") if isinstance(body, dict) else None)
+        cost = cost_of(usage, price)
         try:
             reply = read_chat(body)
         except RetryError as error:
-            usage = read_usage(body.get("usage") if isinstance(body, dict) else None)
-            cost = cost_of(usage, price)
             return ReceivedResult(key, None, "", usage, cost, 500, str(error), is_temporary=True)
-        return ReceivedResult(
-            key, reply.text, reply.finish, reply.usage, cost_of(reply.usage, price)
-        )
+        return ReceivedResult(key, reply.text, reply.finish, usage, cost)
     if status == 0:
         if str((data.get("error") or {}).get("code") or "").startswith("batch_"):
             return None

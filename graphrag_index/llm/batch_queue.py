@@ -258,7 +258,7 @@ class BatchQueue:
             if not self.endpoint.download_file(file_id, path):
                 # A killed run may have recorded all results and deleted the file.
                 if self.ledger.unanswered_keys(batch):
-                    logger.warning("Batch %s: a file of its replies is gone.", batch.id)
+                    logger.warning("Batch %s: a file with replies is gone.", batch.id)
                 continue
             lines = read_results(path, self.client, self.price)
             while received := list(islice(lines, RESULTS_PER_TRANSACTION)):
@@ -266,9 +266,8 @@ class BatchQueue:
         path.unlink(missing_ok=True)
         left = self.ledger.unanswered_keys(batch)
         if status.status == "completed":
-            failed = ReceivedResult(
-                "", status=500, message="the batch ended without it", is_temporary=True
-            )
+            reason = "the batch ended without a result for this request"
+            failed = ReceivedResult("", status=500, message=reason, is_temporary=True)
             self.ledger.record_results(batch, [replace(failed, key=key) for key in left])
         for file_id in (batch.file_id, *status.files):
             self.endpoint.delete_file(file_id)
@@ -278,36 +277,33 @@ class BatchQueue:
             self._report_failure(batch, status, len(left))
 
     def _report_failure(self, batch: Batch, status: BatchStatus, n_left: int) -> None:
+        """Log a warning about a batch that ended early; raise an error if two failed in a row."""
         message = self.client.redact(status.errors)
         reason = f" ({message})" if message else ""
-        is_tokens = "token" in message.lower() and "limit" in message.lower()
         advice = "run again to submit its requests once more"
-        if is_tokens:
-            advice = f"set batch.max_tokens of this model to what its account allows, then {advice}"
+        if "token" in message.lower() and "limit" in message.lower():
+            limit = "the number of tokens that the account allows"
+            advice = f"set batch.max_tokens of this model to {limit}, then {advice}"
         if self.ledger.count_recent_failures(self.step, self.name) > 1:
             raise ModelError(
-                f"Model {self.name}: batch {batch.id} failed{reason}, as one before it did: "
-                f"{advice}."
+                f"Model {self.name}: batch {batch.id} failed{reason}, and so did the batch "
+                f"before: {advice}."
             )
-        logger.warning(
-            "Batch %s of %s has ended as %s%s: %d of %d requests were not answered and are "
-            "submitted again.",
-            batch.id,
-            self.step,
-            status.status,
-            reason,
-            n_left,
-            batch.n_requests,
-        )
+        ended = f"Batch {batch.id} of {self.step} has ended as {status.status}{reason}"
+        missing = f"{n_left} of {batch.n_requests} requests"
+        logger.warning("%s: %s were not answered and are submitted again.", ended, missing)
 
     def _give_up_batch(self, batch: Batch) -> None:
         if not self._forget:
             raise ModelError(
                 f"Model {self.name}: {self.client.address} does not know batch {batch.id}, which "
                 f"has {batch.n_requests} requests of {batch.step}: use the key of the account that "
-                "submitted it. If it is gone, `graphrag-index retry --batch` submits them again."
+                "submitted the batch. If the batch was deleted, `graphrag-index retry --batch` "
+                "submits its requests again."
             )
-        logger.warning("Batch %s is given up: the provider does not know it.", batch.id)
+        logger.warning(
+            "Batch %s is unknown to the provider: its requests are submitted again.", batch.id
+        )
         self._delete_batch(batch)
 
     def _delete_batch(self, batch: Batch) -> None:

@@ -18,6 +18,7 @@ from graphrag_index.schema.settings.models import ModelSettings, find_model
 
 if TYPE_CHECKING:
     from graphrag_index.llm.batch import BatchChatModel
+    from graphrag_index.llm.batch_queue import BatchQueue
 
 # The metadata entry of the ledger with the steps whose failed requests are sent again.
 _REOPENED_STEPS = "released steps"
@@ -136,18 +137,14 @@ class Models:
         """Return the batches that are not collected yet."""
         return BatchLedger(self.ledger).open_batches() if self.has_ledger else []
 
-    def batch_progress(self) -> tuple[int, int, bool]:
-        """Return `BatchQueue.get_progress` of the model that was created last."""
+    @property
+    def newest_queue(self) -> "BatchQueue":
+        """The queue of the batch model that was created last."""
         from graphrag_index.llm.batch import BatchChatModel
 
         model = self._opened[-1]
         assert isinstance(model, BatchChatModel)
-        return model.queue.get_progress()
-
-    @property
-    def poll_seconds(self) -> float:
-        """Seconds until the first status check of the batches of the last created model."""
-        return self._opened[-1].settings.batch.poll_seconds
+        return model.queue
 
     def quarantined_requests(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
         """Return the quarantined requests of these steps."""

@@ -402,14 +402,16 @@ def test_a_refused_key_is_one_sentence_without_it(server: Server, tmp_path: Path
 
 def test_a_refused_batch_is_deleted_at_the_provider(server: Server, tmp_path: Path) -> None:
     server.faults = Faults(by_number=[None, None, "400"])
-    with pytest.raises(ModelError, match=r"does not take the batch: HTTP 400: "):
+    with pytest.raises(ModelError, match=r"refuses the batch: HTTP 400: "):
         ask(model(server, tmp_path), "a")
     assert server.batches.files == {}
 
 
 def test_a_server_without_batches_is_one_sentence(server: Server, tmp_path: Path) -> None:
     server.faults = Faults(rate=1, kinds=["404"])
-    with pytest.raises(ModelError, match=r"has no batches \(HTTP 404\): run without --batch\."):
+    with pytest.raises(
+        ModelError, match=r"does not support batches \(HTTP 404\): run without --batch\."
+    ):
         ask(model(server, tmp_path), "a")
     server.faults = Faults()
     chat = models(server, tmp_path, batched=False).open_chat_model("chat", "step")
