@@ -7,7 +7,6 @@ twice, whenever the process is killed.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import NamedTuple
 
 from graphrag_index.llm.ledger import (
@@ -86,25 +85,19 @@ class BatchLedger:
 
     def open_batches(self, step: str | None = None, model: str | None = None) -> list[Batch]:
         """Return the batches that are not collected yet, oldest first."""
-        rows = self._ledger.fetch_rows(
+        query = (
             "SELECT * FROM batches WHERE state != ?1 AND (?2 IS NULL OR step = ?2) "
-            "AND (?3 IS NULL OR model = ?3) ORDER BY submitted, key",
-            COLLECTED,
-            step,
-            model,
+            "AND (?3 IS NULL OR model = ?3) ORDER BY submitted, key"
         )
-        return [Batch(*row) for row in rows]
+        return [Batch(*row) for row in self._ledger.fetch_rows(query, COLLECTED, step, model)]
 
-    def count_recent_failures(self, step: str, model: str) -> int:
-        """Count the most recent batches that failed as a whole, one after the other."""
-        rows = self._ledger.fetch_rows(
+    def has_failed_twice(self, step: str, model: str) -> bool:
+        """Tell whether the two most recent collected batches failed as a whole."""
+        query = (
             "SELECT status FROM batches WHERE state = ? AND step = ? AND model = ? "
-            "ORDER BY submitted DESC, key DESC LIMIT 20",
-            COLLECTED,
-            step,
-            model,
+            "ORDER BY submitted DESC, key DESC LIMIT 2"
         )
-        return len(list(takewhile(lambda row: row == ("failed",), rows)))
+        return self._ledger.fetch_rows(query, COLLECTED, step, model) == [("failed",)] * 2
 
     def record_batch(self, batch: Batch, requests: Mapping[str, tuple[str, str]]) -> None:
         """Record a batch before it is uploaded; `requests` maps keys to (label, attempt)."""
@@ -136,21 +129,19 @@ class BatchLedger:
     def record_results(self, batch: Batch, received: Iterable[ReceivedResult]) -> float:
         """Record results of a batch, each only once; returns the cost of all, in dollars."""
         total = 0.0
+        query = "DELETE FROM batch_requests WHERE key = ? AND batch = ? RETURNING attempt"
         with self._ledger.transaction() as database:
-            for one in received:
-                attempts = database.execute(
-                    "DELETE FROM batch_requests WHERE key = ? AND batch = ? RETURNING attempt",
-                    (one.key, batch.key),
-                ).fetchall()
-                for (attempt,) in attempts:
-                    if one.reply is not None:
-                        database.execute(_DELETE_RESULT, (one.key,))
-                    reply = (one.reply, one.finish, one.status, one.message, int(one.is_temporary))
-                    database.execute(_UPSERT_RESULT, (one.key, attempt, *reply, batch.capabilities))
-                    if one.usage is not None:
-                        call = (one.key, batch.step, batch.model, one.usage, one.cost)
+            for new in received:
+                for (attempt,) in database.execute(query, (new.key, batch.key)).fetchall():
+                    if new.reply is not None:
+                        database.execute(_DELETE_RESULT, (new.key,))
+                    result = (new.reply, new.finish, new.status, new.message, new.is_temporary)
+                    row = (new.key, attempt, *result, batch.capabilities)
+                    database.execute(_UPSERT_RESULT, row)
+                    if new.usage is not None:
+                        call = (new.key, batch.step, batch.model, new.usage, new.cost)
                         database.execute(INSERT_CALL, self._ledger.call_row(*call))
-                        total += one.cost or 0.0
+                        total += new.cost or 0.0
         return total
 
     def unanswered_keys(self, batch: Batch) -> list[str]:
@@ -164,11 +155,8 @@ class BatchLedger:
 
     def find_result(self, key: str) -> BatchResult | None:
         """Return the last result of a request without a valid reply; None if there is none."""
-        rows = self._ledger.fetch_rows(
-            "SELECT attempt, reply, finish, status, message, failures, capabilities "
-            "FROM batch_replies WHERE key = ?",
-            key,
-        )
+        columns = ", ".join(BatchResult._fields)
+        rows = self._ledger.fetch_rows(f"SELECT {columns} FROM batch_replies WHERE key = ?", key)
         return BatchResult(*rows[0]) if rows else None
 
     def record_reply(self, key: str, reply: str) -> None:

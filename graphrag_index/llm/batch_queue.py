@@ -284,7 +284,7 @@ class BatchQueue:
         if "token" in message.lower() and "limit" in message.lower():
             limit = "the number of tokens that the account allows"
             advice = f"set batch.max_tokens of this model to {limit}, then {advice}"
-        if self.ledger.count_recent_failures(self.step, self.name) > 1:
+        if self.ledger.has_failed_twice(self.step, self.name):
             raise ModelError(
                 f"Model {self.name}: batch {batch.id} failed{reason}, and so did the batch "
                 f"before: {advice}."
