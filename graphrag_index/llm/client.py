@@ -138,7 +138,7 @@ class LLMClient:
                 else:
                     reply = read_chat(await self._post_json("/chat/completions", body))
             except UnsupportedError as error:
-                if not self.writer.adapt_chat(error, body, sent):
+                if not self.writer.adapt_to_chat_error(error, body, sent):
                     raise RejectedError(str(error)) from None
                 continue
             return replace(reply, response_format=sent.response_format)
@@ -150,7 +150,7 @@ class LLMClient:
             try:
                 data = await self._post_json("/embeddings", body)
             except UnsupportedError as error:
-                if not self.writer.adapt_embedding(error, body):
+                if not self.writer.adapt_to_embedding_error(error, body):
                     raise RejectedError(str(error)) from None
                 continue
             return read_embeddings(data, len(texts))
@@ -229,7 +229,7 @@ class LLMClient:
         try:
             return json.loads(content)
         except ValueError:
-            raise RetryError("the answer was no JSON", lost=True) from None
+            raise RetryError("the answer is not valid JSON", lost=True) from None
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""

@@ -26,7 +26,7 @@ OPTIONAL_PARAMETERS = {
     "stream": None,
 }
 # After this many invalid replies and no valid reply, assume that the server ignores the format.
-MAX_IGNORED = 3
+MAX_INVALID_REPLIES = 3
 # Words in an error message about the format of the reply.
 _FORMAT_WORDS = re.compile("schema|tool|function|format|json_object|unsupported|not support")
 # Words in an error message about an unknown parameter.
@@ -69,7 +69,7 @@ class RequestWriter:
         self.model = settings.deployment or settings.model
         self._cache_key = Capabilities.cache_key(settings)
         self.capabilities = Capabilities.from_json(settings, ledger.get_meta(self._cache_key))
-        self._complies, self._n_ignored = False, 0
+        self._has_valid_reply, self._n_invalid = False, 0
 
     def chat_body(
         self,
@@ -89,9 +89,9 @@ class RequestWriter:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
         for name in dropped:
-            value, other = body.pop(name, None), OPTIONAL_PARAMETERS.get(name)
-            if other is not None and value is not None:
-                body[other] = value
+            value, replacement = body.pop(name, None), OPTIONAL_PARAMETERS.get(name)
+            if replacement is not None and value is not None:
+                body[replacement] = value
         body |= {name: v for name, v in settings.parameters.items() if name not in dropped}
         if response_format == "json_schema":
             schema = {"name": format.name, "strict": True, "schema": format.schema}
@@ -118,13 +118,14 @@ class RequestWriter:
             body["encoding_format"] = "base64"
         return body
 
-    def adapt_chat(
+    def adapt_to_chat_error(
         self, error: UnsupportedError, body: Mapping[str, Any], sent: Capabilities
     ) -> bool:
-        """Drop the parameter or the response format that a chat request was rejected for.
+        """Drop the parameter or the response format that the server rejects in an error.
 
-        `sent` are the capabilities when the request was sent: another call may have changed
-        them since. Returns False if the error is not about a parameter or the format.
+        `sent` are the capabilities when the request was sent. If another call has changed the
+        capabilities since then, nothing is dropped. Returns False if the error is not about a
+        parameter or the format, so that a retry would fail too.
         """
         if self.capabilities != sent:
             return True
@@ -133,7 +134,7 @@ class RequestWriter:
         if name is not None:
             if name in self.settings.parameters:
                 logger.warning(
-                    "Model %s: %s does not know the parameter %s, which is left out from now on",
+                    "Model %s: %s does not support the parameter %s; further requests omit it.",
                     self.name,
                     self.settings.base_url or "api.openai.com",
                     name,
@@ -144,28 +145,29 @@ class RequestWriter:
             return False
         return _FORMAT_WORDS.search(text) is not None and self._fall_back_to_next_format()
 
-    def adapt_embedding(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
-        """Drop the unsupported parameter of an embedding request; False if there is none."""
+    def adapt_to_embedding_error(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
+        """Drop the parameter that the server rejects in an error; False if there is none."""
         text = str(error).lower()
         # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
-        name = "dimensions" if _is_unknown(text, "dimensions") else "encoding_format"
+        name = "dimensions" if _reports_unknown_parameter(text, "dimensions") else "encoding_format"
         if name in text and name in body:
             self._drop_parameter(name)
             return True
         return False
 
     def note_compliance(self, is_valid: bool, response_format: str) -> None:
-        """Note whether the first reply to a request was valid; change the format if it is ignored.
+        """Note whether the first reply to a request was valid.
 
-        Some servers accept a schema and ignore it, so that the model never sees the format.
+        Some servers accept a schema and ignore it, so that the model never sees the format. If
+        only invalid replies arrive, further requests use the next response format.
         """
-        self._complies = self._complies or is_valid
+        self._has_valid_reply = self._has_valid_reply or is_valid
         is_current = response_format == self.capabilities.response_format
-        if self._complies or response_format not in RESPONSE_FORMATS[:2] or not is_current:
+        if self._has_valid_reply or response_format not in RESPONSE_FORMATS[:2] or not is_current:
             return
-        self._n_ignored += 1
-        if self._n_ignored == MAX_IGNORED and self.settings.structured == "auto":
-            self._n_ignored = 0
+        self._n_invalid += 1
+        if self._n_invalid == MAX_INVALID_REPLIES and self.settings.structured == "auto":
+            self._n_invalid = 0
             self._fall_back_to_next_format()
 
     def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
@@ -174,7 +176,7 @@ class RequestWriter:
             if name and name in body and name in text and name not in self.capabilities.dropped:
                 return name
         for name in self.settings.parameters:
-            if name in body and _is_unknown(text, name.lower()):
+            if name in body and _reports_unknown_parameter(text, name.lower()):
                 return name
         return None
 
@@ -186,10 +188,11 @@ class RequestWriter:
 
     def _fall_back_to_next_format(self) -> bool:
         """Use the next response format for all further requests; False if there is none."""
-        at = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
-        if at == len(RESPONSE_FORMATS):
+        position = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
+        if position == len(RESPONSE_FORMATS):
             return False
-        self._save_capabilities(replace(self.capabilities, response_format=RESPONSE_FORMATS[at]))
+        next_format = RESPONSE_FORMATS[position]
+        self._save_capabilities(replace(self.capabilities, response_format=next_format))
         return True
 
     def _save_capabilities(self, capabilities: Capabilities) -> None:
@@ -197,7 +200,7 @@ class RequestWriter:
         self._ledger.set_meta(self._cache_key, capabilities.to_json())
 
 
-def _is_unknown(text: str, name: str) -> bool:
+def _reports_unknown_parameter(text: str, name: str) -> bool:
     """Tell whether an error says that a parameter is unknown, not that its value is wrong."""
     is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
     return bool(is_named and "value" not in text and _UNKNOWN_WORDS.search(text))
@@ -214,7 +217,7 @@ def read_chat(data: Any) -> Reply:
         choice = data["choices"][0]
         message = choice.get("message") or {}
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise RetryError("the answer has no choice") from None
+        raise RetryError("the answer contains no reply") from None
     text = message.get("content") or ""
     if isinstance(text, list):  # a list of content parts
         text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
@@ -258,9 +261,9 @@ def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
             for row in rows
         ]
     except (KeyError, TypeError, ValueError):
-        raise RetryError("the answer holds no vectors") from None
+        raise RetryError("the answer contains no vectors") from None
     if len(vectors) != n_texts:
-        raise RetryError(f"the answer holds {len(vectors)} vectors for {n_texts} texts")
+        raise RetryError(f"the answer contains {len(vectors)} vectors for {n_texts} texts")
     return vectors, read_usage(data.get("usage"))
 
 
@@ -291,7 +294,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
         try:
             event = json.loads(text)
         except ValueError:
-            raise RetryError("the answer was no JSON", lost=True) from None
+            raise RetryError("the answer is not valid JSON", lost=True) from None
         if isinstance(event, dict) and event.get("error"):
             raise RetryError(error_message(event) or str(event["error"])[:500], lost=True)
         yield event

@@ -126,7 +126,7 @@ def test_a_wrong_value_of_a_parameter_is_an_error(tmp_path: Path) -> None:
     writer = RequestWriter("chat", ModelSettings(model="m", **settings), OPENED[-1].ledger)
     body = writer.chat_body([], WORDS, 10)
     wrong = UnsupportedError("HTTP 400: Invalid value: 'lo'. Supported are low, high. effort")
-    assert not writer.adapt_chat(wrong, body, writer.capabilities)
+    assert not writer.adapt_to_chat_error(wrong, body, writer.capabilities)
 
 
 def test_all_tool_calls_of_a_reply_are_read() -> None:
