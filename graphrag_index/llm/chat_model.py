@@ -348,7 +348,7 @@ def validate_reply(
     try:
         parsed = read_reply(reply.text, request.format)
         if is_cut:
-            raise ReplyError("it was cut off at its longest")
+            raise ReplyError("it was cut off at the token limit")
         return replace(parsed, dropped=parsed.dropped + 1) if reply.finish == "length" else parsed
     except ReplyError as error:
         max_tokens = attempt.max_tokens
@@ -356,7 +356,7 @@ def validate_reply(
             return replace(attempt, max_tokens=max_tokens * 2, is_last=True)
         if attempt.corrected:
             raw = redact(reply.text)
-            raise QuarantinedError(f"the reply was no good: {error}", raw) from None
+            raise QuarantinedError(f"the reply is invalid: {error}", raw) from None
         # After an empty reply the same request is sent again, without a correction.
         correction = _correction_messages(reply, error, request, room) if reply.text.strip() else ()
         room -= sum(estimate_tokens(message["content"]) for message in correction)

@@ -164,12 +164,12 @@ class Ledger:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) and not self._is_read_only:
                 raise GraphRAGError(
-                    f"{self.path} cannot be written ({error}): fix that and run again; what was "
-                    "answered before is kept."
+                    f"{self.path} cannot be written ({error}): fix the cause and run again; "
+                    "received replies are kept."
                 ) from error
             raise GraphRAGError(
-                f"{self.path} cannot be read ({error}): it holds the replies that were paid for; "
-                "restore it, or move it away to start without them."
+                f"{self.path} cannot be read ({error}): it contains the replies that you have paid "
+                "for; restore the file, or move it away to start without these replies."
             ) from error
 
     def fetch_rows(self, query: str, *values: Any) -> list[Any]:

@@ -245,7 +245,7 @@ class Budget:
         return BudgetError(
             f"The budget of ${limit:.{digits}f} would be exceeded: ${self.spent:.4f} is "
             f"spent{batches}, and the next call may cost ${max_cost:.4f}. Run again with a larger "
-            "--budget to go on; what was answered is kept."
+            "--budget to go on; received replies are kept."
         )
 
     def add_cost(self, cost: float | None) -> None:

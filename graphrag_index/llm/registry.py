@@ -83,7 +83,7 @@ class Models:
         batches = BatchLedger(self.ledger).open_batches(step)
         if batches:
             n = sum(batch.n_requests for batch in batches)
-            ids = ", ".join(batch.id or "not yet made" for batch in batches)
+            ids = ", ".join(batch.id or "not yet created" for batch in batches)
             raise ModelError(
                 f"{n:,} requests of {step} are in a batch ({ids}) and would be paid twice: run "
                 "with --batch to collect them; a batch that you cancel at the provider is "
@@ -196,9 +196,9 @@ class Models:
                 known = self.settings.get(needed)
                 if known is not None and price_of_model(known) is None:
                     raise SettingsError(
-                        f"No budget can hold: the price of {known.model!r}, model {needed}, is not "
-                        f"in the list of {price_list_date()}; set `price` of this model, to 0 if "
-                        "it costs nothing."
+                        f"A budget needs all prices: the price of {known.model!r}, model {needed}, "
+                        f"is not in the list of {price_list_date()}; set `price` of this model "
+                        "(0 if the model costs nothing)."
                     )
             self._loop = LoopThread()
             self._budget = Budget(self._limit, self.ledger.spent_so_far())
@@ -236,8 +236,8 @@ def purge_ledger(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purg
     for batch in BatchLedger(ledger).open_batches():
         raise GraphRAGError(
             f"Nothing was purged: batch {batch.id or 'of ' + batch.step} ({batch.step}) is not "
-            "collected yet, and its replies are to be paid: run with --batch until it is, or "
-            "cancel it at the provider and then do so."
+            "collected yet, and its replies cost money: run with --batch until the batch is "
+            "collected. To collect the batch at once, first cancel it at the provider."
         )
     path = output / FILE
     before = path.stat().st_size
@@ -256,7 +256,7 @@ def purge_ledger(ledger: Ledger, output: Path, keys: Iterable[str] = ()) -> Purg
         leftover.unlink()
     if not ledger.compact_file():
         raise GraphRAGError(
-            f"{path} is being read by another program, so that what was deleted is still among "
-            "its bytes: end that program and run with --purge again."
+            f"{path} is being read by another program, so that the file still contains the "
+            "deleted data: end that program and run with --purge again."
         )
     return PurgeCounts(n_deleted, n_kept, max(0, before - path.stat().st_size))

@@ -83,7 +83,7 @@ def _extract_answer(data: Any, text: str, shape: ReplyShape) -> tuple[Any, int]:
     else:
         text = strip_reasoning(text.strip("\ufeff \n\r\t"))[:MAX_CHARS]
         if not text:
-            raise ReplyError("it holds no answer")
+            raise ReplyError("it contains no answer")
         if '{\\"' in text and not _OBJECT.search(text):
             text = text.replace('\\"', '"').replace("\\n", "\n")
         if _LIST_KEY.match(text):
@@ -101,7 +101,7 @@ def _extract_answer(data: Any, text: str, shape: ReplyShape) -> tuple[Any, int]:
         body = _merge_objects(bodies, shape)
         if n_cut and shape.is_records and not any(body.values()):
             # A reply whose records are all truncated is invalid; one with empty lists is valid.
-            raise ReplyError("none of its records is whole")
+            raise ReplyError("it contains no complete record")
         return body, n_cut
     if not isinstance(data, dict | list):
         lines, n_cut_lines = read_lines(text, shape)
@@ -114,8 +114,8 @@ def _extract_answer(data: Any, text: str, shape: ReplyShape) -> tuple[Any, int]:
     if len(answers) < len(values):
         raise ReplyError(f"it repeats the schema instead of giving {keys}")
     if n_cut:
-        raise ReplyError("it was cut off before anything in it was whole")
-    raise ReplyError(f"it holds no JSON object with {keys}" if keys else "it holds no JSON object")
+        raise ReplyError("it was cut off before its first complete value")
+    raise ReplyError("it contains no JSON object" + (f" with {keys}" if keys else ""))
 
 
 def _parse_values(text: str, shape: ReplyShape) -> tuple[list[Any], int]:

@@ -225,7 +225,7 @@ class RetriedCalls:
                 self.stop_calls(error.denied)
                 raise error.denied
         if too_long:
-            kept = "run again when it does; what was answered is kept"
+            kept = "run again when it does; received replies are kept"
             advice = kept if self._keeps_replies else "ask again when it does"
             raise OutageError(
                 f"Model {self._name} has not answered for {seconds:g} s ({reason}): {advice}."

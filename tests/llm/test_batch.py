@@ -211,7 +211,7 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     ]
     outcomes = {outcome.unit: outcome for outcome in ask(model(server, tmp_path), *texts)}
     assert {unit: outcome.failure for unit, outcome in outcomes.items() if outcome.failure} == {
-        "never": "the reply was no good: " + outcomes["never"].failure.partition(": ")[2],
+        "never": "the reply is invalid: " + outcomes["never"].failure.partition(": ")[2],
         "filtered": "the model refused (content_filter)",
         "refused": "the model refused (refusal): I'm sorry, I can't help with that.",
         "down": outcomes["down"].failure,
@@ -556,7 +556,7 @@ def test_the_command_waits_for_batches_on_request(server: Server, tmp_path: Path
     done = call(root, "run", "--batch", "--wait")
     assert done.returncode == 3
     assert "0 of 2 requests in batches are done" in done.stdout
-    assert "list_words, def g: the reply was no good" in done.stderr
+    assert "list_words, def g: the reply is invalid" in done.stderr
     assert words_of(root) == WORDS[:4]
     server.faults = Faults()
     # What is quarantined goes into a batch too; a plain `run` knows that the step goes on.

@@ -193,7 +193,7 @@ def test_a_correction_fits_the_window_and_describes_the_format(
     with Server(answer=lambda _: "Nothing but prose. " * 60) as server:
         chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=600)
         (outcome,) = ask(chat, "a b")
-        assert "the reply was no good" in outcome.failure
+        assert "the reply is invalid" in outcome.failure
         (put_aside,) = chat.ledger.quarantined_requests(["step"])
         assert put_aside.raw == "Nothing but prose. " * 60
         first, second = (json.loads(asked.body) for asked in server.requests)
@@ -212,7 +212,7 @@ def test_a_reply_truncated_before_its_first_record_is_invalid(
         chat = model(server, tmp_path, loop, max_output_tokens=500)
         messages = [Message(role="user", content="text")]
         (outcome,) = chat.replies([Asked("text", messages, CLAIMS_FORMAT)])
-    assert "none of its records is whole" in outcome.failure
+    assert "contains no complete record" in outcome.failure
     assert states(tmp_path) == {"text": "quarantined"}
 
 

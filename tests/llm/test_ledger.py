@@ -64,7 +64,7 @@ def test_a_call_of_unknown_price_makes_the_total_unknown(tmp_path: Path) -> None
 
 def test_a_damaged_file_is_one_message(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database at all" * 100)
-    with pytest.raises(GraphRAGError, match="holds the replies that were paid for"):
+    with pytest.raises(GraphRAGError, match="contains the replies that you have paid for"):
         Ledger(tmp_path)
 
 
@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
             # As a full disk would: the file may not grow any more.
             n_pages = other.execute("PRAGMA page_count").fetchone()[0]
         ledger.fetch_rows(f"PRAGMA max_page_count = {n_pages}")
-        with pytest.raises(GraphRAGError, match=r"full.*what was answered before is kept"):
+        with pytest.raises(GraphRAGError, match=r"full.*received replies are kept"):
             fill(ledger)
         entry = ledger.find_entry("k")
         assert entry is not None
