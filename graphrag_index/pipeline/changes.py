@@ -16,9 +16,9 @@ from graphrag_index.pipeline.history import output_folder_error
 from graphrag_index.pipeline.run import Watcher, find_finished_steps, hash_step_inputs, is_whole
 from graphrag_index.pipeline.workflow import (
     Workflow,
-    check_settings,
     find_asking_steps,
     make_services,
+    select_sections,
 )
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import content_id
@@ -345,7 +345,7 @@ def plan_steps(
     InputError
         The input folder has no document.
     """
-    sections, services = check_settings(workflow, settings), make_services(settings, None, root)
+    sections, services = select_sections(workflow, settings), make_services(settings, None, root)
     store = TableStore(root / settings.output)
     current = store.read_pointer()
     known = find_finished_steps(store, current, store.next_number())
@@ -387,7 +387,7 @@ def _read_input_documents(
 ) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
     """Read the input as a run does; return the compared columns, and the unread files."""
     unread: list[tuple[str, str]] = []
-    section = check_settings(Workflow("input", (loader,)), settings)[loader.name]
+    section = select_sections(Workflow("input", (loader,)), settings)[loader.name]
 
     def documents() -> Iterator[pl.DataFrame]:
         progress = watcher.step_started(loader, 1, 1)

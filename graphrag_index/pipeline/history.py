@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending
-from graphrag_index.pipeline.workflow import Workflow, check_settings
+from graphrag_index.pipeline.workflow import Workflow, select_sections
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import MODELS
@@ -276,7 +276,7 @@ def begin_purge(models: "Models", workflow: Workflow, settings: Settings) -> lis
     looks the request up in the ledger.
     """
     models.track_use()
-    sections = check_settings(workflow, settings)
+    sections = select_sections(workflow, settings)
     return [
         step.name
         for step in workflow.steps
@@ -298,7 +298,7 @@ def end_purge(
 
     if not models.has_ledger:
         return PurgeCounts(0, 0, 0)
-    sections = check_settings(workflow, settings)
+    sections = select_sections(workflow, settings)
     tables = Previous(store, version)
     keys = (
         key

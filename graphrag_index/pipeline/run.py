@@ -34,8 +34,8 @@ from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
     check_services,
-    check_settings,
     find_last_line,
+    select_sections,
 )
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.table import Table
@@ -102,7 +102,7 @@ def run_workflow(
     StepError
         A step has raised an error that is not a `GraphRAGError` and not an `OSError`.
     """
-    check_services(workflow, check_settings(workflow, settings), services)
+    check_services(workflow, select_sections(workflow, settings), services)
     store = TableStore(root / settings.output)
     watcher = watcher or Watcher()
     while True:
@@ -134,7 +134,7 @@ class _WorkflowRun:
     ) -> None:
         self.workflow, self.settings, self.root = workflow, settings, root
         self.services, self.watcher = services, watcher
-        self.sections = check_settings(workflow, settings)
+        self.sections = select_sections(workflow, settings)
         self.store = TableStore(root / settings.output)
         self.current = self.store.read_pointer()
         self.earlier = self.current.steps if self.current else ()

@@ -165,7 +165,7 @@ def _check_table_order(workflow: Workflow, where: str) -> None:
             written.add(table.name)
 
 
-def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
+def select_sections(workflow: Workflow, settings: Settings) -> dict[str, Any]:
     """Return the settings of each step, by the name of the step.
 
     The annotation of the parameter `settings`, such as `CreateCommunities`, names the settings
@@ -174,31 +174,23 @@ def check_settings(workflow: Workflow, settings: Settings) -> dict[str, Any]:
     Raises
     ------
     SettingsError
-        A section under `steps` is invalid, or the workflow has no step with its name.
+        A section under `steps` is invalid.
     """
     shipped = {type(section): section for _, section in settings if isinstance(section, Section)}
-    sections = {
-        step.name: shipped[step.settings_model]
-        for step in workflow.steps
-        if step.settings_model in shipped
-    }
-    own = [s.name for s in workflow.steps if "settings" in s.services and s.name not in sections]
-    for name in settings.steps:
-        if name not in own:
-            raise SettingsError(
-                f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
-                + _suggest_name(name, own, "none of its steps has settings of your own.")
-            )
-    for step in (step for step in workflow.steps if step.name in own):
-        values: Any = settings.steps.get(step.name, {})
-        if step.settings_model is not None:
-            try:
-                values = step.settings_model.model_validate(values)
-            except ValidationError as error:
-                raise SettingsError(
-                    describe_validation_error(error, step.settings_model, f"steps.{step.name}")
-                ) from None
-        sections[step.name] = values
+    sections: dict[str, Any] = {}
+    for step in workflow.steps:
+        if step.settings_model in shipped:
+            sections[step.name] = shipped[step.settings_model]
+        elif "settings" in step.services:
+            values: Any = settings.steps.get(step.name, {})
+            if (model := step.settings_model) is not None:
+                try:
+                    values = model.model_validate(values)
+                except ValidationError as error:
+                    raise SettingsError(
+                        describe_validation_error(error, model, f"steps.{step.name}")
+                    ) from None
+            sections[step.name] = values
     return sections
 
 
@@ -207,14 +199,31 @@ def check_workflow(
 ) -> None:
     """Check the settings, the input and the services of a workflow before a run."""
     check_steps(workflow, settings, root)
-    check_services(workflow, check_settings(workflow, settings), services)
+    check_services(workflow, select_sections(workflow, settings), services)
 
 
 def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
-    """Call the checks of all steps; a check raises GraphRAGError if its step cannot run."""
-    sections = check_settings(workflow, settings)
-    names = tuple(step.name for step in workflow.steps)
-    project = Project(root, root / settings.output, names)
+    """Check the settings, and call the checks of all steps.
+
+    Raises
+    ------
+    GraphRAGError
+        A step cannot run, or `settings.steps` names a step that the workflow does not have.
+    """
+    sections = select_sections(workflow, settings)
+    shipped = {type(section) for _, section in settings}
+    own = [
+        step.name
+        for step in workflow.steps
+        if "settings" in step.services and step.settings_model not in shipped
+    ]
+    for name in settings.steps:
+        if name not in own:
+            raise SettingsError(
+                f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
+                + _suggest_name(name, own, "none of its steps has settings of your own.")
+            )
+    project = Project(root, root / settings.output, tuple(step.name for step in workflow.steps))
     for step in workflow.steps:
         if step.check is not None:
             step.check(sections.get(step.name), project)
@@ -254,7 +263,7 @@ def make_services(
     def remote() -> "Models":
         from graphrag_index.llm.registry import Models
 
-        return models or Models(settings.models, Path(settings.output))
+        return models or Models(settings.models, root / settings.output)
 
     def check_embedding(step: Step, section: Any) -> None:
         if vectors not in settings.models:
@@ -339,7 +348,7 @@ def find_asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
 
 def _list_model_uses(workflow: Workflow, settings: Settings) -> Iterator[tuple[Step, str, bool]]:
     """Yield (step, name of its remote model, whether the model embeds)."""
-    sections = check_settings(workflow, settings)
+    sections = select_sections(workflow, settings)
     vectors = settings.generate_text_embeddings.model
     for step in workflow.steps:
         section = sections.get(step.name)

@@ -277,6 +277,7 @@ class TestRun:
         root = write_project(tmp_path, steps, settings, TEXTS)
         (root / "my_steps.py").write_text(REDACT, encoding="utf-8")
 
+        assert "run: load_documents, redact, " in call_process(root, "run", "--dry-run").stdout
         result = call_process(root, "run")
         assert (result.returncode, result.stderr) == (0, "")
         number, name, _, *wrote = result.stdout.splitlines()[1].split()

@@ -13,8 +13,9 @@ from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
     check_services,
-    check_settings,
+    check_steps,
     load_workflow,
+    select_sections,
 )
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
@@ -191,7 +192,8 @@ def count_down() -> pl.DataFrame:
 
 class TestSettings:
     def check(self, values: dict[str, Any], workflow: Workflow = SMALL) -> dict[str, Any]:
-        return check_settings(workflow, Settings(steps=values))
+        check_steps(workflow, Settings(steps=values), Path())
+        return select_sections(workflow, Settings(steps=values))
 
     def test_every_step_gets_its_own_section(self) -> None:
         sections = self.check({"list_numbers": {"first": 5}})
@@ -255,7 +257,7 @@ class TestSettings:
             return TABLES["communities"].empty()
 
         settings = Settings(create_communities=CreateCommunities(seed=7))
-        sections = check_settings(Workflow("w", (create_communities,)), settings)
+        sections = select_sections(Workflow("w", (create_communities,)), settings)
         assert sections["create_communities"].seed == 7
 
     def test_a_service_that_there_is_not_is_refused(self) -> None:

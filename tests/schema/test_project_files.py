@@ -8,9 +8,9 @@ from graphrag_index.errors import ExitCode, ModelError, SettingsError
 from graphrag_index.pipeline.workflow import (
     Workflow,
     check_services,
-    check_settings,
     load_workflow,
     make_services,
+    select_sections,
 )
 from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.settings import (
@@ -34,7 +34,7 @@ def test_a_new_project_can_be_loaded_as_it_is(tmp_path: Path) -> None:
     settings = load_settings(root)
     assert settings == Settings()
     workflow = load_workflow(root, settings.workflow)
-    check_services(workflow, check_settings(workflow, settings), make_services(settings))
+    check_services(workflow, select_sections(workflow, settings), make_services(settings))
 
 
 def test_the_workflows_of_this_repository_are_shipped() -> None:
@@ -108,7 +108,7 @@ def test_a_model_that_is_not_here_is_missed_only_by_workflows_that_need_it(
     services = make_services(Settings())
     check_services(SMALL, {}, services)
     embedded = load_workflow(REPOSITORY, "embedded")
-    sections = check_settings(embedded, Settings())
+    sections = select_sections(embedded, Settings())
     with pytest.raises(ModelError, match="`graphrag-index download-model`"):
         check_services(embedded, sections, services)
     without = tuple(s for s in embedded.steps if s.name != "generate_text_embeddings")
