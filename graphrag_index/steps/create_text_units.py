@@ -177,7 +177,7 @@ def _cut_documents(
     cut_documents: list[tuple[int, list[str], str]] = []
     for at, document_id, text, metadata in documents.select("at", *INPUT_COLUMNS).iter_rows():
         headings, starts = find_cut_offsets(text)
-        sentences += sentence_rows(at, text, starts)
+        sentences += make_sentence_rows(at, text, starts)
         ids = []
         for start, end, n_tokens, path in cut(text, settings, starts, headings):
             # The id contains the span, because one document may repeat a passage.
@@ -203,7 +203,7 @@ def find_cut_offsets(text: str) -> tuple[list[Heading], list[int]]:
     return headings, sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
 
 
-def sentence_rows(
+def make_sentence_rows(
     document: int, text: str, starts: Sequence[int]
 ) -> Iterator[tuple[int, int, int, bool, int]]:
     """Yield one row of the table `sentences` per sentence of a document.

@@ -15,9 +15,8 @@ from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import batches
 from graphrag_index.storage.table_store import Previous
 
-# Number of rows that are embedded per batch. The number limits memory and does not change the
-# results.
-BATCH = 2_048
+# Number of rows per batch. The number limits memory and does not change the results.
+BATCH_VECTORS = 2_048
 # Text to embed, by table. Citations are removed from reports.
 EMBEDDED = {
     "text_unit_text": pl.col("text"),
@@ -26,7 +25,7 @@ EMBEDDED = {
 }
 
 
-def embedded_keys(
+def list_embedding_keys(
     settings: GenerateTextEmbeddings, models: Mapping[str, ModelSettings], tables: Previous
 ) -> Iterator[str]:
     """Yield the ledger keys of all texts that a remote model has embedded."""
@@ -42,7 +41,7 @@ def embedded_keys(
 @step(
     writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
     code_version=3,
-    request_keys=embedded_keys,
+    request_keys=list_embedding_keys,
 )
 def generate_text_embeddings(
     text_units: pl.LazyFrame,
@@ -67,7 +66,7 @@ def generate_text_embeddings(
     progress.start(sum(counts), "texts")
     for name, rows in sources.items():
         known = _read_known_vectors(previous, name, settings.model, embedding_model)
-        for batch in batches(rows, BATCH, at_least_one=True):
+        for batch in batches(rows, BATCH_VECTORS, at_least_one=True):
             texts = batch.select(EMBEDDED[name]).to_series()
             yield make_vector_tables(
                 name, batch, _embed_texts(texts, known, embedding_model, progress)
@@ -80,17 +79,16 @@ def select_embedded_rows(
     """Return the rows of the vector tables without vectors, by name of the table."""
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
+    sources = {
+        "text_unit_text": text_units,
+        "entity_description": entities.with_columns(
+            text=pl.col("title") + ":" + pl.col("description")
+        ),
+        "community_full_content": community_reports.with_columns(text="full_content"),
+    }
     return {
-        "text_unit_text": text_units.select(
-            "id", "human_readable_id", "document_id", "text", "headings", "metadata"
-        ),
-        "entity_description": entities.select(
-            *("id", "human_readable_id", "title", "type", "degree"),
-            text=pl.col("title") + ":" + pl.col("description"),
-        ),
-        "community_full_content": community_reports.select(
-            "id", "community", "level", "title", "rank", text="full_content"
-        ),
+        name: rows.select(column for column in TABLES[name].columns if column != "vector")
+        for name, rows in sources.items()
     }
 
 

@@ -1,7 +1,7 @@
 """Steps for an imported index: read its tables, or merge new documents into its tables."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -20,24 +20,21 @@ from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_repor
 from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Progress, step
-from graphrag_index.steps.create_text_units import find_cut_offsets, sentence_rows
+from graphrag_index.step import Progress, Step, step
+from graphrag_index.steps.create_text_units import find_cut_offsets, make_sentence_rows
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.generate_text_embeddings import (
-    BATCH,
+    BATCH_VECTORS,
     make_vector_tables,
     select_embedded_rows,
 )
+from graphrag_index.storage.memo import batches
 
 logger = logging.getLogger(__name__)
 
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 512
 MAX_WARNED_RECORDS = 3  # maximum number of records in a warning
-_MERGED = (
-    *("documents", "base_text_units", "sentences", "covariates"),
-    *("extracted_entities", "extracted_relationships", "extracted_mentions", "given_ids"),
-)
 
 Tables = Iterator[Mapping[str, pl.DataFrame]]
 
@@ -105,16 +102,15 @@ def read_imported_vectors(
     """
     imported, dimension = ImportedIndex(root), embedding_model.dimension
     sources = select_embedded_rows(text_units, entities, community_reports)
-    counts = {name: rows.select(pl.len()).collect().item() for name, rows in sources.items()}
-    progress.start(sum(counts.values()), "vectors")
+    n_vectors = sum(rows.select(pl.len()).collect().item() for rows in sources.values())
+    progress.start(n_vectors, "vectors")
     for name, rows in sources.items():
         known = pl.DataFrame(schema={"id": pl.String, "vector": pl.Array(pl.Float32, dimension)})
         if name in imported.vectors:
             known = imported.scan_vectors(name).unique("id", maintain_order=True).collect()
         # The last vector is zeros. An unknown id has position -1, which is the last vector.
         vectors = np.append(known["vector"].to_numpy(), np.zeros((1, dimension), np.float32), 0)
-        for offset in range(0, max(counts[name], 1), BATCH):
-            batch = rows.slice(offset, BATCH).collect()
+        for batch in batches(rows, BATCH_VECTORS, at_least_one=True):
             yield make_vector_tables(name, batch, vectors[positions(batch["id"], known["id"])])
             progress.advance(batch.height)
 
@@ -128,8 +124,8 @@ def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.
     """
     imported = ImportedIndex(root).scan("documents")
     ids = set(imported.select("id").collect()["id"])
-    batches = row_batches(imported.select("text"), BATCH_DOCUMENTS)
-    texts = {_digest_text(text) for batch in batches for text in batch["text"]}
+    parts = row_batches(imported.select("text"), BATCH_DOCUMENTS)
+    texts = {_digest_text(text) for part in parts for text in part["text"]}
     changed: list[str] = []
     for batch in row_batches(loaded_documents, BATCH_DOCUMENTS):
         keep = []
@@ -154,78 +150,64 @@ def _digest_text(text: str) -> bytes:
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-@step(writes=_MERGED, fingerprint=fingerprint_imported)
-def add_imported(
-    documents: pl.LazyFrame,
-    base_text_units: pl.LazyFrame,
-    sentences: pl.LazyFrame,
-    extracted_entities: pl.DataFrame,
-    extracted_relationships: pl.DataFrame,
-    extracted_mentions: pl.DataFrame,
-    covariates: pl.LazyFrame | None = None,
-    *,
-    root: Path,
-    progress: Progress,
-) -> Tables:
-    """Merge the imported rows with the rows of new documents; imported rows come first.
+def _make_merge_step(
+    name: str,
+    merge_graph: Callable[
+        [ImportMerge, pl.DataFrame, pl.DataFrame, pl.DataFrame], Mapping[str, pl.DataFrame]
+    ],
+) -> Step:
+    """Make a step that merges the imported rows with the rows of new documents.
 
-    Entities with the same title are merged: the merged entity keeps the id, title and type of the
-    imported entity, and has the descriptions of both. Relationships between the same two entities
-    are merged in the same way, and their weights are added. Nothing is extracted from imported
-    text units.
+    Imported rows come first. Nothing is extracted from imported text units.
     """
-    merge = ImportMerge(ImportedIndex(root))
-    yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
-    yield merge.merge_graph(extracted_entities, extracted_relationships, extracted_mentions)
+
+    def merge_imported(
+        documents: pl.LazyFrame,
+        base_text_units: pl.LazyFrame,
+        sentences: pl.LazyFrame,
+        extracted_entities: pl.DataFrame,
+        extracted_relationships: pl.DataFrame,
+        extracted_mentions: pl.DataFrame,
+        covariates: pl.LazyFrame | None = None,
+        *,
+        root: Path,
+        progress: Progress,
+    ) -> Tables:
+        merge = ImportMerge(ImportedIndex(root))
+        progress.start(merge.n_documents, "documents")
+        yield from ({"documents": batch} for batch in merge.merge_documents(documents))
+        for batch in merge.append_rows("text_units", "base_text_units", base_text_units):
+            yield {"base_text_units": batch}
+        start, schema = 0, TABLES["sentences"].schema
+        for batch in row_batches(merge.imported.scan("documents").select("text"), BATCH_DOCUMENTS):
+            rows: list[tuple[int, int, int, bool, int]] = []
+            for number, text in enumerate(batch["text"], start):
+                rows += make_sentence_rows(number, text, find_cut_offsets(text)[1])
+            start += len(batch)
+            yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
+            progress.advance(len(batch))
+        for batch in shift_batches(sentences, document=merge.n_documents):
+            yield {"sentences": batch}
+        for batch in merge.append_rows("covariates", "covariates", covariates):
+            yield {"covariates": batch}
+        yield merge_graph(merge, extracted_entities, extracted_relationships, extracted_mentions)
+
+    merge_imported.__name__ = name
+    return step(
+        writes=[
+            *("documents", "base_text_units", "sentences", "covariates", "extracted_entities"),
+            *("extracted_relationships", "extracted_mentions", "given_ids"),
+        ],
+        fingerprint=fingerprint_imported,
+    )(merge_imported)
 
 
-@step(writes=_MERGED, fingerprint=fingerprint_imported)
-def add_imported_nlp(
-    documents: pl.LazyFrame,
-    base_text_units: pl.LazyFrame,
-    sentences: pl.LazyFrame,
-    extracted_entities: pl.DataFrame,
-    extracted_relationships: pl.DataFrame,
-    extracted_mentions: pl.DataFrame,
-    covariates: pl.LazyFrame | None = None,
-    *,
-    root: Path,
-    progress: Progress,
-) -> Tables:
-    """Put the imported rows before the rows of `extract_graph_nlp`.
+# Entities with the same title are merged: the merged entity keeps the id, title and type of the
+# imported entity, and has the descriptions of both. Relationships between the same two entities
+# are merged in the same way, and their weights are added.
+add_imported = _make_merge_step("add_imported", ImportMerge.merge_graph)
 
-    The step `finalize_graph` merges entities with the same title later. The merged entity keeps
-    the id, title, type and description of the imported entity. This step writes the same tables
-    as `add_imported`.
-    """
-    merge = ImportMerge(ImportedIndex(root))
-    yield from _merge_texts(merge, documents, base_text_units, sentences, covariates, progress)
-    yield merge.append_graph_of_rules(
-        extracted_entities, extracted_relationships, extracted_mentions
-    )
-
-
-def _merge_texts(
-    merge: ImportMerge,
-    documents: pl.LazyFrame,
-    base_text_units: pl.LazyFrame,
-    sentences: pl.LazyFrame,
-    covariates: pl.LazyFrame | None,
-    progress: Progress,
-) -> Tables:
-    """Yield the merged tables of texts and covariates, which are equal for both extractions."""
-    progress.start(merge.n_documents, "documents")
-    yield from ({"documents": batch} for batch in merge.merge_documents(documents))
-    for batch in merge.append_rows("text_units", "base_text_units", base_text_units):
-        yield {"base_text_units": batch}
-    start, schema = 0, TABLES["sentences"].schema
-    for batch in row_batches(merge.imported.scan("documents").select("text"), BATCH_DOCUMENTS):
-        rows: list[tuple[int, int, int, bool, int]] = []
-        for number, text in enumerate(batch["text"], start):
-            rows += sentence_rows(number, text, find_cut_offsets(text)[1])
-        start += len(batch)
-        yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
-        progress.advance(len(batch))
-    yield from ({"sentences": new} for new in shift_batches(sentences, document=merge.n_documents))
-    for batch in merge.append_rows("covariates", "covariates", covariates):
-        yield {"covariates": batch}
+# The imported rows are put before the rows of `extract_graph_nlp`. The step `finalize_graph` merges
+# entities with the same title later. The merged entity keeps the id, title, type and description
+# of the imported entity.
+add_imported_nlp = _make_merge_step("add_imported_nlp", ImportMerge.append_graph_of_rules)
