@@ -12,6 +12,7 @@ from graphrag_index.reports.report import Report, community_rows, join_titles, r
 from graphrag_index.schema.list_columns import Grouped, Integers, positions
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
+from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.text.sentences import Quotations, are_quotable
 
 # Maximum number of candidate sentences for one report.
@@ -137,6 +138,7 @@ class _SentenceCandidates:
     ) -> None:
         units = base_text_units.select("document_id", "start_char").collect()
         document = positions(units["document_id"], documents.select("id").collect()["id"])
+        units = units.with_columns(document=document).with_row_index("number")
         sentence, entity = _pair_sentences_with_entities(mentions, sentences, document)
         length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
         worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
@@ -149,9 +151,11 @@ class _SentenceCandidates:
         at = np.arange(chosen.height)
         self._by_community = Grouped(chosen["community"].to_numpy(), at, n_numbers)
         self._quotations = Quotations(documents, sentences, self._rows)
-        starts = units["start_char"].to_numpy()
+        # Imported text units may be in any order, so sort them.
+        units = units.sort("document", "start_char", maintain_order=True)
+        rows = find_rows_at(units, self._quotations.places).clip(0)
         # The number of the text unit of each quotation.
-        self._sources = _find_rows_at(document, starts, self._quotations.places)
+        self._sources = units["number"].to_numpy()[rows]
         kept = np.isin(sentence, self._quotations.rows)
         self._entities = Grouped(sentence[kept], entity[kept], sentences.height)
 
@@ -176,31 +180,12 @@ def _pair_sentences_with_entities(
     places = pl.DataFrame(
         {"document": document[found["text_unit"].to_numpy()], "start_char": found["start_char"]}
     )
-    row = _find_rows_at(
-        sentences["document"].to_numpy(), sentences["start_char"].to_numpy(), places
-    )
+    row = find_rows_at(sentences, places)
     is_quotable = are_quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
     width = np.int64(1 << 32)
     # Overlapping text units repeat mentions; np.unique drops the repetitions.
     keys = np.unique(row[is_quotable] * width + found["entity"].to_numpy()[is_quotable])
     return keys // width, keys % width
-
-
-def _find_rows_at(
-    document: Integers, start: npt.NDArray[np.integer], places: pl.DataFrame
-) -> Integers:
-    """Return the last row that begins at or before each position.
-
-    A position is a row of `places` with the columns `document` and `start_char`.
-    """
-    width = np.int64(1 << 40)
-    wanted = places["document"].to_numpy() * width + places["start_char"].to_numpy()
-    keys = document * width + start
-    # Imported text units may be in any order, so sort them.
-    order = np.argsort(keys, kind="stable")
-    rows: Integers = np.searchsorted(keys[order], wanted, side="right") - 1
-    found: Integers = order[np.maximum(rows, 0)]
-    return found
 
 
 def _choose_best_sentences(

@@ -179,7 +179,8 @@ def _cut_documents(
         headings, starts = find_cut_offsets(text)
         sentences += make_sentence_rows(at, text, starts)
         ids = []
-        for start, end, n_tokens, path in cut(text, settings, starts, headings):
+        passages = TextCutter(text, settings, starts, headings).passages()
+        for start, end, n_tokens, path in passages:
             # The id contains the span, because one document may repeat a passage.
             words = text[start:end]
             ids.append(content_id("text unit", document_id, f"{start}:{end}", words))
@@ -223,19 +224,12 @@ def make_sentence_rows(
         yield (document, *sentence, line)
 
 
-def cut(
-    text: str, settings: CreateTextUnits, starts: Sequence[int], headings: Sequence[Heading]
-) -> list[Passage]:
-    """Cut one text into passages of at most `max_tokens` tokens.
+class TextCutter:
+    """A text that is cut into passages of at most `max_tokens` tokens.
 
     `starts` are the offsets where the text may be cut. Every character of the text that is not
     white space is in a passage. No passage is empty.
     """
-    return list(_TextCutter(text, settings, starts, headings).passages())
-
-
-class _TextCutter:
-    """A text cut into segments, which are joined to passages."""
 
     def __init__(
         self,

@@ -70,72 +70,61 @@ def extract_covariates(
             for number, text, label in new.iter_rows():
                 yield (number, text), prompt.request(label, prompt.messages(text))
 
-    tables = _ClaimTables(ids, kept, chat_model)
-    n_failed = 0
-    for (number, text), outcome in pair_outcomes(chat_model, requests()):
-        yield from tables.batches_before(number)
-        claims = merge_claims(outcome.values)
-        found = _locate_claims(claims, text)
-        dropped = outcome.dropped + len(claims) - len(found)
-        # An empty hash: the row of a failed request is not reused in the next run.
-        row_hash = "" if outcome.failure else input_hash[number]
-        tables.rows.append((number, row_hash, outcome.keys, dropped, found))
-        n_failed += bool(outcome.failure)
-        progress.advance()
-    yield from tables.batches_before(len(ids) + BATCH_TEXT_UNITS - 1)
-    if n_failed or tables.n_dropped:
+    def new_rows() -> Iterator[tuple[int, str, Sequence[str], int, Sequence[Claim]]]:
+        for (number, text), outcome in pair_outcomes(chat_model, requests()):
+            claims = merge_claims(outcome.values)
+            found = _locate_claims(claims, text)
+            dropped = outcome.dropped + len(claims) - len(found)
+            # An empty hash: the row of a failed request is not reused in the next run.
+            row_hash = "" if outcome.failure else input_hash[number]
+            progress.advance()
+            yield number, row_hash, outcome.keys, dropped, found
+
+    rows = new_rows()
+    schema = {"at": pl.Int64, **TABLE.columns}
+    del schema["reply_hashes"]
+    row = next(rows, None)
+    n_failed = n_dropped = n_claims = 0
+    for start in range(0, len(ids), BATCH_TEXT_UNITS):
+        end, batch_rows = start + BATCH_TEXT_UNITS, []
+        while row is not None and row[0] < end:
+            batch_rows.append(row)
+            row = next(rows, None)
+        new = add_reply_hashes(pl.DataFrame(batch_rows, schema, orient="row"), chat_model)
+        known = kept.filter(pl.col("at").is_between(start, end - 1))
+        units = pl.concat([new.select(kept.columns), known]).sort("at")
+        n_failed += int((units["input_hash"] == "").sum())
+        n_dropped += int(units["dropped"].sum())
+        covariates = _make_covariates(units, ids, n_claims)
+        n_claims += covariates.height
+        yield {TABLE.name: units.drop("at"), "covariates": covariates}
+    if n_failed or n_dropped:
         logger.warning(
             "%d text units were not read to the end, %d claims of replies were invalid",
             n_failed,
-            tables.n_dropped,
+            n_dropped,
         )
 
 
-class _ClaimTables:
-    """New and reused rows, merged batch by batch in the order of the text units.
-
-    `rows` has the new rows of the next batch. The first value of a row is the number of the text
-    unit.
-    """
-
-    def __init__(self, ids: pl.Series, kept: pl.DataFrame, chat_model: ChatModel) -> None:
-        self._ids, self._kept, self._chat_model = ids, kept, chat_model
-        self.rows: list[tuple[int, str, Sequence[str], int, Sequence[Claim]]] = []
-        self._start = self._n_claims = self.n_dropped = 0
-
-    def batches_before(self, number: int) -> Iterator[Mapping[str, pl.DataFrame]]:
-        """Yield the tables of all complete batches before a text unit."""
-        while self._start + BATCH_TEXT_UNITS <= number:
-            schema = {"at": pl.Int64, **TABLE.columns}
-            del schema["reply_hashes"]
-            new = add_reply_hashes(pl.DataFrame(self.rows, schema, orient="row"), self._chat_model)
-            self.rows, end = [], self._start + BATCH_TEXT_UNITS
-            known = self._kept.filter(pl.col("at").is_between(self._start, end - 1))
-            units = pl.concat([new.select(known.columns), known]).sort("at")
-            self._start = end
-            self.n_dropped += int(units["dropped"].sum())
-            covariates = self._make_covariates(units)
-            self._n_claims += covariates.height
-            yield {TABLE.name: units.drop("at"), "covariates": covariates}
-
-    def _make_covariates(self, units: pl.DataFrame) -> pl.DataFrame:
-        own_ids = units.select("claims", text_unit_id=self._ids.gather(units["at"]))
-        claims = own_ids.filter(pl.col("claims").list.len() > 0).explode("claims").unnest("claims")
-        parts = claims.select("text_unit_id", "subject", "object", "description")
-        known = {
-            name: pl.when(pl.col(name) != "").then(name)
-            for name in ("object", "type", "start_date", "end_date")
-        }
-        return (
-            claims.with_columns(
-                id=content_ids("covariate", *parts),
-                human_readable_id=self._n_claims + pl.int_range(claims.height),
-                covariate_type=pl.lit(CLAIM),
-                **known,
-            )
-            .rename({"subject": "subject_id", "object": "object_id"})
-            .select(list(TABLES["covariates"].columns))
+def _make_covariates(units: pl.DataFrame, ids: pl.Series, n_before: int) -> pl.DataFrame:
+    """Return one row per claim of a batch of text units; `n_before` claims precede the batch."""
+    own_ids = units.select("claims", text_unit_id=ids.gather(units["at"]))
+    claims = own_ids.filter(pl.col("claims").list.len() > 0).explode("claims").unnest("claims")
+    parts = claims.select("text_unit_id", "subject", "object", "description")
+    known = {
+        name: pl.when(pl.col(name) != "").then(name)
+        for name in ("object", "type", "start_date", "end_date")
+    }
+    return (
+        claims.with_columns(
+            id=content_ids("covariate", *parts),
+            human_readable_id=n_before + pl.int_range(claims.height),
+            covariate_type=pl.lit(CLAIM),
+            **known,
         )
+        .rename({"subject": "subject_id", "object": "object_id"})
+        .select(list(TABLES["covariates"].columns))
+    )
 
 
 class _ClaimsPrompt:

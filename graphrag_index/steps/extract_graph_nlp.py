@@ -16,7 +16,7 @@ from graphrag_index.nlp.mentions import (
 )
 from graphrag_index.nlp.name_spans import DEFINED, INITIAL
 from graphrag_index.nlp.uncased import find_fallback_entity
-from graphrag_index.schema.list_columns import gather_lists
+from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
@@ -29,7 +29,6 @@ MAX_DESCRIPTION_SENTENCES = 2  # maximum number of sentences in the description 
 # Columns of entities that are filled only if a model extracts the entities.
 _MODEL_COLUMNS = ("descriptions", "description_text_units", "text_units", "types")
 
-Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -118,7 +117,7 @@ def _locate_mentions(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFram
     The added column `text_unit` is the number of the last text unit with the mention. The column
     `earlier` is the number of overlapping earlier text units with the same mention.
     """
-    row = _find_rows_at(units, mentions)
+    row = find_rows_at(units, mentions, "start")
     document, end = units["document"].to_numpy(), units["end_char"].to_numpy()
     own_document, own_end = mentions["document"].to_numpy(), mentions["end"].to_numpy()
 
@@ -134,17 +133,18 @@ def _locate_mentions(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFram
     ).filter(pl.Series(is_within(0), dtype=pl.Boolean))
 
 
-def _find_rows_at(spans: pl.DataFrame, mentions: pl.DataFrame) -> Integers:
-    """Return the row of the last span that begins at or before each mention; -1 if none.
+def find_rows_at(spans: pl.DataFrame, places: pl.DataFrame, start: str = "start_char") -> Integers:
+    """Return the row of the last span that begins at or before each place; -1 if none.
 
-    `spans` are sorted by document and start.
+    A place is a `document` and an offset in the column `start`. `spans` are sorted by `document`
+    and `start_char`.
     """
 
     def keys(rows: pl.DataFrame, start: str) -> Integers:
         document = rows["document"].to_numpy().astype(np.int64)
         return np.asarray((document << 40) + rows[start].to_numpy(), dtype=np.int64)
 
-    return np.searchsorted(keys(spans, "start_char"), keys(mentions, "start"), "right") - 1
+    return np.searchsorted(keys(spans, "start_char"), keys(places, start), "right") - 1
 
 
 def _add_fallback_entities(
@@ -186,7 +186,7 @@ def _renumber_entities(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.D
 
 def _add_sentences(mentions: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
     """Add columns about the sentence of each mention: its row, `quotable`, length, start."""
-    row = _find_rows_at(sentences, mentions).clip(0)
+    row = find_rows_at(sentences, mentions, "start").clip(0)
     length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
     return mentions.with_columns(
         sentence=pl.Series(row, dtype=pl.Int64),

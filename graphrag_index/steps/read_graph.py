@@ -18,20 +18,12 @@ from graphrag_index.readers.graph.graph_rows import (
 )
 from graphrag_index.readers.graph.row_evidence import RowEvidence
 from graphrag_index.schema.settings.step_sections import CreateTextUnits, ReadGraph
-from graphrag_index.schema.table import INTEGERS, STRINGS
+from graphrag_index.schema.table import STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Project, step
-from graphrag_index.steps.create_text_units import cut
+from graphrag_index.steps.create_text_units import TextCutter
 
 logger = logging.getLogger(__name__)
-
-# Columns of entities that are filled only if a model extracts the entities.
-_MODEL_COLUMNS = {
-    "descriptions": STRINGS,
-    "description_text_units": INTEGERS,
-    "text_units": INTEGERS,
-    "types": STRINGS,
-}
 
 
 def check_files(settings: ReadGraph, project: Project) -> None:
@@ -68,7 +60,7 @@ def read_graph(
     of_rows = CreateTextUnits(max_tokens=settings.max_tokens, overlap_tokens=0)
 
     def pieces(text: str, starts: Sequence[int]) -> list[tuple[int, int, int]]:
-        return [(p.start, p.end, p.n_tokens) for p in cut(text, of_rows, starts, ())]
+        return [passage[:3] for passage in TextCutter(text, of_rows, starts, ()).passages()]
 
     if text_units is None:
         given = _drop_text_unit_ids(given, rows)
@@ -90,8 +82,7 @@ def _drop_text_unit_ids(given: GivenGraph, rows: Sequence[FileRows | None]) -> G
     named = [file.name for file in rows if file is not None and "text_unit_ids" in file.fields]
     if named:
         logger.warning(
-            "%s: the text units that it names are not used, since read_graph.text_units names "
-            "no file of them.",
+            "%s: text_unit_ids are not used, because read_graph.text_units names no file.",
             " and ".join(dict.fromkeys(named)),
         )
     nothing = pl.lit([], STRINGS).alias("text_unit_ids")
@@ -117,19 +108,20 @@ def _make_graph_tables(given: GivenGraph, evidence: Evidence) -> dict[str, pl.Da
     tables = {
         "extracted_entities": entities.with_columns(
             evidence.build_evidence_column("entities", len(entities)),
-            *(pl.lit([], kind).alias(name) for name, kind in _MODEL_COLUMNS.items()),
             human_readable_id=number,
         ),
         "extracted_relationships": relationships.with_columns(
             evidence.build_evidence_column("relationships", len(relationships)),
             evidence.text_unit_column(len(relationships)),
-            descriptions=pl.lit([], STRINGS),
-            description_text_units=pl.lit([], INTEGERS),
         ),
         "extracted_mentions": evidence.mention_table(),
         "given_ids": pl.concat(ids),
     }
+    # Columns that only a model fills have empty lists.
     return {
-        name: frame.select(pl.col(c).cast(t) for c, t in TABLES[name].columns.items())
+        name: frame.select(
+            pl.col(column).cast(kind) if column in frame.columns else pl.lit([], kind).alias(column)
+            for column, kind in TABLES[name].columns.items()
+        )
         for name, frame in tables.items()
     }

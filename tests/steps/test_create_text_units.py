@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
-from graphrag_index.steps.create_text_units import Passage, create_text_units
-from graphrag_index.steps.create_text_units import cut as cut_one
+from graphrag_index.steps.create_text_units import TextCutter, create_text_units
 from graphrag_index.text.sentences import find_headings, segment_starts
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.fake_model import EarlierTables
@@ -237,11 +236,11 @@ def test_with_the_last_run_at_hand_the_same_comes_out(
 def test_what_is_as_it_was_is_not_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = cut("One two.", "Three four.", "Five.")
 
-    def cut_new(text: str, *rest: Any) -> list[Passage]:
+    def cut_new(text: str, *rest: Any) -> TextCutter:
         assert text == "Three five."
-        return cut_one(text, *rest)
+        return TextCutter(text, *rest)
 
-    monkeypatch.setattr("graphrag_index.steps.create_text_units.cut", cut_new)
+    monkeypatch.setattr("graphrag_index.steps.create_text_units.TextCutter", cut_new)
     again = cut("One two.", "Three five.", "Five.", previous=EarlierTables(first))
     assert again["base_text_units"]["text"].to_list() == ["One two.", "Three five.", "Five."]
 
