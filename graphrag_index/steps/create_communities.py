@@ -141,13 +141,11 @@ def _pair_with_text_units(
 
 
 def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
-    document = text_units["document"].to_numpy()
-    is_named = np.zeros(len(document), dtype=bool)
-    is_named[named[:, 1]] = True
-    n_unnamed = len(np.setdiff1d(document, document[is_named]))
+    document = text_units["document"]
+    n_unnamed = document.n_unique() - document.gather(np.unique(named[:, 1])).n_unique()
     if n_unnamed:
         logger.warning(
-            "%d documents name no entity: no community speaks of them, a search in the texts does.",
+            "%d documents name no entity: they are in no community, but a search can find them.",
             n_unnamed,
         )
 
@@ -181,9 +179,9 @@ def _update_levels(
     now, then = (modularity(graph, labels[0], resolution) for labels in (levels, rebuilt))
     if then - now > settings.max_drift:
         logger.warning(
-            "The communities that are kept have a modularity of %.3f, made anew they would have "
-            "%.3f: `graphrag-index run --set create_communities.stability=rebuild` makes them "
-            "anew, with other numbers and other reports.",
+            "The kept communities have a modularity of %.3f; new communities would have %.3f. "
+            "`graphrag-index run --set create_communities.stability=rebuild` creates new "
+            "communities, with other numbers and other reports.",
             now,
             then,
         )

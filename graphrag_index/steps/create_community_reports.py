@@ -108,7 +108,7 @@ def create_community_reports(
                 yield writer.take_batch()
         yield writer.take_batch()
     if n_kept:
-        logger.info("%d reports of the last run stay, since hardly anything changed", n_kept)
+        logger.info("%d reports of the last run are reused, because little has changed", n_kept)
     if n_failed or n_dropped:
         logger.warning(
             "%d communities have no report, %d findings and citations of replies were invalid",

@@ -137,8 +137,8 @@ def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.
         yield batch.filter(pl.Series(keep, dtype=pl.Boolean))
     if changed:
         logger.warning(
-            "%d records have the id of an imported document and another text: the imported one "
-            "stays (%s%s).",
+            "%d records have the id of an imported document and another text: the imported "
+            "document is kept (%s%s).",
             len(changed),
             ", ".join(changed[:MAX_WARNED_RECORDS]),
             ", ..." * (len(changed) > MAX_WARNED_RECORDS),

@@ -143,7 +143,9 @@ class _MissingColumns:
 
     def log_warnings(self) -> None:
         present = (
-            f"their fields are {join_names(self.fields, 12)}" if self.fields else "there is none"
+            f"their fields are {join_names(self.fields, 12)}"
+            if self.fields
+            else "there is no field"
         )
         text = "load_documents.%s: no record and no front matter has %s; %s."
         for setting, columns in self.unseen.items():

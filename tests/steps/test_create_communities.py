@@ -291,7 +291,7 @@ def test_documents_that_name_no_entity_are_counted(caplog):
     with caplog.at_level(logging.WARNING):
         communities_of(entity_table({"a": ["t4"]}), relationship_table())
     assert [record.message for record in caplog.records] == [
-        "4 documents name no entity: no community speaks of them, a search in the texts does."
+        "4 documents name no entity: they are in no community, but a search can find them."
     ]
 
 

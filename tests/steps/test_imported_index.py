@@ -198,7 +198,7 @@ def test_documents_that_were_imported_are_passed_over(
     rows = table("loaded_documents", {"id": id, "text": text, "path": "new.txt"}).lazy()
     left = pl.concat(skip_imported(rows, root=root))
     assert left["id"].to_list() == [id] * is_new
-    assert ("the imported one stays (new.txt (d1))" in caplog.text) == (id == "d1")
+    assert ("the imported document is kept (new.txt (d1))" in caplog.text) == (id == "d1")
 
 
 def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:

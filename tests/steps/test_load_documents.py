@@ -453,7 +453,7 @@ class TestColumns:
         load(tmp_path, metadata_columns=["author"])
         assert caplog.messages == [
             "load_documents.metadata_columns: no record and no front matter has 'author'; "
-            "there is none."
+            "there is no field."
         ]
 
 
