@@ -172,25 +172,19 @@ def _cut_documents(
     documents: pl.DataFrame, settings: CreateTextUnits
 ) -> Mapping[str, pl.DataFrame]:
     """Cut documents; return their rows by table, with the schemas `CUT_SCHEMAS`."""
-    units: list[tuple[object, ...]] = []
-    sentences: list[tuple[int, int, int, bool, int]] = []
-    cut_documents: list[tuple[int, list[str], str]] = []
+    rows: dict[str, list[Any]] = {name: [] for name in CUT_SCHEMAS}
     for at, document_id, text, metadata in documents.select("at", *INPUT_COLUMNS).iter_rows():
         headings, starts = find_cut_offsets(text)
-        sentences += make_sentence_rows(at, text, starts)
+        rows["sentences"] += make_sentence_rows(at, text, starts)
         ids = []
         passages = TextCutter(text, settings, starts, headings).passages()
         for start, end, n_tokens, path in passages:
             # The id contains the span, because one document may repeat a passage.
             words = text[start:end]
             ids.append(content_id("text unit", document_id, f"{start}:{end}", words))
-            units.append((at, ids[-1], words, n_tokens, document_id, start, end, path, metadata))
-        cut_documents.append((at, ids, detect_language(text)))
-    rows: dict[str, list[Any]] = {
-        "documents": cut_documents,
-        "base_text_units": units,
-        "sentences": sentences,
-    }
+            unit = (at, ids[-1], words, n_tokens, document_id, start, end, path, metadata)
+            rows["base_text_units"].append(unit)
+        rows["documents"].append((at, ids, detect_language(text)))
     return {
         name: pl.DataFrame(rows[name], schema, orient="row") for name, schema in CUT_SCHEMAS.items()
     }

@@ -18,7 +18,6 @@ from graphrag_index.nlp.name_spans import DEFINED, INITIAL
 from graphrag_index.nlp.uncased import find_fallback_entity
 from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
-from graphrag_index.schema.table import INTEGERS, STRINGS
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.text.sentences import Quotations, are_quotable
@@ -259,17 +258,15 @@ def _make_relationship_rows(
     owners = pairs["is_quotable"].arg_true().to_numpy().astype(np.int64)
     quoted = pairs["sentence"][owners]
     texts, evidence = _group_quotations(owners, quoted, quotations, ids, len(pairs))
-    return pairs.select(
-        pl.col("source").cast(pl.Int64),
-        pl.col("target").cast(pl.Int64),
+    rows = pairs.with_columns(
         pl.lit("").alias("type"),
+        pl.lit([]).alias("descriptions"),
+        pl.lit([]).alias("description_text_units"),
         texts.list.join("").alias("description"),
-        pl.lit([], STRINGS).alias("descriptions"),
-        pl.lit([], INTEGERS).alias("description_text_units"),
-        "weight",
-        pl.col("text_units").cast(pl.List(pl.Int64)),
         evidence.alias("evidence"),
     )
+    columns = TABLES["extracted_relationships"].columns
+    return rows.select(pl.col(name).cast(kind) for name, kind in columns.items())
 
 
 def _group_quotations(

@@ -150,12 +150,7 @@ def _digest_text(text: str) -> bytes:
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _make_merge_step(
-    name: str,
-    merge_graph: Callable[
-        [ImportMerge, pl.DataFrame, pl.DataFrame, pl.DataFrame], Mapping[str, pl.DataFrame]
-    ],
-) -> Step:
+def _make_merge_step(name: str, merge_graph: Callable[..., Mapping[str, pl.DataFrame]]) -> Step:
     """Make a step that merges the imported rows with the rows of new documents.
 
     Imported rows come first. Nothing is extracted from imported text units.

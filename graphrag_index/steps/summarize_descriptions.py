@@ -1,7 +1,6 @@
 """Summaries of the descriptions of entities and relationships, and values in descriptions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 
 import polars as pl
 
@@ -99,31 +98,23 @@ def summarize_descriptions(
 
 def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield rows with several descriptions: number `at`, `about` (name, type), descriptions."""
-    n_before = 0
-    for named in chain(_name_entities(entities), _name_relationships(entities, relationships)):
-        kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type")).otherwise(pl.lit(""))
-        several = named.select("descriptions", about=pl.concat_str("name", kind))
-        yield several.with_row_index("at", n_before)
-        n_before += several.height
-
-
-def _name_entities(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    for batch in batches(entities.select("title", "type", "descriptions"), BATCH_ROWS):
-        yield batch.filter(_HAS_SEVERAL).with_columns(name=pl.format("Entity: {}", "title"))
-
-
-def _name_relationships(
-    entities: pl.LazyFrame, relationships: pl.LazyFrame
-) -> Iterator[pl.DataFrame]:
     titles = entities.select("human_readable_id", "title").collect()
-    described = relationships.select("source", "target", "type", "descriptions")
-    for batch in batches(described, BATCH_ROWS):
-        several = batch.filter(_HAS_SEVERAL)
-        ends = [
-            titles["title"].gather(positions(several[end], titles["human_readable_id"]))
-            for end in ("source", "target")
-        ]
-        yield several.with_columns(name=pl.format("Relationship: {} → {}", *ends))
+    n_before = 0
+    for frame, names, form in (
+        (entities, ["title"], "Entity: {}"),
+        (relationships, ["source", "target"], "Relationship: {} → {}"),
+    ):
+        for batch in batches(frame.select(*names, "type", "descriptions"), BATCH_ROWS):
+            several = batch.filter(_HAS_SEVERAL)
+            ends = [several[name] for name in names]
+            if frame is relationships:
+                rows = (positions(end, titles["human_readable_id"]) for end in ends)
+                ends = [titles["title"].gather(row) for row in rows]
+            name = pl.format(form, *ends)
+            kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type"))
+            about = pl.concat_str(name, kind, ignore_nulls=True)
+            yield several.select("descriptions", about=about).with_row_index("at", n_before)
+            n_before += several.height
 
 
 @step(writes=["entity_values"], code_version=2)
