@@ -339,11 +339,6 @@ def plan_steps(
     The output of a step that would run is unknown. So every step that reads this output counts as
     a step that would run, although a real run reuses the step if the output is unchanged. The
     steps in `same` are known to write the same tables again.
-
-    Raises
-    ------
-    InputError
-        The input folder has no document.
     """
     sections, services = select_sections(workflow, settings), make_services(settings, None, root)
     store = TableStore(root / settings.output)
@@ -378,8 +373,7 @@ def _find_loader_record(
 ) -> StepRecord | None:
     """Return the record of the step that read the documents; None if a table is missing."""
     records = version.steps if version else ()
-    mine = (one for one in records if one.name == loader.name and is_whole(store, one))
-    return next(mine, None)
+    return next((r for r in records if r.name == loader.name and is_whole(store, r)), None)
 
 
 def _read_input_documents(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Number of tokens that delimit one message.
 TOKENS_OF_MESSAGE = 4
+# Line before the text unit in the prompts of both extractions.
+PASSAGE_HEADING = "Passage:\n"
 # Tokens of a reply per token of its passage, by reply format. The real ratio depends on the model
 # and the text, so these values are rough.
 REPLY_SHARE = {"extraction": 2.0, "claims": 0.5}
@@ -186,7 +188,7 @@ class CountingChatModel(CachedModel):
         self.count.fixed_tokens += fixed
         self.count.prompt_tokens += fixed + sum(rest)
         longest = request.max_output_tokens or self.settings.max_output_tokens
-        passage = request.messages[-1]["content"].partition("Passage:\n")[2]
+        passage = request.messages[-1]["content"].partition(PASSAGE_HEADING)[2]
         share = REPLY_SHARE.get(request.format.name)
         # A gleaning request has no passage; its simulated reply is empty.
         n_reply = (
@@ -240,15 +242,15 @@ def _count_tokens(text: str) -> int:
 
 def simulate_reply(request: Request) -> Any:
     """Return a simulated reply in the format of a request."""
-    # A gleaning request gets an empty reply.
-    is_first = len(request.messages) < 3
-    text = request.messages[-1]["content"].partition("Passage:\n")
+    content = request.messages[-1]["content"]
     simulate = _SIMULATIONS.get(request.format.name)
     if simulate is None:
-        return _simulate_by_schema(
-            request.format.schema, _simulate_text(request.messages[-1]["content"])
-        )
-    return simulate((text[2] or text[0]) if is_first else "")
+        return _simulate_by_schema(request.format.schema, _simulate_text(content))
+    if len(request.messages) > 2:
+        # A gleaning request gets an empty reply.
+        return simulate("")
+    whole, _, passage = content.partition(PASSAGE_HEADING)
+    return simulate(passage or whole)
 
 
 def _simulate_extraction(text: str) -> Json:

@@ -38,6 +38,8 @@ CHARACTERS_PER_TOKEN = 4
 # Minimum number of passages with a name, so that a model summarizes the descriptions of the name.
 # Two descriptions are usually short enough to be joined without a call.
 MIN_NAME_PASSAGES = 3
+# Minimum count in the sample from which a ratio is computed.
+MIN_SAMPLE_COUNT = 20
 
 
 @dataclass(frozen=True)
@@ -266,24 +268,19 @@ class _NameCounts:
         self.n_passages += len(text) // self.size + 1
 
     def compute_growth(self, part: "_NameCounts") -> Growth:
-        """Return the ratios of these counts to the counts of a sample of the same documents."""
+        """Return the ratios of these counts to the counts of a sample of the same documents.
 
-        def repeated_counts(names: _NameCounts) -> list[int]:
-            return [n for _, n in names.passages.values() if n >= MIN_NAME_PASSAGES]
+        A count of the sample below `MIN_SAMPLE_COUNT` gives no ratio, for example because texts in
+        scripts without capital letters have few names. Then the ratio of text units replaces it.
+        """
+        counts = zip(self._list_counts(), part._list_counts(), strict=True)
+        ratios = [whole / n if n >= MIN_SAMPLE_COUNT else None for whole, n in counts]
+        text_units = ratios[0] or 1.0
+        return Growth(*(ratio or text_units for ratio in ratios))
 
-        text_units = _compute_ratio(self.n_characters, part.n_characters, 1.0)
-        return Growth(
-            text_units,
-            _compute_ratio(len(self.passages), len(part.passages), text_units),
-            _compute_ratio(len(self.pairs), len(part.pairs), text_units),
-            _compute_ratio(len(repeated_counts(self)), len(repeated_counts(part)), text_units),
-            _compute_ratio(sum(repeated_counts(self)), sum(repeated_counts(part)), text_units),
-        )
-
-
-def _compute_ratio(whole: int, part: int, otherwise: float) -> float:
-    """Return whole / part, or `otherwise` if the part has too few names.
-
-    Texts in scripts without capital letters have few names.
-    """
-    return whole / part if part >= 20 else otherwise
+    def _list_counts(self) -> list[int]:
+        repeated = [n for _, n in self.passages.values() if n >= MIN_NAME_PASSAGES]
+        return [
+            *(self.n_characters, len(self.passages), len(self.pairs)),
+            *(len(repeated), sum(repeated)),
+        ]

@@ -255,16 +255,14 @@ class _WorkflowRun:
             settings=self.settings.model_dump(mode="json", exclude=SECRET),
             made=made(spent(self.number), tuple(self.steps_run)),
         )
-        current = self.current
-        is_new = current is None or replace(version, number=current.number) != current
-        if current is not None and not is_new:
-            version = current
+        if self.current and replace(version, number=self.current.number) == self.current:
+            version = self.current
         else:
             # A killed run may have written the same description of the version already.
             described = self.store.described(self.number)
             self.store.move_pointer(described if described == version else version)
         clean_up_output(self.store, version)
-        return RunResult(version, tuple(self.steps_run), is_new)
+        return RunResult(version, tuple(self.steps_run), version is not self.current)
 
 
 def hash_step_inputs(
