@@ -30,12 +30,12 @@ def write_status(
     if not rows:
         print("No model was asked.", file=out)
         return
-    counts = ("done", "open", "quarantined", "skipped", "prompt_tokens", "completion_tokens")
+    counts = ("done", "open", "quarantined", "prompt_tokens", "completion_tokens")
     cells = _request_cells(rows, counts, ["cost"])
     for line, row in zip(cells, rows, strict=False):
         if row.cached_tokens:
-            line[6] += f" ({row.cached_tokens:,} cached)"
-    headings = ["done", "open", "quarantined", "skipped", "prompt", "reply", "$"]
+            line[5] += f" ({row.cached_tokens:,} cached)"
+    headings = ["done", "open", "quarantined", "prompt", "reply", "$"]
     _print_table(headings, cells, rows, out)
     if batches:
         print(*("", *map(describe_batch, batches)), sep="\n", file=out)

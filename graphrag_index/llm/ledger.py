@@ -63,7 +63,6 @@ class StepStatus(NamedTuple):
     done: int
     open: int
     quarantined: int
-    skipped: int
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
@@ -329,7 +328,7 @@ class Ledger:
             pass
         states = self.fetch_rows(
             "SELECT r.step, model, sum(state = 'done'), sum(state = 'open'), "
-            f"sum(state = 'quarantined'), sum(state = 'skipped') FROM requests AS r {_NEWEST_USES} "
+            f"sum(state = 'quarantined') FROM requests AS r {_NEWEST_USES} "
             "GROUP BY r.step, model ORDER BY min(u.version), r.step, model"
         )
         calls = self.fetch_rows(

@@ -47,7 +47,7 @@ def test_status_counts_the_newest_version_and_all_costs(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=2)) as ledger:
         # Of the next version only a and d are a part.
         ledger.mark_used(["a", "d"])
-        assert ledger.step_statuses() == [StepStatus("extract", "chat", 1, 0, 1, 0, 40, 0, 4, 2.0)]
+        assert ledger.step_statuses() == [StepStatus("extract", "chat", 1, 0, 1, 40, 0, 4, 2.0)]
         assert [row.reason for row in ledger.quarantined_requests(["extract"])] == ["refused"]
         assert ledger.spent_so_far() == 0.0
         assert ledger.reopen_quarantined(["extract"]) == 1
