@@ -146,7 +146,7 @@ def diff(
 ) -> None:
     """Print the rows added, removed and changed between two versions."""
     from graphrag_index.cli.index_tables import difference_as_json, write_difference
-    from graphrag_index.pipeline.changes import compare
+    from graphrag_index.pipeline.changes import compare_versions
     from graphrag_index.pipeline.history import current_version
 
     store = _open_store(root, set_)
@@ -154,7 +154,7 @@ def diff(
     old = store.read_version(before)
     if after is not None:
         new = store.read_version(after)
-    found = compare(store, old, new)
+    found = compare_versions(store, old, new)
     if as_json:
         _print_json(difference_as_json(old, new, found))
     else:

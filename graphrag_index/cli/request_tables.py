@@ -14,7 +14,7 @@ from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
 from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
-from graphrag_index.pipeline.estimate import Estimate, Line
+from graphrag_index.pipeline.estimate import Estimate, StepCosts
 
 MAX_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_NAMES = 5  # maximum number of documents or files on one line
@@ -64,7 +64,7 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
 
 
 def _request_cells(
-    rows: Sequence[StepStatus | Line], counts: Sequence[str], costs: Sequence[str]
+    rows: Sequence[StepStatus | StepCosts], counts: Sequence[str], costs: Sequence[str]
 ) -> list[list[str]]:
     """Return the cells of each row: step, model, counts, costs. Several rows get a row of sums."""
     lines = [
@@ -85,7 +85,7 @@ def _request_cells(
 
 
 def _print_table(
-    headings: list[str], cells: list[list[str]], rows: Sequence[StepStatus | Line], out: TextIO
+    headings: list[str], cells: list[list[str]], rows: Sequence[StepStatus | StepCosts], out: TextIO
 ) -> None:
     """Print the table; if a cell has a question mark, explain its meaning below the table."""
     print("\n".join(align_columns([["step", "model", *headings], *cells], left=[0, 1])), file=out)

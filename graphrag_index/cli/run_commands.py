@@ -214,7 +214,7 @@ class _RunSession:
         self.root, self.options = root, options
         self.settings, self.workflow = load_project(root, overrides)
         from graphrag_index.cli.terminal import TerminalWatcher
-        from graphrag_index.pipeline.history import lock
+        from graphrag_index.pipeline.history import lock_output
         from graphrag_index.pipeline.import_version import restore_imported
         from graphrag_index.pipeline.run import Watcher
         from graphrag_index.pipeline.workflow import check_workflow, make_services, open_models
@@ -235,7 +235,7 @@ class _RunSession:
             print(f"The imported index is version {restored.number} again; this run updates it.\n")
         if options.retry:
             # While this run holds the lock, no other run can send requests.
-            with lock(self.store):
+            with lock_output(self.store):
                 self.models.reopen_requests([step.name for step in self.workflow.steps])
         self.purged: PurgeCounts | None = None
         self.arguments = (self.workflow, self.settings, root, services, new_watcher())

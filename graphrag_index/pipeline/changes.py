@@ -195,7 +195,7 @@ def _number_equal_keys(rows: pl.DataFrame, keys: Sequence[str], prefix: str) -> 
     return rows.with_columns(key=key).with_columns(nth=pl.int_range(pl.len()).over("key"))
 
 
-def compare(store: TableStore, before: Version, after: Version) -> dict[str, Difference]:
+def compare_versions(store: TableStore, before: Version, after: Version) -> dict[str, Difference]:
     """Compare the tables of two versions. Return the differences by table name.
 
     Rows of entities and relationships are matched by id. Rows of communities and reports are
@@ -220,7 +220,7 @@ def compare(store: TableStore, before: Version, after: Version) -> dict[str, Dif
             hashed = pl.struct(*content).hash()
             compared = {"key": pl.col(key), "name": label, "content": hashed}
             old, new = (scan_table(store, one, name).select(**compared) for one in (before, after))
-            rows = _changed_rows(old, new)
+            rows = _find_changed_rows(old, new)
             changed = dict(rows.group_by("kind", maintain_order=True).agg("name").iter_rows())
         by_kind = {kind: changed.get(kind, []) for kind in (ADDED, REMOVED, CHANGED)}
         found[name] = Difference({kind: len(rows) for kind, rows in by_kind.items()}, by_kind)
@@ -235,7 +235,7 @@ def _digest_table(store: TableStore, name: str, tables: Mapping[str, StoredTable
     return digest_documents(rows.slice(start, BATCH_DOCUMENTS).collect() for start in starts)
 
 
-def _changed_rows(before: pl.LazyFrame, after: pl.LazyFrame) -> pl.DataFrame:
+def _find_changed_rows(before: pl.LazyFrame, after: pl.LazyFrame) -> pl.DataFrame:
     """Return the name and the kind of change of each row that was added, removed or changed."""
     old, new = (frame.with_columns(row=pl.int_range(pl.len())) for frame in (before, after))
     joined = new.join(old, on="key", how="full", coalesce=True, suffix="_before")

@@ -89,7 +89,7 @@ class PastReplies(Ledger):
 
 
 @dataclass
-class Count:
+class RequestCount:
     """Counts of the requests of one step to one model.
 
     `n_answered` requests have a reply in the ledger. `n_to_ask` requests have no reply yet.
@@ -115,23 +115,23 @@ class CountingModels:
     ) -> None:
         self._dimension = dimension
         self.settings, self.past = settings, past
-        self.counts: list[Count] = []
+        self.counts: list[RequestCount] = []
 
     def open_chat_model(self, name: str, step: str) -> "CountingChatModel":
         settings = find_model(self.settings, name, step)
-        self.counts.append(Count(step, name, True))
+        self.counts.append(RequestCount(step, name, True))
         return CountingChatModel(settings, self.past, self.counts[-1])
 
     def open_embedding_model(self, name: str, step: str) -> "CountingEmbeddingModel":
         settings = find_model(self.settings, name, step)
-        self.counts.append(Count(step, name, False))
+        self.counts.append(RequestCount(step, name, False))
         return CountingEmbeddingModel(settings, self.past, self.counts[-1], self._dimension)
 
 
 class CountingChatModel(CachedModel):
     """A chat model that counts requests; it replies from the ledger or simulates a reply."""
 
-    def __init__(self, settings: ModelSettings, past: PastReplies, count: Count) -> None:
+    def __init__(self, settings: ModelSettings, past: PastReplies, count: RequestCount) -> None:
         super().__init__(count.model, settings, count.step, past)
         self.count = count
         known = self.get_meta(Capabilities.cache_key(settings))
@@ -204,7 +204,7 @@ class CountingEmbeddingModel:
     """
 
     def __init__(
-        self, settings: ModelSettings, past: PastReplies, count: Count, dimension: int | None = None
+        self, settings: ModelSettings, past: PastReplies, count: RequestCount, dimension: int | None
     ) -> None:
         self.settings, self.past, self.count = settings, past, count
         self.dimension = dimension or settings.dimensions or DUMMY_DIMENSION
@@ -335,8 +335,8 @@ def sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
             yield sentence, _find_names(sentence, text)
             continue
         if terms is None:
-            terms = Counter(_caseless_terms(text))
-        own = dict.fromkeys(term for term in _caseless_terms(sentence) if terms[term] > 1)
+            terms = Counter(_find_caseless_terms(text))
+        own = dict.fromkeys(term for term in _find_caseless_terms(sentence) if terms[term] > 1)
         yield sentence, sorted(own, key=lambda term: -terms[term])[:MAX_CASELESS_NAMES]
 
 
@@ -349,7 +349,7 @@ def _find_names(sentence: str, text: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
-def _caseless_terms(text: str) -> Iterator[str]:
+def _find_caseless_terms(text: str) -> Iterator[str]:
     """Yield the words of a text, or pairs of letters if its script has no spaces."""
     for match in _CASELESS_WORD.finditer(text):
         word = match[0]

@@ -21,7 +21,7 @@ import polars as pl
 from graphrag_index.llm.limits import cost_of, price_of_model
 from graphrag_index.llm.request import Usage
 from graphrag_index.microsoft.import_folder import has_imported
-from graphrag_index.pipeline.counting_models import NAME, Count, CountingModels, PastReplies
+from graphrag_index.pipeline.counting_models import NAME, CountingModels, PastReplies, RequestCount
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow, find_asking_steps, make_services
 from graphrag_index.schema.settings.settings import Settings
@@ -43,7 +43,7 @@ MIN_SAMPLE_COUNT = 20
 
 
 @dataclass(frozen=True)
-class Growth:
+class GrowthRatios:
     """Ratios of counts in all documents to counts in the sample."""
 
     text_units: float = 1.0
@@ -56,7 +56,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Line:
+class StepCosts:
     """The estimated requests of one step to one model, for all documents."""
 
     step: str
@@ -78,7 +78,7 @@ class Line:
 class Estimate:
     """The estimated requests of a run."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[StepCosts, ...]
     n_documents: int
     n_sampled: int
     has_past: bool
@@ -145,7 +145,7 @@ def estimate(
 
 
 def _estimate_growth(
-    step: Step, count: Count, growth: Growth, store: TableStore, version: Version
+    step: Step, count: RequestCount, growth: GrowthRatios, store: TableStore, version: Version
 ) -> tuple[float, float, float]:
     """Return the growth of calls, of variable prompt tokens, and of reply tokens.
 
@@ -175,12 +175,12 @@ def _average_growth(first: float, second: float, share: float) -> float:
 
 
 def _estimate_line(
-    count: Count,
+    count: RequestCount,
     growth: tuple[float, float, float],
     settings: Settings,
     past: PastReplies,
     batch: bool,
-) -> Line:
+) -> StepCosts:
     of_calls, of_tokens, of_replies = growth
     n_to_ask = round(count.n_to_ask * of_calls)
     beyond = count.prompt_tokens - count.fixed_tokens
@@ -196,7 +196,7 @@ def _estimate_line(
     def estimate_cost(times: float) -> float | None:
         return cost_of(Usage(prompt, cached, round(reply * times)), price) if n_to_ask else 0.0
 
-    return Line(
+    return StepCosts(
         count.step,
         count.model,
         round(count.n_answered * of_calls),
@@ -218,7 +218,7 @@ class Sample:
     text_unit_tokens: int
     n_documents: int = 0
     n_sampled: int = 0
-    growth: Growth = field(default_factory=Growth)
+    growth: GrowthRatios = field(default_factory=GrowthRatios)
 
     def sample_documents(self, loaded_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Keep evenly spaced documents, and measure the growth from the sample to all documents.
@@ -267,7 +267,7 @@ class _NameCounts:
             last, last_end = name, match.end()
         self.n_passages += len(text) // self.size + 1
 
-    def compute_growth(self, part: "_NameCounts") -> Growth:
+    def compute_growth(self, part: "_NameCounts") -> GrowthRatios:
         """Return the ratios of these counts to the counts of a sample of the same documents.
 
         A count of the sample below `MIN_SAMPLE_COUNT` gives no ratio, for example because texts in
@@ -276,7 +276,7 @@ class _NameCounts:
         counts = zip(self._list_counts(), part._list_counts(), strict=True)
         ratios = [whole / n if n >= MIN_SAMPLE_COUNT else None for whole, n in counts]
         text_units = ratios[0] or 1.0
-        return Growth(*(ratio or text_units for ratio in ratios))
+        return GrowthRatios(*(ratio or text_units for ratio in ratios))
 
     def _list_counts(self) -> list[int]:
         repeated = [n for _, n in self.passages.values() if n >= MIN_NAME_PASSAGES]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models, PurgeCounts
 
 
-def lock(store: TableStore) -> Any:
+def lock_output(store: TableStore) -> Any:
     """Lock the output folder against other runs; raise WorkflowError if it is locked.
 
     Readers of the index need no lock.
@@ -59,7 +59,9 @@ def output_folder_error(store: TableStore) -> SettingsError:
     )
 
 
-def made(spent: Spending, steps_run: tuple[str, ...] = (), tables_of: int | None = None) -> Made:
+def make_version_record(
+    spent: Spending, steps_run: tuple[str, ...] = (), tables_of: int | None = None
+) -> Made:
     """Return a record of the date, the steps and the model usage of a finished version.
 
     `tables_of` is the number of the version whose tables a rollback restores, else None.
@@ -115,7 +117,7 @@ def roll_back(store: TableStore, number: int) -> Version:
         The earlier version or one of its tables is missing.
     """
     current_version(store)
-    with lock(store):
+    with lock_output(store):
         earlier, current = store.read_version(number), current_version(store)
         missing = [name for name, table in earlier.tables.items() if not store.exists(name, table)]
         if missing:
@@ -131,7 +133,7 @@ def roll_back(store: TableStore, number: int) -> Version:
             # The model usage of an interrupted run is added to the new version.
             with closing(Ledger(store.output, new)) as ledger:
                 spent = ledger.spent_for(new)
-        version = replace(earlier, number=new, made=made(spent, tables_of=number))
+        version = replace(earlier, number=new, made=make_version_record(spent, tables_of=number))
         numbers = {name: table.lance_version for name, table in version.tables.items()}
         vectors = {name: number for name, number in numbers.items() if number is not None}
         if vectors:
@@ -165,7 +167,7 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
         A version to keep cannot be read. Then nothing is deleted.
     """
     current_version(store)
-    with lock(store):
+    with lock_output(store):
         current = current_version(store)
         before = _measure_size(store.output)
         numbers = store.versions()

@@ -15,7 +15,7 @@ from graphrag_index.microsoft.import_folder import (
     open_source,
     write_imported,
 )
-from graphrag_index.pipeline.history import lock
+from graphrag_index.pipeline.history import lock_output
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import (
     Workflow,
@@ -94,7 +94,7 @@ def import_index(
             "the imported one takes its place, and `graphrag-index rollback` brings it back."
         )
     model = _check_vectors(source, settings) if vectors and source.vectors else None
-    with lock(store):
+    with lock_output(store):
         write_imported(root, source, model.identity if model else None)
     return _build_import_result(_make_version(settings, root, model, watcher), source, root, store)
 

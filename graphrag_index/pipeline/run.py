@@ -29,7 +29,7 @@ from graphrag_index.errors import (
     describe_error,
 )
 from graphrag_index.llm.request import Spending
-from graphrag_index.pipeline.history import clean_up_output, lock, made
+from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
@@ -107,7 +107,7 @@ def run_workflow(
     watcher = watcher or Watcher()
     while True:
         try:
-            with closing(watcher), lock(store):
+            with closing(watcher), lock_output(store):
                 run = _WorkflowRun(workflow, settings, root, services, watcher)
                 forced = again()
                 for number, step in enumerate(workflow.steps, 1):
@@ -253,7 +253,7 @@ class _WorkflowRun:
             program=__version__,
             steps=tuple(self.done),
             settings=self.settings.model_dump(mode="json", exclude=SECRET),
-            made=made(spent(self.number), tuple(self.steps_run)),
+            made=make_version_record(spent(self.number), tuple(self.steps_run)),
         )
         if self.current and replace(version, number=self.current.number) == self.current:
             version = self.current

@@ -123,7 +123,7 @@ def resolve_entities(
         sure += [pair for pair in asked if answers[pair]]
     # A title that a person has decided is kept, even if another name is more frequent.
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
-    joined = group_nodes(order, sure, never, partial(_are_apart, nodes, names))
+    joined = group_nodes(order, sure, never, partial(_must_stay_apart, nodes, names))
     resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.make_tables()
     assigned = Assignments(resolution, base_text_units)
@@ -166,7 +166,7 @@ def _find_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
     return set(chain.from_iterable(both))
 
 
-def _are_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: int) -> bool:
+def _must_stay_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: int) -> bool:
     if nodes[one].decided and nodes[other].decided:
         return True  # a person has decided two different titles
     a, b = names[one], names[other]

@@ -14,7 +14,7 @@ import pytest
 
 from graphrag_index.cli import run_commands
 from graphrag_index.errors import explain_failures
-from graphrag_index.pipeline.history import lock
+from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import (
@@ -467,7 +467,7 @@ class TestRefusals:
 
     def test_a_run_beside_another_is_wrong_use(self, graphrag_index: Call, tmp_path: Path) -> None:
         root = small_project(tmp_path)
-        with lock(TableStore(root / "output")):
+        with lock_output(TableStore(root / "output")):
             result = graphrag_index("run", "--root", root)
         assert (result.code, result.out) == (2, "")
         assert result.err.startswith("Error: Another run is writing to ")

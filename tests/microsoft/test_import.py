@@ -16,7 +16,7 @@ from graphrag_index.errors import ExitCode, TableError
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
-from graphrag_index.pipeline.history import lock
+from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import TableStore
@@ -522,7 +522,7 @@ def test_the_folder_of_theirs_is_not_written_over(
 def test_a_second_process_waits_for_its_turn(
     graphrag_index: Call, theirs: Path, project: Path
 ) -> None:
-    with lock(TableStore(project / "output")):
+    with lock_output(TableStore(project / "output")):
         result = graphrag_index("import", theirs, "--root", project)
     assert "Another run is writing" in result.err
     assert not (project / "imported").exists()

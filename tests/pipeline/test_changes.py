@@ -17,8 +17,8 @@ from graphrag_index.pipeline.changes import (
     KINDS,
     UNCHANGED,
     Difference,
-    compare,
     compare_documents,
+    compare_versions,
     digest_documents,
 )
 from graphrag_index.schema.tables import TABLES, content_id
@@ -211,7 +211,7 @@ def test_documents_are_paired_by_path_and_by_text(tmp_path: Path) -> None:
     )
     one = version(store, 1, loaded_documents=_with_ids(before))
     two = version(store, 2, loaded_documents=_with_ids(after))
-    assert names(compare(store, one, two)["documents"]) == {
+    assert names(compare_versions(store, one, two)["documents"]) == {
         "added": ["e.md"],
         "removed": ["d.md"],
         "changed": ["b.md"],
@@ -258,14 +258,14 @@ def test_entities_and_relationships_are_the_same_by_id(tmp_path: Path) -> None:
             {"id": "2", "source": "Crean", "target": "Nimrod", "description": "new"},
         ),
     )
-    found = compare(store, one, two)
+    found = compare_versions(store, one, two)
     assert names(found["entities"]) == {
         "added": ["Fram"],
         "removed": ["Ross Sea"],
         "changed": ["Nimrod"],
     }
     assert names(found["relationships"]) == {"changed": ["Crean - Nimrod"]}
-    assert all(names(one) == {} for one in compare(store, two, two).values())
+    assert all(names(one) == {} for one in compare_versions(store, two, two).values())
 
 
 def test_communities_and_reports_are_the_same_by_number(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_communities_and_reports_are_the_same_by_number(tmp_path: Path) -> None:
             report(1, "Dogs.", "Of dogs."),
         ),
     )
-    found = compare(store, one, two)
+    found = compare_versions(store, one, two)
     assert names(found["communities"]) == {
         "added": ["Community 7"],
         "removed": ["Community 1"],
@@ -322,15 +322,15 @@ def test_a_table_that_one_version_does_not_have_is_empty(tmp_path: Path) -> None
     store = TableStore(tmp_path)
     one = version(store, 1)
     two = version(store, 2, entities=table("entities", {"id": "1", "title": "Crean"}))
-    assert names(compare(store, one, two)["entities"]) == {"added": ["Crean"]}
-    assert names(compare(store, two, one)["entities"]) == {"removed": ["Crean"]}
+    assert names(compare_versions(store, one, two)["entities"]) == {"added": ["Crean"]}
+    assert names(compare_versions(store, two, one)["entities"]) == {"removed": ["Crean"]}
 
 
 def test_a_few_names_are_printed_and_all_are_told_as_json(tmp_path: Path) -> None:
     store = TableStore(tmp_path)
     rows = [{"id": str(n), "title": f"Entity {n}"} for n in range(7)]
     one, two = version(store, 1), version(store, 2, entities=table("entities", *rows))
-    found = compare(store, one, two)
+    found = compare_versions(store, one, two)
     out = io.StringIO()
     write_difference(one, two, found, out)
     text = out.getvalue()

@@ -23,7 +23,7 @@ from graphrag_index.pipeline.counting_models import (
     sentences_with_names,
     simulate_reply,
 )
-from graphrag_index.pipeline.estimate import Estimate, Growth, Sample, estimate
+from graphrag_index.pipeline.estimate import Estimate, GrowthRatios, Sample, estimate
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
@@ -337,7 +337,7 @@ def test_a_graph_grows_as_names_do() -> None:
     sample = Sample(max_documents=1, text_unit_tokens=100)
     assert chosen_from(sample, [story] * 4) == [story]
     # The same names again: more text, and no more names. None recurs in the one document.
-    assert sample.growth == Growth(text_units=4, names=1, pairs=1, repeated=4, repetitions=4)
+    assert sample.growth == GrowthRatios(text_units=4, names=1, pairs=1, repeated=4, repetitions=4)
     other = story + " met ".join(f"{name}x" for name in names) + ". "
     chosen_from(sample, [story, other])
     assert sample.growth.names == 2

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from graphrag_index.errors import TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending, Usage
-from graphrag_index.pipeline.history import collect_garbage, current_version, lock, roll_back
+from graphrag_index.pipeline.history import collect_garbage, current_version, lock_output, roll_back
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.storage.table_store import INDEX_FILE, TableStore
 from graphrag_index.storage.versions import Version
@@ -281,7 +281,7 @@ class TestGarbage:
 @pytest.mark.parametrize("command", [["gc"], ["rollback", "1"]], ids=lambda c: c[0])
 def test_neither_is_done_while_a_run_writes(command: list[str], project: Path) -> None:
     store = TableStore(project / "output")
-    with lock(store):
+    with lock_output(store):
         result = call(project, *command)
         assert result.returncode == 2
         assert result.stderr.startswith("Error: Another run is writing to ")
@@ -289,7 +289,7 @@ def test_neither_is_done_while_a_run_writes(command: list[str], project: Path) -
 
 
 def test_a_run_is_refused_while_gc_deletes(project: Path) -> None:
-    with lock(TableStore(project / "output")), pytest.raises(WorkflowError):
+    with lock_output(TableStore(project / "output")), pytest.raises(WorkflowError):
         run(project, 4)
 
 

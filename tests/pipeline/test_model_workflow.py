@@ -17,7 +17,7 @@ from graphrag_index.cli.request_tables import MAX_REQUESTS
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.llm.ledger import FILE, Ledger
-from graphrag_index.pipeline.history import lock
+from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.retrieval.index_store import IndexStore
@@ -130,7 +130,7 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         bad.faults = Faults()
         asked = len(bad.requests)
         # Not while another run asks.
-        with lock(TableStore(root / "output")):
+        with lock_output(TableStore(root / "output")):
             again = call(root, "retry", "--set", "workflow=extraction", MODEL_KEY=KEY)
             assert again.returncode == 2
             assert "Another run is writing" in again.stderr

@@ -18,7 +18,7 @@ from graphrag_index.errors import (
     TableError,
     WorkflowError,
 )
-from graphrag_index.pipeline.history import lock
+from graphrag_index.pipeline.history import lock_output
 from graphrag_index.pipeline.run import RunResult, Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow
 from graphrag_index.schema.settings.settings import Settings
@@ -488,7 +488,7 @@ class TestFailuresAndDamage:
         assert files(tmp_path / "output" / "versions") == before
 
     def test_a_second_run_at_the_same_time_is_refused(self, tmp_path: Path) -> None:
-        with lock(TableStore(tmp_path / "output")):
+        with lock_output(TableStore(tmp_path / "output")):
             with pytest.raises(WorkflowError) as caught:
                 run(tmp_path)
             assert str(caught.value) == (
