@@ -1,20 +1,19 @@
-"""Reuse of rows of the last version if their input is unchanged; batches and hashes of rows."""
+"""Reuse of rows of the last version if their input is unchanged; batches and ids of rows."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
-from typing import Any, Protocol, TypeVar
+from itertools import chain, repeat
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphrag_index.errors import TableError
 from graphrag_index.schema.list_columns import Integers, gather_lists, positions, spread_lists
 from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import content_id
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP
 
@@ -24,8 +23,6 @@ T = TypeVar("T")
 Flags = npt.NDArray[np.bool_]
 # Lists per batch; limits memory and does not change results.
 BATCH_LISTS = 200_000
-# Empty separator of joined parts. It is not made by pa.scalar, which may import pandas.
-_NOTHING: Any = pl.Series([b""]).to_arrow(compat_level=pl.CompatLevel.oldest())[0]
 
 
 def batches(rows: pl.LazyFrame, size: int, *, at_least_one: bool = False) -> Iterator[pl.DataFrame]:
@@ -63,32 +60,19 @@ def list_pairs(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, Integers]
 
 
 def content_ids(*parts: str | pl.Series) -> pl.Series:
-    """Return the `content_id` of each row.
+    """Return the `content_id` of each row; at least one part must be a column.
 
     A string is a part of every row. A column gives each row one part: its value. A column of
-    lists gives each row one part per value of its list. The parts are joined in memory, so pass
-    long texts in batches.
+    lists gives each row one part per value of its list.
     """
-    rows = pc.binary_join_element_wise(*map(_prefix_lengths, parts), _NOTHING)
-    hashes = [blake2b(row, digest_size=16).hexdigest() for row in pl.Series(rows)]
-    return pl.Series(hashes, dtype=pl.String)
-
-
-def _prefix_lengths(part: str | pl.Series) -> Any:
-    """Put the length of each text, in eight bytes, before the text, as `content_id` does."""
-    if isinstance(part, str):
-        return _prefix_lengths(pl.Series([part]))[0]
-    if isinstance(part.dtype, pl.List):
-        lists: Any = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-        # `flatten` returns only the values of this slice of the column.
-        values = _prefix_lengths(pl.Series(lists.flatten(), dtype=pl.String))
-        starts = pc.subtract(lists.offsets, lists.offsets[0])
-        return pc.binary_join(pa.LargeListArray.from_arrays(starts, values), _NOTHING)
-    texts: Any = part.cast(pl.Binary).to_arrow(compat_level=pl.CompatLevel.oldest())
-    sizes = np.ascontiguousarray(part.str.len_bytes().cast(pl.UInt64).to_numpy(), "<u8")
-    buffers = [None, pa.py_buffer(sizes)]
-    lengths = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8), len(sizes), buffers)
-    return pc.binary_join_element_wise(lengths.cast(pa.large_binary()), texts, _NOTHING)
+    columns: list[Iterable[Iterable[str]]] = []
+    for part in parts:
+        if isinstance(part, str):
+            columns.append(repeat((part,)))
+        else:
+            columns.append(part.to_list() if part.dtype == pl.List else zip(part, strict=True))
+    rows = map(chain.from_iterable, zip(*columns, strict=False))
+    return pl.Series([content_id(*row) for row in rows], dtype=pl.String)
 
 
 class Replies(Protocol):

@@ -1,8 +1,6 @@
 """Rows are read in batches, hashed, and reused while their input and replies are unchanged."""
 
 import logging
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -169,14 +167,3 @@ def test_each_row_has_the_id_of_its_parts(kind: str, rows: list[tuple[str, list[
     ids = content_ids(kind, part["name"], part["said"])
 
     assert ids.to_list() == [content_id(kind, name, *said) for name, said in rows[first:]]
-
-
-def test_no_pandas_is_loaded_for_it() -> None:
-    code = (
-        "import sys; import polars as pl\n"
-        "from graphrag_index.storage.memo import content_ids\n"
-        "content_ids('a', pl.Series(['b']), pl.Series([['c']]))\n"
-        "print('pandas' in sys.modules)"
-    )
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert said.stdout == "False\n"
