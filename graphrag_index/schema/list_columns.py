@@ -33,11 +33,15 @@ def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
     return np.repeat(np.arange(len(lists)), lengths), values
 
 
-def _expand_ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
-    """Return (number of the range, integer) for each integer of several ranges, as two arrays."""
-    place = np.repeat(np.arange(len(starts)), lengths)
-    before = np.cumsum(lengths) - lengths
-    return place, np.arange(len(place)) + (starts - before)[place]
+def _expand_ranges(bounds: Integers, numbers: Integers) -> tuple[Integers, Integers]:
+    """Return (position in `numbers`, integer) for each integer of the ranges with these numbers.
+
+    Range i contains the integers from `bounds[i]` up to, but not including, `bounds[i + 1]`.
+    """
+    starts = bounds[numbers]
+    lengths = bounds[numbers + 1] - starts
+    place = np.repeat(np.arange(len(numbers)), lengths)
+    return place, np.arange(len(place)) + (starts - np.cumsum(lengths) + lengths)[place]
 
 
 class Spread:
@@ -49,7 +53,7 @@ class Spread:
 
     def of(self, rows: Integers) -> tuple[Integers, pl.Series]:
         """Return (position in `rows`, value) for each value in the lists of these rows."""
-        place, at = _expand_ranges(self.bounds[rows], self.bounds[rows + 1] - self.bounds[rows])
+        place, at = _expand_ranges(self.bounds, rows)
         return place, self.values.gather(at)
 
 
@@ -86,8 +90,7 @@ class Grouped:
 
     def take(self, owners: Integers) -> tuple[Integers, Integers]:
         """Return (position in `owners`, row) for each row of these owners, as two arrays."""
-        starts = self.bounds[owners]
-        place, at = _expand_ranges(starts, self.bounds[owners + 1] - starts)
+        place, at = _expand_ranges(self.bounds, owners)
         return place, self.rows[at]
 
     def sums(self, values: Integers) -> Integers:
@@ -98,9 +101,7 @@ class Grouped:
 
 def positions(wanted: pl.Series, keys: pl.Series) -> Integers:
     """Return the position in `keys` of each wanted value; -1 for an unknown value."""
-    places = pl.DataFrame({"key": keys, "place": np.arange(len(keys))})
-    found = pl.DataFrame({"key": wanted.cast(keys.dtype)}).join(
-        places, on="key", how="left", maintain_order="left"
-    )
-    places_found: Integers = found["place"].fill_null(-1).to_numpy()
-    return places_found
+    known = pl.DataFrame({"key": keys, "at": np.arange(len(keys))})
+    rows = pl.DataFrame({"key": wanted.cast(keys.dtype)})
+    found = rows.join(known, on="key", how="left", maintain_order="left")["at"]
+    return np.asarray(found.fill_null(-1))

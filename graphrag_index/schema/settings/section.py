@@ -35,15 +35,6 @@ def setting(default: Any, description: str, **limits: Any) -> Any:
     return Field(default, description=description, **limits)
 
 
-def check_encoding(name: str, examples: str) -> str:
-    """Return the name of a text encoding; raise ValueError if Python does not know it."""
-    try:
-        "".encode(name)
-    except LookupError:
-        raise ValueError(f"{name!r} is no encoding; try {examples}") from None
-    return name
-
-
 def describe_validation_error(error: ValidationError, model: type[BaseModel], where: str) -> str:
     """Return pydantic's errors as sentences; suggest the most similar key for an unknown key."""
     lines = []

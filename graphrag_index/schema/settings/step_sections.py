@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from graphrag_index.schema.settings.section import Section, Share, check_encoding, setting
+from graphrag_index.schema.settings.section import Section, Share, setting
 
 # Maximum of counts: more rows than any corpus has. The numeric libraries use 32-bit integers.
 _MAX = 1_000_000_000
@@ -12,6 +12,20 @@ _MAX = 1_000_000_000
 _MAX_SEED = 2**32 - 1
 Count = Annotated[int, Field(ge=0, le=_MAX)]
 Positive = Annotated[int, Field(ge=1, le=_MAX)]
+
+
+def _check_encoding(name: str, *other_names: str) -> str:
+    """Raise ValueError if the name is no text encoding of Python and none of the other names."""
+    try:
+        "".encode("utf-8" if name in other_names else name)
+    except LookupError:
+        examples = ", ".join([*other_names, "utf-8", "utf-16 or cp1252"])
+        raise ValueError(f"{name!r} is no encoding; try {examples}") from None
+    return name
+
+
+Encoding = Annotated[str, AfterValidator(_check_encoding)]
+EncodingOrAuto = Annotated[str, AfterValidator(lambda name: _check_encoding(name, "auto"))]
 
 
 class LoadDocuments(Section):
@@ -27,7 +41,7 @@ class LoadDocuments(Section):
         "name, [ab] one of these, ** any folders. Files of unsupported types are skipped.",
     )
     exclude: list[str] = setting([], "Patterns of files and folders to skip, such as drafts/.")
-    encoding: str = setting(
+    encoding: EncodingOrAuto = setting(
         "auto", "Encoding of text files; auto detects it, a name is applied strictly."
     )
     text_column: str = setting("text", "Records: the field that holds the text.")
@@ -41,11 +55,6 @@ class LoadDocuments(Section):
     metadata_columns: list[str] = setting(
         [], "Records and front matter: fields to copy to the text units."
     )
-
-    @field_validator("encoding")
-    @classmethod
-    def _encoding_is_known(cls, name: str) -> str:
-        return name if name == "auto" else check_encoding(name, "auto, utf-8, utf-16 or cp1252")
 
 
 EntityField = Literal["id", "title", "type", "description", "aliases", "text_unit_ids"]
@@ -97,15 +106,10 @@ class ReadGraph(Section):
     add_missing_entities: bool = setting(
         False, "Add entities that only relationships name; false refuses them."
     )
-    encoding: str = setting("utf-8", "Encoding of .csv and .tsv files.")
+    encoding: Encoding = setting("utf-8", "Encoding of .csv and .tsv files.")
     max_tokens: int = setting(
         240, "Longest text unit of rows that are their own evidence, in tokens.", ge=8, le=1_000_000
     )
-
-    @field_validator("encoding")
-    @classmethod
-    def _encoding_is_known(cls, name: str) -> str:
-        return check_encoding(name, "utf-8, utf-16 or cp1252")
 
 
 class CreateTextUnits(Section):
