@@ -14,6 +14,8 @@ import polars as pl
 from graphrag_index.errors import TableError
 
 Integers = npt.NDArray[np.integer[Any]]
+_Side = Literal["left", "right"]
+_SIDES: tuple[_Side, _Side] = ("left", "right")
 
 
 class MappedTable:
@@ -101,26 +103,21 @@ class MappedTable:
         # The columns are 32-bit integers, but a model may cite a larger number.
         if not -(2**31) <= value < 2**31:
             return range(0)
-        ends, parts, at = self._ends(column), self._numbers(column), []
         # The same search as in `bounds`, but for one value and without the cost of arrays.
-        number = ends.dtype.type(value) if len(ends) else 0
-        sides: tuple[Literal["left", "right"], ...] = ("left", "right")
-        for side in sides:
-            part = int(ends.searchsorted(number, side))
-            if part == len(parts):
-                at.append(len(self))
-            else:
-                at.append(self._starts[part] + int(parts[part].searchsorted(number, side)))
-        return range(*at)
+        number, rows = np.int32(value), []
+        for side in _SIDES:
+            part = int(self._ends(column).searchsorted(number, side))
+            rows.append(self._starts[part])
+            if part < len(self._batches):
+                rows[-1] += int(self._numbers(column)[part].searchsorted(number, side))
+        return range(*rows)
 
     def bounds(self, column: str, values: Integers) -> tuple[Integers, Integers]:
         """Return (first row, row after the last row) of each value in an ascending column."""
-        first = self._search_rows(column, values, "left")
-        return first, self._search_rows(column, values, "right")
+        first, stop = (self._search_rows(column, values, side) for side in _SIDES)
+        return first, stop
 
-    def _search_rows(
-        self, column: str, values: Integers, side: Literal["left", "right"]
-    ) -> Integers:
+    def _search_rows(self, column: str, values: Integers, side: _Side) -> Integers:
         places = np.full(len(values), len(self), np.int64)
         # Find the first batch whose last value is not less than the value.
         parts = np.searchsorted(self._ends(column), values, side)

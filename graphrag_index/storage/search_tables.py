@@ -219,8 +219,7 @@ def _number_documents(evidence: pl.Series, document_ids: pl.Series) -> pl.Series
 
 def _copy_columns(name: str, rows: pl.LazyFrame, size: int) -> Frames:
     columns = [pl.col(column).cast(dtype) for column, dtype in TABLES[name].schema.items()]
-    for batch in batches(rows.select(columns), size):
-        yield {name: batch}
+    return ({name: batch} for batch in batches(rows.select(columns), size))
 
 
 def _text_unit_tables(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
@@ -264,24 +263,19 @@ def _entity_link_tables(ends: pl.DataFrame) -> Frames:
     source, target, weight = (ends[name].to_numpy() for name in ("source", "target", "weight"))
     # In an imported index, the ends of a relationship may be unknown or equal.
     linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
-    by_weight = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
-    # Both ends of each relationship, sorted by entity, then by descending weight.
-    entity = np.stack([source[by_weight], target[by_weight]], axis=1).ravel()
-    order = np.argsort(entity, kind="stable").astype(np.uint32)
-    for start in range(0, len(order), BATCH_LINKS):
-        part = order[start : start + BATCH_LINKS]
-        relationship = by_weight[part // 2]
-        yield {
-            "relationships_of_entities": pl.DataFrame(
-                {
-                    "entity": entity[part],
-                    # The two ends of a relationship are adjacent items of `entity`.
-                    "neighbour": entity[part ^ 1],
-                    "relationship": relationship,
-                    "weight": weight[relationship],
-                }
-            )
+    linked = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
+    # Each relationship has two rows: one for each of its ends.
+    relationship = np.repeat(linked, 2)
+    rows = pl.DataFrame(
+        {
+            "entity": np.stack([source[linked], target[linked]], axis=1).ravel(),
+            "neighbour": np.stack([target[linked], source[linked]], axis=1).ravel(),
+            "relationship": relationship,
+            "weight": weight[relationship],
         }
+    )
+    by_entity = np.argsort(rows["entity"].to_numpy(), kind="stable").astype(np.uint32)
+    yield from _split_table("relationships_of_entities", rows, by_entity)
 
 
 def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
