@@ -58,24 +58,27 @@ def check_index(
 
 
 def _run_checks(index: CheckedIndex, limits: Limits, progress: Progress) -> IndexHealth:
-    vectors = row_checks.embedded_tables(index)
-    oversized = partial(report_checks.oversized_communities, max_size=limits.oversized_above)
+    vectors = row_checks.read_embedded_tables(index)
+    oversized = partial(report_checks.find_oversized_communities, max_size=limits.oversized_above)
     checks: Mapping[str, tuple[str, Callable[[CheckedIndex], CheckResult]]] = {
-        "dangling_ids": ("ids that do not resolve", row_checks.dangling_ids),
-        "duplicates": ("duplicate rows", row_checks.duplicate_rows),
+        "dangling_ids": ("ids that do not resolve", row_checks.find_dangling_ids),
+        "duplicates": ("duplicate rows", row_checks.find_duplicate_rows),
         "unresolved_citations": (
             "citations that do not resolve",
-            report_checks.unresolved_citations,
+            report_checks.find_unresolved_citations,
         ),
-        "missing_vectors": ("missing vectors", lambda _: row_checks.missing_vectors(vectors)),
-        "stale_vectors": ("stale vectors", lambda index: row_checks.stale_vectors(index, vectors)),
-        "stale_search_tables": ("stale rows of search tables", row_checks.stale_search_tables),
-        "uncovered_entities": ("entities not covered", report_checks.uncovered_entities),
-        "uncovered_documents": ("documents not covered", report_checks.uncovered_documents),
-        "missing_reports": ("communities without a report", report_checks.missing_reports),
-        "empty_reports": ("empty reports", report_checks.empty_reports),
+        "missing_vectors": ("missing vectors", lambda _: row_checks.find_missing_vectors(vectors)),
+        "stale_vectors": (
+            "stale vectors",
+            lambda index: row_checks.find_stale_vectors(index, vectors),
+        ),
+        "stale_search_tables": ("stale rows of search tables", row_checks.find_stale_search_tables),
+        "uncovered_entities": ("entities not covered", report_checks.find_uncovered_entities),
+        "uncovered_documents": ("documents not covered", report_checks.find_uncovered_documents),
+        "missing_reports": ("communities without a report", report_checks.find_missing_reports),
+        "empty_reports": ("empty reports", report_checks.find_empty_reports),
         "oversized_communities": ("oversized communities", oversized),
-        "equal_documents": ("documents with equal text", row_checks.equal_documents),
+        "equal_documents": ("documents with equal text", row_checks.find_equal_documents),
     }
     progress.start(len(checks) + 1, "checks")
     outcomes = []

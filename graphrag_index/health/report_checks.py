@@ -34,7 +34,7 @@ _UNITS_OF_ENTITIES = ("entities", "id", "text_unit_ids")
 _RETRY = "`graphrag-index retry` requests failed reports again."
 
 
-def uncovered_entities(index: CheckedIndex) -> CheckResult:
+def find_uncovered_entities(index: CheckedIndex) -> CheckResult:
     """Find entities without a community, and entities whose communities have no report."""
     if not (index.has("entities", "id") and index.has("communities", "community", "entity_ids")):
         return NOT_CHECKED
@@ -48,7 +48,7 @@ def uncovered_entities(index: CheckedIndex) -> CheckResult:
     return _find_uncovered_rows(index, "entities", label, covered, reported, means)
 
 
-def uncovered_documents(index: CheckedIndex) -> CheckResult:
+def find_uncovered_documents(index: CheckedIndex) -> CheckResult:
     """Find documents without a community, and documents whose communities have no report."""
     units = index.text_unit_documents()
     label = index.first_column("documents", "path", "title", "id")
@@ -126,7 +126,7 @@ def _documents_of(
     return units.join(hashed, on="unit", how="semi").select("key").unique()
 
 
-def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
+def find_oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
     """Find communities without children that have more than `max_size` entities."""
     members = index.first_column("communities", "entity_ids", "size")
     if members is None or not index.has("communities", "community"):
@@ -151,7 +151,7 @@ def oversized_communities(index: CheckedIndex, max_size: int) -> CheckResult:
     return CheckResult(n_leaves, findings)
 
 
-def missing_reports(index: CheckedIndex) -> CheckResult:
+def find_missing_reports(index: CheckedIndex) -> CheckResult:
     """Find communities without a report; skip an index without any report."""
     if not _has_reports(index):
         return NOT_CHECKED
@@ -169,7 +169,7 @@ def missing_reports(index: CheckedIndex) -> CheckResult:
     return CheckResult(n_communities, findings)
 
 
-def empty_reports(index: CheckedIndex) -> CheckResult:
+def find_empty_reports(index: CheckedIndex) -> CheckResult:
     """Find reports without text or with only a title."""
     text = index.first_column("community_reports", *_TEXTS)
     if text is None:
@@ -193,7 +193,7 @@ def empty_reports(index: CheckedIndex) -> CheckResult:
     return CheckResult(n_reports, findings)
 
 
-def unresolved_citations(index: CheckedIndex) -> CheckResult:
+def find_unresolved_citations(index: CheckedIndex) -> CheckResult:
     """Find citations in reports whose rows do not exist."""
     text = index.first_column("community_reports", *_TEXTS)
     if text is None:

@@ -59,7 +59,7 @@ _DUPLICATE_MEANS = {
 }
 
 
-def dangling_ids(index: CheckedIndex) -> CheckResult:
+def find_dangling_ids(index: CheckedIndex) -> CheckResult:
     """Find values that refer to missing rows of another table."""
     findings: list[Finding] = []
     n_references = 0
@@ -107,7 +107,7 @@ def _hash_as_text(column: str) -> pl.Expr:
     return pl.col(column).cast(pl.String).hash()
 
 
-def duplicate_rows(index: CheckedIndex) -> CheckResult:
+def find_duplicate_rows(index: CheckedIndex) -> CheckResult:
     """Find rows with the same id, number or title, and links between the same entities."""
     findings: list[Finding] = []
     n_values = 0
@@ -115,9 +115,7 @@ def duplicate_rows(index: CheckedIndex) -> CheckResult:
         # In communities and reports, human_readable_id is a copy of the community number.
         has_community = table in ("communities", "community_reports")
         columns = ["id", "community" if has_community else "human_readable_id"]
-        if table == "entities":
-            columns.append("title")
-        for column in columns:
+        for column in [*columns, "title"] if table == "entities" else columns:
             if index.has(table, column):
                 rows, name = index.tables[table].select(column), f"{table}.{column}"
                 n_values += _add_duplicate_finding(findings, rows, name, _DUPLICATE_MEANS[column])
@@ -138,18 +136,16 @@ def _add_duplicate_finding(
     """Add a finding if rows are equal; return the number of rows without nulls."""
     key = pl.concat_str(pl.all().cast(pl.String), separator="\x1f").alias("key")
     rows = rows.select(key).drop_nulls()
-    hashes = rows.select(pl.col("key").hash()).collect(engine="streaming")["key"].to_numpy()
-    hashes = np.sort(hashes)
-    repeated_hashes = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    hashes = rows.select(pl.col("key").hash().sort()).collect(engine="streaming")["key"]
     n_rows = len(hashes)
-    if not len(repeated_hashes):
+    repeated_hashes = hashes.filter(hashes == hashes.shift()).unique()
+    if repeated_hashes.is_empty():
         return n_rows
     # Different values may have the same hash, so compare the values.
-    candidates = rows.filter(pl.col("key").hash().is_in(pl.Series(repeated_hashes).implode()))
+    candidates = rows.filter(pl.col("key").hash().is_in(repeated_hashes.implode()))
     sizes = candidates.group_by("key").len().filter(pl.col("len") > 1)
     repeated = sizes.collect(engine="streaming").sort("key")
-    count = int((repeated["len"] - 1).sum())
-    if count:
+    if count := int((repeated["len"] - 1).sum()):
         examples = tuple(
             f"{value.replace(chr(31), ' - ')} ({n} times)"
             for value, n in repeated.head(MAX_EXAMPLES).iter_rows()
@@ -161,7 +157,7 @@ def _add_duplicate_finding(
     return n_rows
 
 
-def equal_documents(index: CheckedIndex) -> CheckResult:
+def find_equal_documents(index: CheckedIndex) -> CheckResult:
     """Find documents with the same text."""
     if not index.has("documents", "text"):
         return NOT_CHECKED
@@ -183,7 +179,7 @@ def equal_documents(index: CheckedIndex) -> CheckResult:
     return CheckResult(n_documents, [finding])
 
 
-def stale_search_tables(index: CheckedIndex) -> CheckResult:
+def find_stale_search_tables(index: CheckedIndex) -> CheckResult:
     """Compare row counts and ids of search tables with the tables they are derived from."""
     # By search table: (source table, expected number of rows).
     expected = {
@@ -249,7 +245,7 @@ class EmbeddedTable(NamedTuple):
         return find_defects(defects, self.name, n_checked, means, example, by)
 
 
-def embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
+def read_embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
     """Read the vector tables; record tables that cannot be read as damaged."""
     tables = []
     for name, (table, columns) in EMBEDDED_COLUMNS.items():
@@ -269,7 +265,7 @@ def embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
     return tables
 
 
-def missing_vectors(tables: list[EmbeddedTable]) -> CheckResult:
+def find_missing_vectors(tables: list[EmbeddedTable]) -> CheckResult:
     """Find rows without a vector, and vectors with only zeros or with non-finite numbers."""
     findings: list[Finding] = []
     n_checked = 0
@@ -291,7 +287,7 @@ def missing_vectors(tables: list[EmbeddedTable]) -> CheckResult:
     return CheckResult(n_checked if tables else None, findings)
 
 
-def stale_vectors(index: CheckedIndex, tables: list[EmbeddedTable]) -> CheckResult:
+def find_stale_vectors(index: CheckedIndex, tables: list[EmbeddedTable]) -> CheckResult:
     """Find vectors of old texts or deleted rows, repeated vectors, and mixed models."""
     findings: list[Finding] = []
     for table in tables:
