@@ -58,6 +58,10 @@ _RANGE = re.compile(
 _DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
 
 
+# Text after an ordinal number, or after a number at the end of a sentence.
+_ORDINAL = re.compile(r"\. ?[^\W\d_]")
+
+
 class FoundNumber(NamedTuple):
     """A number with its kind, unit and span.
 
@@ -104,14 +108,11 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
             kind, unit = "measure", _UNITS[found["unit"].lower()]
         else:
             kind, unit = "number", None
-            # A full stop after the number may mark an ordinal or end the sentence.
-            ordinal = re.match(r"\. ?[^\W\d_]", text[found.end() :])
-            may_be_year = re.fullmatch(r"[12]\d{3}", digits)
-            if not scale and (may_be_year or ordinal or found["sign"]):
+            follows = (pattern.match(text, found.end()) for pattern in (_RANGE, _DAY, _ORDINAL))
+            may_be_other = found["sign"] or re.fullmatch(r"[12]\d{3}", digits) or any(follows)
+            if may_be_other and not scale:
                 continue
             if _is_part_of_name(text[max(0, found.start() - 40) : found.start()], language):
-                continue
-            if not scale and (_RANGE.match(text, found.end()) or _DAY.match(text, found.end())):
                 continue
         yield FoundNumber(found.start(), found.end(), kind, value, unit)
 
@@ -187,6 +188,7 @@ _DATE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]{3,})")
 _LAST_WORD = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
 
 
@@ -264,7 +266,7 @@ def _is_year(found: re.Match[str], text: str, language: str) -> bool:
     if word is None or word[1].lower() not in _BEFORE_YEAR or not before[-1:].isspace():
         return False
     # Before a noun, as in "in 1500 cases", the number is a count.
-    after = re.match(r"\s+([^\W\d_]{3,})", text[found.end() :])
+    after = _NEXT_WORD.match(text, found.end())
     if after is None or after[1].lower() in _AFTER_YEAR:
         return True
     return after[1][0].isupper() and not language_of(language).capitalizes_nouns
