@@ -81,12 +81,8 @@ def find_mentions(
     del found, rows, terms
     mentions = pl.concat(parts).sort("document", "start", "end", "entity")
     # If several mentions begin at the same offset, keep the longest.
-    document, start = mentions["document"].to_numpy(), mentions["start"].to_numpy()
-    is_last = np.append((document[1:] != document[:-1]) | (start[1:] != start[:-1]), True)
-    mentions = mentions.filter(is_last[: mentions.height])
-    frequency = np.bincount(mentions["entity"].to_numpy(), minlength=len(entities.titles))
-    frequent = frequency >= settings.min_frequency
-    return mentions.filter(frequent[mentions["entity"].to_numpy()]), entities
+    mentions = mentions.filter(pl.struct("document", "start").is_last_distinct())
+    return mentions.filter(pl.len().over("entity") >= settings.min_frequency), entities
 
 
 def _read_candidates(
@@ -202,15 +198,10 @@ def _term_mentions(
         entities.aliases[entity_of[term_of[number]]].append(phrases[number])
     term = term_of[np.frombuffer(terms.phrase, np.int32)]
     kept = term >= 0
-    return pl.DataFrame(
-        {
-            "document": np.frombuffer(terms.document, np.int32)[kept],
-            "start": np.frombuffer(terms.start, np.int32)[kept],
-            "end": np.frombuffer(terms.end, np.int32)[kept],
-            "entity": entity_of[term[kept]],
-            "flags": np.full(int(kept.sum()), PROSE, np.uint8),
-        },
-        schema=MENTIONS,
+    columns = {name: getattr(terms, name) for name in ("document", "start", "end")}
+    places = pl.DataFrame({name: np.frombuffer(a, np.int32)[kept] for name, a in columns.items()})
+    return places.with_columns(
+        entity=pl.Series(entity_of[term[kept]]), flags=pl.lit(PROSE, pl.UInt8)
     )
 
 

@@ -233,11 +233,11 @@ class NameCandidates:
 
     def _add_abbreviation(self, before: int, number: int) -> None:
         """Store two spans if one is the abbreviation of the other: "Long Name (LN)"."""
-        name, surface = self.names[before], self.names[number]
-        if _initials_of(name) == surface.replace(".", ""):
-            self.abbreviations.add((number, before))
-        elif _initials_of(surface) == name.replace(".", ""):
-            self.abbreviations.add((before, number))
+        for short, long in ((number, before), (before, number)):
+            initials = (word[0] for word in self.names[long].split(" ") if word[0].isupper())
+            if "".join(initials) == self.names[short].replace(".", ""):
+                self.abbreviations.add((short, long))
+                return
 
 
 def _find_capitalized(
@@ -343,7 +343,3 @@ def _usage_flags(
     noun = (after & (word_table.LOWER | word_table.FUNCTION)) == word_table.LOWER
     flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
     return np.asarray(flags, np.int64)
-
-
-def _initials_of(name: str) -> str:
-    return "".join(word[0] for word in name.split(" ") if word[0].isupper())

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
-from itertools import product
+from itertools import chain, product
 
 from graphrag_index.text import languages
 from graphrag_index.text.languages import MIN_STEM, Language, read_lists, stems_of, word_set
@@ -185,11 +185,8 @@ def name_pattern(code: str) -> re.Pattern[str]:
         )
     )
     word = rf"[{up}]{letter}*(?:(?:{joints}){letter}+)*"
-    titles = "|".join(
-        form
-        for title in sorted(languages.ABBREVIATED_TITLES)
-        for form in (title.title(), title.upper())
-    )
+    forms = ((title.title(), title.upper()) for title in sorted(languages.ABBREVIATED_TITLES))
+    titles = "|".join(chain.from_iterable(forms))
     # Testing for a full stop first is faster than trying all titles.
     before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
     # Exactly one character, so that a span is as long as its words joined by single spaces.
