@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from graphrag_index.extraction.reply_records import MAX_NAME, REPLY_NAMES
+from graphrag_index.extraction.reply_records import MAX_NAME, REPLY_NAMES, clean_line
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import find_quotation, split_sentences
@@ -69,13 +69,11 @@ def _read_claim(record: object) -> Claim | None:
     if not isinstance(record, Mapping):
         return None
     values = {name: _first_value(record, keys) for name, keys in _KEYS.items()}
-    for name in ("subject", "object"):
-        values[name] = values[name].strip(_QUOTES)
-    if not values["subject"] or not values["description"]:
+    ends = {name: values[name].strip(_QUOTES) for name in ("subject", "object")}
+    if not ends["subject"] or not values["description"] or max(map(len, ends.values())) > MAX_NAME:
         return None
-    if max(len(values["subject"]), len(values["object"])) > MAX_NAME:
-        return None
-    return Claim(**values | {"status": _STATUSES.get(values["status"].casefold(), "SUSPECTED")})
+    status = _STATUSES.get(values["status"].casefold(), "SUSPECTED")
+    return Claim(**values | ends | {"status": status})
 
 
 def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
@@ -85,8 +83,7 @@ def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
         if isinstance(value, list):
             value = " … ".join(part for part in value if isinstance(part, str))
         if isinstance(value, str | int | float):
-            # Invalid JSON may contain lone surrogates.
-            text = " ".join(str(value).encode("utf-8", "replace").decode().split())
+            text = clean_line(str(value))
             if text.casefold() not in REPLY_NAMES["missing"]:
                 return text
     return ""

@@ -190,7 +190,7 @@ class TestReply:
         assert reading.dropped == 6
 
     def test_lists_single_claims_and_other_keys_are_read(self) -> None:
-        record = {"subject_id": "“Scott”", "claim_description": "He died.", "claim_status": "true"}
+        record = {"subject_id": "“Scott”", "claim_description": "He\0died.", "claim_status": "true"}
         for data in ([record], {"claims": [record]}, {"covariates": [record]}, record):
             (found,) = read_claims(data).value
             assert (found.subject, found.description, found.status) == ("Scott", "He died.", "TRUE")
