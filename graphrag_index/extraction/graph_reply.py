@@ -45,11 +45,10 @@ class RelationshipKind(NamedTuple):
     def key(self) -> tuple[str, str, str]:
         return type_key(self.type), type_key(self.source or ""), type_key(self.target or "")
 
-    def may_join(self, source: FoundEntity, target: FoundEntity) -> bool:
-        """Return whether the types of two entities fit this type of relationship."""
-        _, *types = self.key
-        ends = type_key(source.type), type_key(target.type)
-        return all(not own or own == end for own, end in zip(types, ends, strict=True))
+    def may_join(self, source: str, target: str) -> bool:
+        """Return whether two types of entities, each a `type_key`, fit this relationship."""
+        _, own_source, own_target = self.key
+        return own_source in ("", source) and own_target in ("", target)
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,9 @@ class Schema:
         Without `strict`, any type of relationship may join any entities.
         """
         kinds = self.kinds_by_type.get(key, ())
+        ends = type_key(source.type), type_key(target.type)
         is_free = not self.strict or not self.kinds
-        return is_free or any(kind.may_join(source, target) for kind in kinds)
+        return is_free or any(kind.may_join(*ends) for kind in kinds)
 
 
 # The schemas of the requests about one text unit, in the order of the requests.

@@ -7,6 +7,7 @@ same requests again, and find their replies in the cache.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import (
@@ -53,14 +54,12 @@ def _missing_types(chain: SchemaChain, wanted: Schema) -> Schema:
     """Return a schema with the wanted types that no request of a chain asks for."""
     asked = merge_schemas(chain)
     names = (name for key, name in wanted.type_names.items() if key not in asked.type_names)
-    kinds = (k for k in wanted.kinds if not any(_includes_kind(other, k) for other in asked.kinds))
-    return Schema(tuple(names), tuple(kinds), wanted.strict)
 
+    def is_asked(kind: RelationshipKind) -> bool:
+        key, *ends = kind.key
+        return any(other.may_join(*ends) for other in asked.kinds_by_type.get(key, ()))
 
-def _includes_kind(asked: RelationshipKind, kind: RelationshipKind) -> bool:
-    """Return whether a request for relationships `asked` also covers relationships `kind`."""
-    ends = zip(asked.key[1:], kind.key[1:], strict=True)
-    return asked.key[0] == kind.key[0] and all(mine in ("", other) for mine, other in ends)
+    return Schema(tuple(names), tuple(filterfalse(is_asked, wanted.kinds)), wanted.strict)
 
 
 def _n_types(schema: Schema) -> int:
