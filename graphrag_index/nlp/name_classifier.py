@@ -112,14 +112,11 @@ class _CapitalizedSpan:
     def find_names(self) -> Iterator[tuple[int, str]]:
         """Yield the names in the span as (offset, name)."""
         words = self.words
-        pieces = [(0, 1)] if len(words) == 1 else self._cut_words(0, len(words))
-        if pieces == [(0, len(words))]:
-            if self.usage.is_name(self.number):
-                yield 0, self.usage.found.names[self.number]
-            return
-        for first, last in pieces:
-            if self._is_name(words[first:last]):
-                yield sum(map(len, words[:first])) + first, " ".join(words[first:last])
+        for first, last in self._cut_words(0, len(words)):
+            part = words[first:last]
+            is_name = self._is_name(part) if part != words else self.usage.is_name(self.number)
+            if is_name:
+                yield sum(map(len, words[:first])) + first, " ".join(part)
 
     def _count_known_mentions(self, words: list[str]) -> int:
         return self.usage.count_mentions(words, self.language)

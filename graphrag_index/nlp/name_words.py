@@ -174,17 +174,13 @@ def name_pattern(code: str) -> re.Pattern[str]:
     # Stoke-on-Trent, Kim Jong-il, Co-operation.
     suffixes = "|".join(_LISTS["hyphen_suffixes"].split())
     prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _LISTS["hyphen_prefixes"].split())
-    joints = "|".join(
-        (
-            r"['’](?!s\b)",
-            "&",
-            rf"[+–](?=[{up}])",
-            rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
-            rf"|(?<={letter}{{2}}-)(?!(?:{suffixes})\b)(?=[a-z]{{2,5}}(?![\w-]))"
-            rf"|(?=[a-z])(?:{prefixes}))",
-        )
+    hyphen = (
+        rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
+        rf"|(?<={letter}{{2}}-)(?!(?:{suffixes})\b)(?=[a-z]{{2,5}}(?![\w-]))"
+        rf"|(?=[a-z])(?:{prefixes}))"
     )
-    word = rf"[{up}]{letter}*(?:(?:{joints}){letter}+)*"
+    joint = rf"['’](?!s\b)|&|[+–](?=[{up}])|{hyphen}"
+    word = rf"[{up}]{letter}*(?:(?:{joint}){letter}+)*"
     forms = ((title.title(), title.upper()) for title in sorted(languages.ABBREVIATED_TITLES))
     titles = "|".join(chain.from_iterable(forms))
     # Testing for a full stop first is faster than trying all titles.

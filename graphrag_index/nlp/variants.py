@@ -172,11 +172,8 @@ class _ShortForms:
         for name, word in short.items():
             self._merge_short_form(name, surnames[word], given[word], meant[name])
         self.names.persons.update(in_document.values())
-        return {
-            k: n
-            for k, n in in_document.items()
-            if self.names.find_root(k[1]) != self.names.find_root(n)
-        }
+        root = self.names.find_root
+        return {key: n for key, n in in_document.items() if root(key[1]) != root(n)}
 
     def _weak_short_forms(self, by_document: ByDocument, short: dict[int, str]) -> set[str]:
         """Return the single words that mostly occur without the longer name: (Air) Canada."""

@@ -26,9 +26,7 @@ COPULA, PERSON_VERB, LOWER, FUNCTION = 8, 16, 32, 64
 # Kinds of a word before a noun phrase, or after its end; case matters:
 OPENING, DETERMINER = 128, 256
 # Kinds of a word inside a noun phrase, without its punctuation:
-BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (
-    *(512, 1024, 2048, 4096, 8192, 16384),
-)
+BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (512 << n for n in range(6))
 
 PUNCTUATION = ".,;:!?)"
 _AROUND_WORDS = ".,;:!?()[]{}\"'“”„«»‘’*_"
