@@ -61,8 +61,9 @@ class CorpusStatistics:
         # Counts of words at the start and at the end of spans of several words.
         self.opening: Counter[str] = Counter()
         self.closing: Counter[str] = Counter()
-        self.heads: Counter[str] = Counter()
-        self.determined: Counter[str] = Counter()
+        # Counts of the first words of spans: all mentions, and mentions after an article.
+        self.first_words: Counter[str] = Counter()
+        self.first_after_article: Counter[str] = Counter()
         columns = (column.tolist() for column in (self.inside, self.total, self.determiner))
         for words, inside, total, determined in zip(self.words, *columns, strict=True):
             for word in words:
@@ -71,8 +72,8 @@ class CorpusStatistics:
                 self.in_longer.update(words)
                 self.opening[words[0]] += total
                 self.closing[words[-1]] += total
-            self.heads[words[0]] += total
-            self.determined[words[0]] += determined
+            self.first_words[words[0]] += total
+            self.first_after_article[words[0]] += determined
         self._bases = self._base_forms()
         # (language code, base form) of the words in spans of several words.
         self._longer_bases = {
@@ -130,8 +131,8 @@ class CorpusStatistics:
 
     def is_common_noun(self, word: str) -> bool:
         """Return whether a German noun is a common noun, by its articles or its ending."""
-        determined = self.heads[word] > 0 and self.determined[word] * 3 >= self.heads[word]
-        return determined or _GERMAN_COMMON.search(word) is not None
+        total, after_article = self.first_words[word], self.first_after_article[word]
+        return 0 < total <= 3 * after_article or _GERMAN_COMMON.search(word) is not None
 
     def is_demonym(self, word: str) -> bool:
         """Return whether a word names a people or a language, and is not used as a surname."""
@@ -197,5 +198,5 @@ class CorpusStatistics:
             or self.person[number]
             or (self.total[number] > 1 and self.determiner[number] == 0)
             # Only names form a genitive without an article.
-            or (self.heads[word + "s"] > 0 and self.determined[word + "s"] == 0)
+            or (self.first_words[word + "s"] and not self.first_after_article[word + "s"])
         )

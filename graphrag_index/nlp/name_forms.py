@@ -61,9 +61,9 @@ class MergedNames:
             plain = name.isascii() and name.replace(" ", "").isalpha()
             key = name.casefold() if plain else fold(name) or name
             if name.isupper() and "." in name and " " not in name:
-                key = "acronym " + name.casefold().replace(".", "")  # U.S. is US
+                key = "acronym " + name.casefold().replace(".", "")  # U.S. and US are one name
             elif name.isupper() and len(name) <= 5:
-                key = "acronym " + key  # WHO is not Who
+                key = "acronym " + key  # WHO and Who are two names
             first = spelled.setdefault(key, number)
             if first != number:
                 self.merge_names(number, first)

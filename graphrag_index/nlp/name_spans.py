@@ -27,7 +27,7 @@ _LISTS = read_lists("nlp/data/words")
 MAX_WORDS = 8
 MAX_CHARS = 80
 
-# Flags of one occurrence of a span.
+# Flags of the usage of a span at one position in a text.
 INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
     *(1, 2, 4, 8, 16, 32, 64, 128),
 )
@@ -65,7 +65,7 @@ class Trimmed(NamedTuple):
     length: int
     number: int
     # Words were removed at the end, so the word after the original span does not follow the name.
-    cut: bool
+    is_end_cut: bool
     # Possible longer name and its additional characters before this span: "One Ton Depot" for
     # "Ton Depot". `restore_openings` decides.
     longer: str = ""
@@ -137,7 +137,7 @@ class NameCandidates:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
         ended = 0
-        for start, end, initial, prose in _find_capitalized(text, sentences, language):
+        for start, end, initial, prose in _find_capitalized_spans(text, sentences, language):
             may_be_date = text[start : start + 3] in _CALENDAR_OPENINGS
             dated = may_be_date and _precedes_date(word_before(text, start))
             span = self._trim_span(text[start:end], language, initial or not prose, dated)
@@ -148,7 +148,7 @@ class NameCandidates:
             start += span.offset
             after = text[end : end + 1]
             if after == " ":
-                marks |= 0 if span.cut else WORD_AFTER
+                marks |= 0 if span.is_end_cut else WORD_AFTER
             elif after in _APOSTROPHES:
                 marks |= POSSESSIVE
             elif after == "," and text.startswith(", who", end):
@@ -189,7 +189,7 @@ class NameCandidates:
             dated = _precedes_date(words[first - 1]) if first else dated
             if first < last - 1 and _may_open_name(words[first : first + 2], dated, language):
                 lower = words[first].lower()
-                # "(The) Monday Club", "April Mills" are names; in "May God help us", "May" is none.
+                # "Monday Club" and "April Mills" are names; "May" in "May God help us" is not.
                 named = words[first] in GIVEN_NAMES and lower not in language.function_words
                 if not initial or (lower in CALENDAR and (first or named)):
                     break
@@ -240,7 +240,7 @@ class NameCandidates:
                 return
 
 
-def _find_capitalized(
+def _find_capitalized_spans(
     text: str, sentences: Sequence[Sentence], language: Language
 ) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield (start, end, whether the span begins a sentence, whether it is in prose)."""

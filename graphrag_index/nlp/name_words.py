@@ -29,6 +29,7 @@ MAX_GROUP = 200
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
 _POSSESSORS = word_set(_LISTS["possessors"])
 _POSSESSED = word_set(_LISTS["possessed"])
+# Text between two parts that may form one name.
 _JOINT = re.compile(r"['’]s | for (?:the )?")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED = 30

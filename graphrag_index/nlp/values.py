@@ -48,6 +48,7 @@ _NUMBER = re.compile(
 )
 # Digits in groups of three, with any separator between two groups.
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})*")
+# Factors of abbreviations directly after the digits: $5k, €3bn.
 _SHORT = {"k": 1e3, "m": 1e6, "bn": 1e9}
 # Text after a number whose scale or unit follows later: "between $5 and $10 million".
 _RANGE = re.compile(
@@ -109,8 +110,8 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
         else:
             kind, unit = "number", None
             follows = (pattern.match(text, found.end()) for pattern in (_RANGE, _DAY, _ORDINAL))
-            may_be_other = found["sign"] or re.fullmatch(r"[12]\d{3}", digits) or any(follows)
-            if may_be_other and not scale:
+            is_unclear = found["sign"] or re.fullmatch(r"[12]\d{3}", digits) or any(follows)
+            if is_unclear and not scale:
                 continue
             if _is_part_of_name(text[max(0, found.start() - 40) : found.start()], language):
                 continue

@@ -260,7 +260,7 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
     if not 1 < len(words) <= 5 or (words[-1].isupper() and len(words[-1]) > 3):
         return False
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
-        return False  # USS Missouri
+        return False  # "USS Missouri" is a ship
     for index, word in enumerate(words):
         if word in PARTICLES:
             continue

@@ -128,8 +128,8 @@ def kind_before_name(word: str, language: Language) -> int:
 
 
 MAX_TERM_WORDS = 3
-# Size in characters of the blocks in which the spread of a phrase is measured. Documents would be
-# too coarse if they are long.
+# Size in characters of the blocks in which the spread of a phrase is measured. Long documents
+# would be too coarse.
 BLOCK = 4_000
 MIN_BLOCKS_TO_JUDGE = 8
 MAX_BLOCK_SHARE = 0.25
