@@ -131,9 +131,8 @@ class ExtractionPrompt:
         self.wanted, self.max_gleanings = wanted, max_gleanings
         self.prompts, self.chat_model = prompts, chat_model
         self.history = RequestHistory(chat_model.get_meta(HISTORY))
-        self.continuing = ""
-        if max_gleanings:
-            self.continuing = prompts.fill("continue_extraction", {}).strip()
+        gleans = max_gleanings > 0
+        self.continuing = prompts.fill("continue_extraction", {}).strip() if gleans else ""
         # The reply format and the system message for the last schema of each chain.
         self._formats: dict[SchemaChain, tuple[ExtractionFormat, Message]] = {}
         # Whether no other types were ever requested, so that only the text differs.

@@ -75,9 +75,8 @@ def read_records(data: Any) -> tuple[FoundRecords, int]:
 
 def _read_entity(record: Any) -> FoundEntity | None:
     if isinstance(record, list):
-        name, kind, description = _pad_values(
-            record[1:] if _kind_in_first_field(record) else record, 3
-        )
+        fields = record[1:] if _kind_in_first_field(record) else record
+        name, kind, description = _pad_values(fields, 3)
     elif isinstance(record, str):
         name, kind, description = record, None, None
     else:

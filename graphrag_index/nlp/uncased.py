@@ -10,6 +10,7 @@ Computational Linguistics 30 (2004).
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from graphrag_index.text.languages import language_of, read_lists, word_set
@@ -100,9 +101,7 @@ class _SpacedNames:
     def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
         """Find the recurring names. The texts of the language are read twice."""
         self._stop = word_set(_LISTS["stop_words"].get(code, ""))
-        counts: Counter[str] = Counter()
-        for text in texts():
-            counts.update(match.group() for match in _SPACED_WORD.finditer(text))
+        counts = Counter(chain.from_iterable(map(_SPACED_WORD.findall, texts())))
         self._bare = _bare_words(counts, code)
         self._only_first = code in _LISTS["prefixes"]
         frequency: Counter[str] = Counter()
@@ -111,9 +110,8 @@ class _SpacedNames:
                 frequency[form] += times
         self._frequent = {word for word, times in frequency.items() if times >= min_frequency}
         phrases: Counter[str] = Counter()
-        for text in texts():
-            for clause in self._split_clauses(text):
-                phrases.update(phrase for _, _, phrase in self._find_phrases(clause))
+        for clause in chain.from_iterable(map(self._split_clauses, texts())):
+            phrases.update(phrase for _, _, phrase in self._find_phrases(clause))
         self.names = _drop_parts_of_longer(
             " ", {p: n for p, n in phrases.items() if n >= min_frequency}
         )
@@ -213,15 +211,14 @@ class _UnspacedNames:
         edges: Counter[str] = Counter()
         # Distinct characters before and after each string. Function characters count as a space.
         beside: tuple[dict[str, set[str]], ...] = (defaultdict(set), defaultdict(set))
-        for text in texts() if frequent else ():
-            for run in _split_runs(text):
-                edges.update(run)
-                padded = f" {run} "
-                for start, end in _frequent_spans(run, frequent):
-                    for sets, at in zip(beside, (start, end + 1), strict=True):
-                        # Two distinct characters are enough to know that the neighbours vary.
-                        if len(sets[run[start:end]]) < 2:
-                            sets[run[start:end]].add(" " if padded[at] in _EDGES else padded[at])
+        for run in chain.from_iterable(map(_split_runs, texts() if frequent else ())):
+            edges.update(run)
+            padded = f" {run} "
+            for start, end in _frequent_spans(run, frequent):
+                for sets, at in zip(beside, (start, end + 1), strict=True):
+                    # Two distinct characters are enough to know that the neighbours vary.
+                    if len(sets[run[start:end]]) < 2:
+                        sets[run[start:end]].add(" " if padded[at] in _EDGES else padded[at])
         free = {
             string: times
             for string, times in frequent.items()
@@ -271,12 +268,11 @@ def _frequent_strings(
     frequent: dict[str, int] = {}
     for length in range(2, max_characters + 1):
         counts: Counter[str] = Counter()
-        for text in texts():
-            for run in _split_runs(text):
-                strings = (run[at : at + length] for at in range(len(run) - length + 1))
-                if length > 2:
-                    strings = (s for s in strings if s[1:] in frequent and s[:-1] in frequent)
-                counts.update(strings)
+        for run in chain.from_iterable(map(_split_runs, texts())):
+            strings = (run[at : at + length] for at in range(len(run) - length + 1))
+            if length > 2:
+                strings = (s for s in strings if s[1:] in frequent and s[:-1] in frequent)
+            counts.update(strings)
         longer = {string: times for string, times in counts.items() if times >= min_frequency}
         if not longer:
             break
