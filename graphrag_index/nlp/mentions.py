@@ -153,15 +153,15 @@ def _find_variants(
 
 
 def _assign_entities(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
-    entity = variants.entity_of[mentions["name"].to_numpy()].astype(np.int32)
-    mentions = mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int32))
+    entity = pl.Series(variants.entity_of[mentions["name"].to_numpy()], dtype=pl.Int32)
     local = pl.DataFrame(
         [(*place, entity) for place, entity in variants.in_document.items()],
         schema={"document": pl.Int32, "name": pl.Int32, "local": pl.Int32},
         orient="row",
     )
     return (
-        mentions.join(local, on=["document", "name"], how="left", maintain_order="left")
+        mentions.with_columns(entity=entity)
+        .join(local, on=["document", "name"], how="left", maintain_order="left")
         .with_columns(entity=pl.coalesce("local", "entity"))
         .drop("local")
     )

@@ -224,9 +224,8 @@ class NameCandidates:
         return Trimmed(offset, len(surface), number, last < len(words), longer, ahead)
 
     def _number_span(self, surface: str, language: Language) -> int:
-        number = self.surfaces.get(surface)
-        if number is None:
-            number = self.surfaces[surface] = len(self.surfaces)
+        number = self.surfaces.setdefault(surface, len(self.surfaces))
+        if number == len(self.names):
             self.names.append(surface)
             self.languages.append(language)
         return number

@@ -122,9 +122,8 @@ def is_oblique(word: str, language: Language) -> bool:
 
 def is_given_name(word: str, language: Language) -> bool:
     """Return whether a word is a known given name, in any inflected form."""
-    return word in GIVEN_NAMES or (
-        bool(language.endings) and bool(_find_given_names(word, language))
-    )
+    inflects = bool(language.endings)
+    return word in GIVEN_NAMES or (inflects and bool(_find_given_names(word, language)))
 
 
 def _find_given_names(word: str, language: Language) -> set[str]:

@@ -8,7 +8,7 @@ names contain a short form, it is not merged.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, permutations
 from operator import itemgetter
 
 import numpy as np
@@ -21,6 +21,8 @@ from graphrag_index.text.languages import PARTICLES, Language, n_titles
 # A short form is merged with a name in the whole corpus if at least this share of the documents
 # where the short form is unambiguous use it for that name.
 MIN_USUAL_SHARE = 0.9
+# Maximum number of names with equal first letters and surnames that are compared pairwise.
+MAX_GROUP = 50
 
 
 @dataclass(frozen=True)
@@ -106,28 +108,24 @@ class _ShortForms:
         full_names = self.full_names
         for number, words in full_names.items():
             by_ends[words[0][0], words[-1]].append(number)
-        candidates = {
-            short: long
-            for group in by_ends.values()
-            if 1 < len(group) <= 50
-            for short in group
-            if (
-                long := [n for n in group if _is_abbreviated_form(full_names[short], full_names[n])]
-            )
-        }
+        candidates: dict[int, list[int]] = defaultdict(list)
+        for group in by_ends.values():
+            for short, long in permutations(group, 2) if len(group) <= MAX_GROUP else ():
+                if _is_abbreviated_form(full_names[short], full_names[long]):
+                    candidates[short].append(long)
         # "Dudley Docker" is a short form of "Frank Dudley Docker".
         numbers = {words: number for number, words in full_names.items()}
         for number, words in full_names.items():
             shorter = numbers.get(words[1:])
             if shorter is not None and len(words) > 2:
-                candidates.setdefault(shorter, []).append(number)
+                candidates[shorter].append(number)
         involved = set(candidates).union(*candidates.values())
         documents: dict[int, set[int]] = defaultdict(set)
         for document, present in by_document:
             for name in involved.intersection(present):
                 documents[name].add(document)
-        for short, long in candidates.items():
-            together = [n for n in long if documents[n] & documents[short]]
+        for short, names in candidates.items():
+            together = [n for n in names if documents[n] & documents[short]]
             if len({self.names.find_root(n) for n in together}) == 1:
                 self.names.merge_names(short, together[0])
 
