@@ -1,6 +1,5 @@
 """Search for the files of the input folder."""
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import READERS, system_reason
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.table_store import INDEX_FILE
+from graphrag_index.text.normalize import translate_glob
 
 # Beginning of an `index.json` file; `TableStore.move_pointer` writes it.
 _POINTER = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
@@ -74,8 +74,8 @@ def find_files(
             f"The input folder {folder} {what}: put your documents there, "
             "or name their folder in load_documents.folder."
         )
-    included = [_translate_glob(pattern) for pattern in settings.include]
-    excluded = [_translate_glob(pattern) for pattern in settings.exclude]
+    included = [translate_glob(pattern) for pattern in settings.include]
+    excluded = [translate_glob(pattern) for pattern in settings.exclude]
     # An unsupported type is an error only if a pattern names it.
     asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
     types = ", ".join(READERS)
@@ -176,27 +176,3 @@ def _inspect_file(name: str, path: Path, problem: str) -> InputFile:
     if not S_ISREG(status.st_mode):
         return InputFile(shown, path, problem="is not a regular file")
     return InputFile(shown, path, size=status.st_size)
-
-
-def _translate_glob(pattern: str) -> re.Pattern[str]:
-    """Translate a glob pattern to a regular expression.
-
-    ``*``, ``?``, ``[abc]``, ``[a-c]`` and ``[!abc]`` match characters of one name; ``**`` matches
-    any number of folders.
-    """
-    wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    # A bracket without a closing bracket before the next slash is an ordinary character.
-    parts = re.split(
-        r"(\*\*/|\*\*|\*|\?|\[!?[^/][^]/]*\])", pattern.replace("\\", "/").removeprefix("./")
-    )
-    expression = "".join(
-        wildcards.get(part) or (_translate_bracket(part) if index % 2 else re.escape(part))
-        for index, part in enumerate(parts)
-    )
-    # A pattern that ends with / matches everything in that folder.
-    return re.compile(expression + (".*" if pattern.endswith("/") else ""), re.DOTALL)
-
-
-def _translate_bracket(bracket: str) -> str:
-    """Translate a character class like `fnmatch`; the result never matches a slash."""
-    return "(?!/)" + fnmatch.translate(bracket).removesuffix(r"\Z")

@@ -4,7 +4,6 @@ A person may merge names under one title. A person may also split a name of seve
 that each of its text units refers to one of them.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ import polars as pl
 
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions
 from graphrag_index.resolution.parsed_name import Name, kind_of_type
-from graphrag_index.text.normalize import title_key
+from graphrag_index.text.normalize import title_key, translate_glob
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def _matches_part(part: PartConditions, unit: SplitTextUnit) -> bool:
     """Tell whether a text unit refers to a part; a part without conditions matches every unit."""
     documents = set(map(title_key, part.documents))
     return (
-        (not part.paths or any(_matches_path(pattern, unit.path) for pattern in part.paths))
+        (not part.paths or any(translate_glob(path).fullmatch(unit.path) for path in part.paths))
         and (
             not documents
             or not documents.isdisjoint(map(title_key, (unit.title, unit.document_id)))
@@ -77,14 +76,6 @@ def _matches_part(part: PartConditions, unit: SplitTextUnit) -> bool:
         and (not part.text_units or unit.id in part.text_units)
         and (not part.types or title_key(unit.type) in map(title_key, part.types))
     )
-
-
-def _matches_path(pattern: str, path: str) -> bool:
-    """Match a path as `load_documents` does: * matches in one folder, ** in all subfolders."""
-    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    expression = "".join(known.get(piece, re.escape(piece)) for piece in pieces)
-    return re.fullmatch(expression, path) is not None
 
 
 def _units_of_entities(

@@ -21,6 +21,7 @@ with a stroke and ligatures are replaced (ł, ø, ß). Words consist of letters,
 combining marks of all other scripts; all other characters separate words.
 """
 
+import fnmatch
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -201,6 +202,27 @@ def sound(word: str) -> str:
     import polars as pl
 
     return str(pl.select(sounds_of(pl.lit(word))).item())
+
+
+@cache
+def translate_glob(pattern: str) -> re.Pattern[str]:
+    """Translate a glob pattern of paths, relative to the input folder, to a regular expression.
+
+    ``*``, ``?``, ``[abc]``, ``[a-c]`` and ``[!abc]`` match characters of one name; ``**`` matches
+    any number of folders. A pattern that ends with / matches everything in that folder.
+    """
+    wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    # A bracket without a closing bracket before the next slash is an ordinary character.
+    parts = re.split(
+        r"(\*\*/|\*\*|\*|\?|\[!?[^/][^]/]*\])", pattern.replace("\\", "/").removeprefix("./")
+    )
+    # `fnmatch` translates a bracket, and adds the end of the text. No bracket matches a slash.
+    expression = "".join(
+        wildcards.get(part)
+        or ("(?!/)" + fnmatch.translate(part).removesuffix(r"\Z") if i % 2 else re.escape(part))
+        for i, part in enumerate(parts)
+    )
+    return re.compile(expression + (".*" if pattern.endswith("/") else ""), re.DOTALL)
 
 
 def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:
