@@ -1,9 +1,9 @@
 """Detection of the encoding of a text file, and reading of the file.
 
 The detection tries, in this order: a byte order mark; UTF-16, found by null bytes or frequent
-characters; valid UTF-8; for Latin script, the encoding whose alphabet contains the letters
-(cp1252 on a tie); for other scripts, charset-normalizer. An uncertain result is logged with words
-of the file. `benchmarks/encodings.py` compares this order with charset-normalizer alone.
+characters; valid UTF-8; for Latin script, the encoding whose alphabet contains the letters; for
+other scripts, charset-normalizer. An uncertain result is logged with words of the file.
+`benchmarks/encodings.py` compares this order with charset-normalizer alone.
 """
 
 import codecs
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
 from graphrag_index.readers.document import UnreadableFile, normalize_newlines
+from graphrag_index.text.languages import read_lists
 
 logger = logging.getLogger(__name__)
 
@@ -31,61 +32,41 @@ _SAMPLE = 1 << 16  # bytes of the file that the detection examines
 _CHUNK = 1 << 18  # bytes per read
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
-# Non-ASCII letters of Western and Central European languages, one string per language or group.
-_WESTERN = (
-    *("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü¿¡ºª", "áâãàçéêíóôõúü", "àèéìíîòóùú", "åäöéü"),
-    *("æøåéèòóôäö", "áéíóúýþæöð", "àçèéíïòóúü·", "áéèëïíóöúü"),
-)
-_CENTRAL = (
-    *("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű"),
-    *("ăâîşţ", "čćđšž"),
-)
-# The first encoding wins a tie, so the rare encodings of DOS and old Macintoshes are last.
-_ALPHABETS = {
-    "cp1252": _WESTERN,
-    "cp1250": _CENTRAL,
-    "iso8859_2": tuple(letters for letters in _CENTRAL if "ű" not in letters),
-    "cp1254": ("çğıi̇öşüâîû",),
-    "cp1257": ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž"),
-    "cp850": _WESTERN,
-    "mac_roman": _WESTERN,
-    "cp852": _CENTRAL,
-}
-# Candidates for charset-normalizer. It confuses Latin encodings with each other.
-_CANDIDATES = [
-    *("cp1252", "cp1250", "iso8859_2", "cp1254", "cp1257"),
-    *("cp1251", "cp1253", "cp1255", "cp1256", "koi8_r", "cp866"),
-    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
-]
-_MIN_LETTERS = 3  # minimum number of distinct non-ASCII letters to be certain; not for cp1252
+_LISTS = read_lists("readers/data/encodings")
+_ALPHABETS = {name: text.split() for name, text in _LISTS["alphabets"].items()}
+_CANDIDATES = _LISTS["candidates"].split()
+# Minimum number of distinct non-ASCII letters that make an encoding certain, except cp1252.
+_MIN_LETTERS = 3
 # Threshold of charset-normalizer's `chaos`: above it, the encoding is probably wrong.
 _MAX_CHAOS = 0.04
 # Characters that are frequent in every Chinese, Japanese or Korean text, and the ranges of nearly
 # all characters of these texts.
-_USUAL = re.compile("[\u3001\u3002\uff0c的一是不了在有人之のにはをたがでとし이다는을에의가]")
+_FREQUENT_EAST_ASIAN = re.compile(
+    "[\u3001\u3002\uff0c的一是不了在有人之のにはをたがでとし이다는을에의가]"
+)
 _EAST_ASIAN = re.compile(
     "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
 )
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
-_MIN_BYTES = 16  # minimum length of a file; a shorter file may look like UTF-16 by chance
+_MIN_BYTES = 16  # a file with fewer bytes may look like UTF-16 by chance
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
 # A symbol between spaces is ignored. A symbol inside a word is a misread letter, except m² and m³.
-_LONE_SIGN = re.compile(
+_LONE_SYMBOL = re.compile(
     r"(?:(?<![^\W\d_])(?<![^\x00-\x7f])[^\w\s\x80-\x9f]|(?<=m)[²³])(?![^\W\d_])(?![^\x00-\x7f])"
 )
 _ASCII = re.compile(r"[\x00-\x7f]+")
 # Quotation marks in positions that correct text never has: inside a word, or joining two words.
-_IN_WORD = re.compile(r"(?<=[^\W\d_])(?:[„‚]|[“”‹›«»](?=[^\W\d_]))")
-_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")
-_LETTER_WITHIN = re.compile(r"(?<=[^\W\d_])[^\W\d_\x00-\x7f]")
-_WORD_BEYOND_ASCII = re.compile(r"\w*[^\x00-\x7f]\w*")
+_MISPLACED_QUOTE = re.compile(r"(?<=[^\W\d_])(?:[„‚]|[“”‹›«»](?=[^\W\d_]))")
+_NON_ASCII_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")
+_LETTER_INSIDE_WORD = re.compile(r"(?<=[^\W\d_])[^\W\d_\x00-\x7f]")
+_NON_ASCII_WORD = re.compile(r"\w*[^\x00-\x7f]\w*")
 
 
 class Encoding(NamedTuple):
-    """A detected encoding; `doubtful` has sample words of the file if the result is uncertain."""
+    """A detected encoding."""
 
     name: str
-    doubtful: str = ""
+    doubtful_words: str = ""  # sample words of the file if the result is uncertain
 
 
 @contextmanager
@@ -130,11 +111,11 @@ def _choose_encoding(
         # This codec reads UTF-8 with or without a byte order mark.
         return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     found = detect_encoding(stream, declared)
-    if found.doubtful:
+    if found.doubtful_words:
         logger.warning(
             "%s: its encoding is not certain; it is read as %s, which gives %s. "
             "If that is wrong, set load_documents.encoding.",
-            *(path, found.name, found.doubtful),
+            *(path, found.name, found.doubtful_words),
         )
     return found.name
 
@@ -211,14 +192,14 @@ def _detect_utf16(head: bytes) -> str:
     found = [
         name
         for name, text in texts.items()
-        if len(_USUAL.findall(text)) > 0.05 * len(text)
+        if len(_FREQUENT_EAST_ASIAN.findall(text)) > 0.05 * len(text)
         and len(_EAST_ASIAN.findall(text)) > 0.97 * len(text)
     ]
     return found[0] if len(found) == 1 else ""
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Return whether the bytes are UTF-8; the last character may be incomplete."""
+    """Return whether the bytes are UTF-8. The last character may be incomplete."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -261,13 +242,13 @@ def _detect_legacy(sample: bytes) -> Encoding:
 
 def _judge_by_letters(name: str, sample: bytes) -> Encoding:
     """Return the encoding; it is uncertain if the sample has too few non-ASCII letters."""
-    letters = set(_LETTER.findall(sample.decode(name).lower()))
+    letters = set(_NON_ASCII_LETTER.findall(sample.decode(name).lower()))
     is_guess = name != "cp1252" and len(letters) < _MIN_LETTERS
     return _uncertain_encoding(name, sample) if is_guess else Encoding(name)
 
 
 def _uncertain_encoding(name: str, sample: bytes) -> Encoding:
-    words = dict.fromkeys(_WORD_BEYOND_ASCII.findall(sample.decode(name, "replace")))
+    words = dict.fromkeys(_NON_ASCII_WORD.findall(sample.decode(name, "replace")))
     return Encoding(name, ", ".join([repr(word[:40]) for word in words][:3]))
 
 
@@ -281,10 +262,10 @@ def _count_errors(sample: bytes, encoding: str) -> int | None:
         text = sample.decode(encoding)
     except UnicodeDecodeError:
         return None
-    odd = len(_IN_WORD.findall(text)) + sum(
+    odd = len(_MISPLACED_QUOTE.findall(text)) + sum(
         found[0].isupper()
         and (text[found.start() - 1].islower() or text[found.end() : found.end() + 1].islower())
-        for found in _LETTER_WITHIN.finditer(text)
+        for found in _LETTER_INSIDE_WORD.finditer(text)
     )
-    text = _ASCII.sub("", _LONE_SIGN.sub("", _PUNCTUATION.sub(" ", text))).lower()
+    text = _ASCII.sub("", _LONE_SYMBOL.sub("", _PUNCTUATION.sub(" ", text))).lower()
     return odd + min(sum(c not in letters for c in text) for letters in _ALPHABETS[encoding])

@@ -27,6 +27,7 @@ from graphrag_index.readers.document import (
 )
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_index.text.languages import read_lists, word_set
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 # Match a whole fenced block, so that a comment inside is not read as a heading.
@@ -46,31 +47,14 @@ _INTERNAL_SUBSET = re.compile(
 )
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
 
-_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_HIDDEN = frozenset(
-    """script style nav aside noscript template svg math button select textarea label datalist
-    iframe object audio video canvas dialog""".split()
-)
-# Headers and footers of the page are hidden. Inside an article they may contain its title.
-_EDGES = frozenset(["header", "footer"])
-_CONTENT = frozenset(["article", "main", "section"])
-_BLOCKS = frozenset(
-    """address article aside blockquote body center dd details div dl dt fieldset figcaption
-    figure footer form header hr html main ol p pre section summary ul""".split()
-)
+_ELEMENTS = read_lists("readers/data/html")
+_VOID, _HIDDEN = word_set(_ELEMENTS["void"]), word_set(_ELEMENTS["hidden"])
+_EDGES, _CONTENT = word_set(_ELEMENTS["edges"]), word_set(_ELEMENTS["content"])
+_BLOCKS = word_set(_ELEMENTS["blocks"])
+_IMPLIED_END = {tag: word_set(closed) for tag, closed in _ELEMENTS["implied_end"].items()}
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _NOT_SHOWN = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b")
 _FENCE = "```"
-# For each element, the open elements that its start tag closes.
-_IMPLIED_END = {
-    "p": {"p"},
-    "li": {"li"},
-    "dt": {"dt", "dd"},
-    "dd": {"dt", "dd"},
-    "tr": {"tr", "td", "th"},
-    "td": {"td", "th"},
-    "th": {"td", "th"},
-}
 
 
 def read_text_file(

@@ -27,54 +27,19 @@ from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.schema.tables import content_id
 from graphrag_index.storage.atomic import digest_file
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import letters
 
 FileKind = Literal["entities", "relationships", "text_units", "documents"]
 
-# Usual column names of each field, most reliable first, in lower-case letters and digits.
-_FIELDS: Mapping[FileKind, Mapping[str, str]] = {
-    "entities": {
-        "id": "id nodeid entityid uid key",
-        "title": "title name label entity node entityname",
-        "type": "type entitytype kind category class labels label",
-        "description": "description desc summary definition about",
-        "aliases": "aliases alias alsoknownas synonyms",
-        "text_unit_ids": "textunitids textunits chunkids",
-    },
-    "relationships": {
-        "id": "id edgeid relationshipid uid",
-        "source": "source from start subject head src startid sourceid",
-        "target": "target to end object tail dst destination endid targetid",
-        "weight": "weight strength score",
-        "type": "type relation relationship relationtype predicate label edgetype edgelabel kind",
-        "description": "description desc summary",
-        "text_unit_ids": "textunitids textunits chunkids",
-    },
-    "text_units": {
-        "id": "id textunitid chunkid uid",
-        "text": "text chunk content passage",
-        "document_id": "documentid docid document",
-    },
-    "documents": {
-        "id": "id documentid docid",
-        "title": "title name",
-        "text": "text content body",
-        "path": "path file filename url",
-        "creation_date": "creationdate date created",
-    },
-}
-_REQUIRED: Mapping[FileKind, Sequence[str]] = {
-    "entities": ("title",),
-    "relationships": ("source", "target"),
-    "text_units": ("text",),
-    "documents": ("id",),
-}
+# The YAML file describes these lists.
+_LISTS = read_lists("readers/data/graph_columns")
+_FIELDS: Mapping[FileKind, Mapping[str, str]] = _LISTS["fields"]
 _GRAPHML = ".graphml"
 _TABLES = (".parquet", ".csv", ".tsv")
-_LISTS = ("aliases", "text_unit_ids")
+_LIST_FIELDS = ("aliases", "text_unit_ids")
 # Column names of Neo4j, such as "personId:ID(Person)", ":START_ID" and "born:int".
 _NEO4J = re.compile(r"(.*?):([A-Za-z_]+)(?:\[\])?(?:\(.*\))?")
-_NEO4J_MEANINGS = {"ID": "id", "START_ID": "startid", "END_ID": "endid", "TYPE": "type"}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 
 
@@ -256,7 +221,7 @@ def _find_columns(
     # If no column has the title, the id is the title.
     if kind == "entities" and "title" not in configured and "id" in found:
         found.setdefault("title", found["id"])
-    for field in _REQUIRED[kind]:
+    for field in _LISTS["required"][kind].split():
         if field not in found:
             raise InputError(
                 f"{name} has no column for the {field} (known names: "
@@ -269,10 +234,7 @@ def _find_columns(
 def _normalize_column_name(column: str) -> str:
     """Reduce a column name to lower-case letters and digits; translate Neo4j's suffixes."""
     if match := _NEO4J.fullmatch(column.strip()):
-        name, meaning = match.groups()
-        if meaning == "LABEL":
-            return "labels"
-        column = _NEO4J_MEANINGS.get(meaning, name)
+        column = _LISTS["neo4j"].get(match[2], match[1])
     return letters(column)
 
 
@@ -295,7 +257,7 @@ def _make_file_rows(
     values = {
         field: _cell_value(field, frame.schema[columns[field]], columns[field])
         if field in columns
-        else pl.lit(None, STRINGS if field in _LISTS else pl.String)
+        else pl.lit(None, STRINGS if field in _LIST_FIELDS else pl.String)
         for field in _FIELDS[kind]
     }
     has_own_type = "type" in columns and not settings.relationship_columns.get("type")
@@ -322,7 +284,7 @@ def _make_file_rows(
 
 def _cell_value(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
     value = pl.col(column)
-    if field in _LISTS:
+    if field in _LIST_FIELDS:
         if dtype != STRINGS and field == "aliases":
             value = value.map_elements(_split_aliases, return_dtype=STRINGS)
         elif dtype != STRINGS:
