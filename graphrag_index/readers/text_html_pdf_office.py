@@ -28,12 +28,9 @@ from graphrag_index.readers.document import (
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-# Match a whole fenced block, so that a comment inside is not read as a heading.
-_FENCE_OR_HEADING = re.compile(
-    r"^(```|~~~).*?^\1[ \t]*$|^#[ \t]+(?P<title>\S.*?)[ \t]*#*$", re.DOTALL | re.MULTILINE
-)
 _INSTALL = 'needs more packages: pip install "graphrag-index[documents]"'
 # The converters add slide numbers, and NaN in empty cells.
 _SLIDE = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
@@ -158,8 +155,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 def first_heading(markdown: str) -> str:
     """Return the first level-1 heading; empty if there is none."""
-    titles = (match["title"] for match in _FENCE_OR_HEADING.finditer(markdown))
-    return one_line(next(filter(None, titles), ""))
+    titles = (one_line(heading.words) for heading in find_headings(markdown) if heading.depth == 1)
+    return next(filter(None, titles), "")
 
 
 class Page(HTMLParser):

@@ -77,6 +77,7 @@ class TestMarkdown:
         text = "## Second\n```sh\n# comment\n```\n# First #\n# Other\n"
         assert first_heading(text) == "First"
         assert read_one(tmp_path / "a.md", text).title == "First"
+        assert read_one(tmp_path / "a.md", "Under  lined\n====\n# First").title == "Under lined"
         assert read_one(tmp_path / "b.md", "#hashtag").title == "b.md"
 
     def test_times_of_day_are_kept_and_other_values_are_text(self, tmp_path: Path) -> None:
