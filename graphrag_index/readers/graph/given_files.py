@@ -4,6 +4,7 @@ import csv
 import logging
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -36,8 +37,8 @@ def read_csv(
     """Read the chosen columns of a file with a header; return them with the delimiter.
 
     Adds the column `ROW`: the line number where each row starts. Skips lines that consist of
-    delimiters, which spreadsheets write. Raises InputError if the file is empty, if its encoding
-    is another one, or if a row has more or fewer fields than the header.
+    delimiters, which spreadsheets write. Raises InputError if the file is empty, if it is not in
+    the configured encoding, or if a row has more or fewer fields than the header.
     """
     encoding = settings.encoding.replace("_", "-").casefold()
     encoding = "utf-8-sig" if encoding in ("utf-8", "utf8") else encoding
@@ -109,7 +110,7 @@ def read_parquet(path: Path, name: str, choose: ChooseColumns) -> pl.DataFrame:
     try:
         table = pl.scan_parquet(path)
         schema = table.collect_schema()
-        texts = [_as_text(column, schema[column], name) for column in choose(schema.names())]
+        texts = [_cast_to_text(column, schema[column], name) for column in choose(schema.names())]
         row = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(ROW)
         return table.select(row, *texts).collect()
     except pl.exceptions.PolarsError as error:
@@ -118,7 +119,7 @@ def read_parquet(path: Path, name: str, choose: ChooseColumns) -> pl.DataFrame:
         ) from error
 
 
-def _as_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
+def _cast_to_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
     value = pl.col(column)
     if isinstance(dtype, pl.List | pl.Array):
         inner = dtype.inner
@@ -178,12 +179,13 @@ class _ElementTable:
         return pl.concat(self.parts, how="diagonal")
 
 
+@dataclass
 class _DeclaredAttribute:
-    """An attribute that the file declares for nodes, for edges or for both."""
+    """An attribute that the file declares."""
 
-    def __init__(self, name: str, of: str = "all") -> None:
-        self.name, self.of = name, of
-        self.default = ""
+    name: str
+    element: str = "all"  # "node", "edge" or "all": the elements that have the attribute
+    default: str = ""
 
 
 class _GraphmlReader:
@@ -203,10 +205,10 @@ class _GraphmlReader:
         parser.StartElementHandler = self._handle_start
         parser.EndElementHandler = self._handle_end
         parser.CharacterDataHandler = self._handle_text
-        parser.EntityDeclHandler = self._refuse_entity
+        parser.EntityDeclHandler = self._reject_xml_entity
         self.parser = parser
 
-    def _refuse_entity(self, *_: object) -> None:
+    def _reject_xml_entity(self, *_: object) -> None:
         what = f"{self.name} declares entities (<!ENTITY ...>), which are not read"
         raise InputError(f"{what}: write the file without them.")
 
@@ -234,7 +236,7 @@ class _GraphmlReader:
         row: dict[str, Any] = {
             attribute.name: attribute.default
             for attribute in self.declared.values()
-            if attribute.default and attribute.name and attribute.of in (tag, "all")
+            if attribute.default and attribute.name and attribute.element in (tag, "all")
         }
         for name in ("id",) if tag == "node" else ("source", "target"):
             if not values.get(name, "").strip():

@@ -68,7 +68,7 @@ def _find_numbers(wanted: pl.Series, known: pl.DataFrame) -> Integers:
     return numbers[positions(wanted, known["key"])]
 
 
-def merge_entity_rows(rows: FileRows) -> Entities:
+def _merge_entity_rows(rows: FileRows) -> Entities:
     """Merge the rows of the entities file by title, ignoring case and spacing.
 
     Title and id come from the first row, and the type from the first row that has a type.
@@ -175,8 +175,7 @@ def build_given_graph(
     `entity_rows` is None if there is no file of entities. Raises InputError if an end is missing
     or unknown, if a weight is not positive, or if an id occurs twice.
     """
-    entities = merge_entity_rows(entity_rows) if entity_rows is not None else None
-    name = entity_rows.name if entity_rows is not None else ""
+    entities = _NO_ENTITIES if entity_rows is None else _merge_entity_rows(entity_rows)
     frame = rows.frame
     for end in _ENDS:
         bare = frame.filter(pl.col(end).is_null())
@@ -185,32 +184,30 @@ def build_given_graph(
             raise InputError(f"{place} has no {end}: name the entity, or delete the row.")
     rows.check_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _parse_weights(rows)
-    if entities is None:
-        titles = frame.select(title=pl.concat_list(_ENDS)).explode("title")["title"]
-        entities = _append_missing_entities(_NO_ENTITIES, titles)
     ends = {end: entities.find_numbers(frame[end]) for end in _ENDS}
-    # The ends that are no entity; the others are null.
+    # Titles of ends that are no entity. An end that is an entity is null.
     unknown = frame.select(
         "row", *(pl.when(pl.Series(ends[e] < 0)).then(e).alias(e) for e in _ENDS)
     )
     unknown = unknown.filter(~pl.all_horizontal(pl.col(_ENDS).is_null()))
     if len(unknown):
-        if not settings.add_missing_entities:
+        if entity_rows is not None and not settings.add_missing_entities:
             first = unknown.row(0, named=True)
             end = "target" if first["source"] is None else "source"
             more = f" (and so in {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
             raise InputError(
                 f"{rows.describe_row(first['row'])}: the {end} {first[end]!r} is no entity of "
-                f"{name}{more}: add it there, correct it here, or set "
+                f"{entity_rows.name}{more}: add it there, correct it here, or set "
                 "read_graph.add_missing_entities to true."
             )
         titles = unknown.select(title=pl.concat_list(_ENDS)).explode("title")["title"].drop_nulls()
         entities = _append_missing_entities(entities, titles)
         ends = {end: entities.find_numbers(frame[end]) for end in _ENDS}
-        logger.warning(
-            "%s: ends of relationships that are no entity are added, %d in all, the first %r.",
-            *(rows.name, titles.n_unique(), titles[0]),
-        )
+        if entity_rows is not None:
+            logger.warning(
+                "%s: ends of relationships that are no entity are added, %d in all, the first %r.",
+                *(rows.name, titles.n_unique(), titles[0]),
+            )
     is_loop = ends["source"] == ends["target"]
     if is_loop.any():
         logger.warning(
