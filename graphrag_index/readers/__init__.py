@@ -8,7 +8,7 @@ reads a graph that the user already has.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from graphrag_index.readers.document import Document, ReadFailure, UnreadableFile, system_reason
+from graphrag_index.readers.document import Document, ReadFailure, UnreadableFile, describe_os_error
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
 from graphrag_index.readers.text_html_pdf_office import (
     read_html,
@@ -41,9 +41,9 @@ def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
     except UnreadableFile as error:
         yield ReadFailure(str(error)).to_printable()
     except OSError as error:
-        yield ReadFailure(f"cannot be read: {system_reason(error)}")
+        yield ReadFailure(f"cannot be read: {describe_os_error(error)}")
     except RecursionError:
         yield ReadFailure("is nested too deeply to be read")
 
 
-__all__ = ["READERS", "Document", "ReadFailure", "read_file", "system_reason"]
+__all__ = ["READERS", "Document", "ReadFailure", "describe_os_error", "read_file"]

@@ -1,8 +1,7 @@
-"""Documents and failures yielded by readers, and conversion of values to text."""
+"""Documents and failures that readers yield, and conversion of values to text."""
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
@@ -10,11 +9,11 @@ from datetime import date, datetime, time
 from typing import Any
 
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_index.text.normalize import replace_surrogates
 
 Record = Mapping[str, Any]
 
 _MAX_REASON = 280  # characters
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Document:
     def to_printable(self) -> "Document":
         """Return a copy in valid Unicode: lone surrogates, which JSON allows, are replaced."""
         changed: dict[str, Any] = {
-            name: _replace_surrogates(value)
+            name: replace_surrogates(value)
             for name in self.__slots__
             if isinstance(value := getattr(self, name), str) and has_surrogates(value)
         }
@@ -49,7 +48,7 @@ class ReadFailure:
 
     def to_printable(self) -> "ReadFailure":
         """Return a copy whose reason is valid Unicode and at most `_MAX_REASON` characters."""
-        reason = _replace_surrogates(self.reason)
+        reason = replace_surrogates(self.reason)
         return ReadFailure(
             reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…"
         )
@@ -80,7 +79,7 @@ def one_line(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a scalar as text; empty for missing, null or nested values."""
+    """Return a scalar as text; empty for a missing, null, boolean or nested value."""
     match value:
         case str():
             return value
@@ -146,14 +145,10 @@ def has_surrogates(text: str) -> bool:
     return False
 
 
-def _replace_surrogates(text: str) -> str:
-    return _SURROGATES.sub("\ufffd", text)
-
-
 def normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def system_reason(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return the operating system's error message without the path."""
     return error.strerror or str(error)

@@ -8,7 +8,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from graphrag_index.errors import InputError, SettingsError, join_names
-from graphrag_index.readers import READERS, system_reason
+from graphrag_index.readers import READERS, describe_os_error
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.table_store import INDEX_FILE
 from graphrag_index.text.normalize import translate_glob
@@ -128,9 +128,9 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
         except OSError as error:
             if not prefix:
                 raise InputError(
-                    f"The input folder {folder} cannot be listed: {system_reason(error)}."
+                    f"The input folder {folder} cannot be listed: {describe_os_error(error)}."
                 ) from error
-            yield prefix.rstrip("/"), place, f"cannot be listed: {system_reason(error)}"
+            yield prefix.rstrip("/"), place, f"cannot be listed: {describe_os_error(error)}"
             continue
         # The input folder itself is never skipped.
         if prefix and _is_index(place, {entry.name for entry in children}):
@@ -172,7 +172,7 @@ def _inspect_file(name: str, path: Path, problem: str) -> InputFile:
     try:
         status = path.stat()
     except OSError as error:
-        return InputFile(shown, path, problem=f"cannot be read: {system_reason(error)}")
+        return InputFile(shown, path, problem=f"cannot be read: {describe_os_error(error)}")
     if not S_ISREG(status.st_mode):
         return InputFile(shown, path, problem="is not a regular file")
     return InputFile(shown, path, size=status.st_size)

@@ -10,7 +10,7 @@ import polars as pl
 
 from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
-from graphrag_index.readers import READERS, Document, ReadFailure, read_file, system_reason
+from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import check_output, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import office_version, read_office
@@ -37,7 +37,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
             try:
                 content = digest_file(file.path)
             except OSError as error:
-                content = system_reason(error)
+                content = describe_os_error(error)
         whole.update(content_id(file.name, content).encode("ascii"))
     # The optional converter of office files reads other files or texts in another version.
     if any(READERS.get(file.path.suffix.lower()) is read_office for file in files):

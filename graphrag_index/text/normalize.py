@@ -65,6 +65,7 @@ _SAME_SOUND = (
 
 _is_accent = re.compile(_ACCENTS).match
 _is_unspaced = re.compile(UNSPACED).search
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 # The possessive 's in a folded text. This text has only characters of words, "'" and spaces.
 _POSSESSIVE = re.compile(r"'s(?![^\s'])")
@@ -158,6 +159,11 @@ def fold_in_place(text: str) -> str:
         # Do not change the few letters whose lower case has two characters.
         folded = "".join(low if len(low := c.lower()) == 1 else c for c in text)
     return folded.translate(_SPACES)
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace each lone surrogate, which UTF-8 cannot encode, by U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def is_unspaced(text: str) -> bool:

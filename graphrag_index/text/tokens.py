@@ -7,7 +7,6 @@ tiktoken would download them at first use.
 import binascii
 import functools
 import gzip
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.text.languages import read_lists
+from graphrag_index.text.normalize import replace_surrogates
 
 if TYPE_CHECKING:
     import tiktoken
@@ -26,8 +26,6 @@ Integers = npt.NDArray[np.int64]
 # Maximum characters of a text that is encoded in one call. The regular expressions of tiktoken
 # overflow their stack on some hundred thousand adjacent spaces.
 MAX_PIECE = 100_000
-# A lone surrogate is counted like the replacement character.
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 def load_encoding(name: str) -> "tiktoken.Encoding":
@@ -67,7 +65,7 @@ class TokenCounts:
     """Token counts of spans of one text, which is encoded only once.
 
     Seams are the offsets at which both encodings always split the text. So the tokens between
-    two seams do not depend on the text before and after. A part is the text between two seams.
+    two seams do not depend on the text around the seams. A part is the text between two seams.
     """
 
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
@@ -76,7 +74,8 @@ class TokenCounts:
         self._starts = _find_seams(codes)
         # Whether a part begins with a space.
         self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
-        plain = _LONE.sub("\ufffd", text)
+        # Each encoding counts a lone surrogate like the replacement character.
+        plain = replace_surrogates(text)
         # Ends of tokens and starts of parts, in bytes.
         lengths = _load_with_lengths(encoding.name)[1]
         ends = np.cumsum(lengths[_encode_pieces(plain, self._starts, encoding)])

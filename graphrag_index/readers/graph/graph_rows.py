@@ -15,7 +15,7 @@ from typing import Literal
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError, join_names
-from graphrag_index.readers.document import system_reason
+from graphrag_index.readers.document import describe_os_error
 from graphrag_index.readers.graph.given_files import (
     NODE_ID,
     ROW,
@@ -114,7 +114,7 @@ def fingerprint_files(settings: ReadGraph, root: Path) -> str:
         try:
             whole.update(content_id(kind, digest_file(path)).encode("ascii"))
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {system_reason(error)}.") from error
+            raise InputError(f"{path} cannot be read: {describe_os_error(error)}.") from error
     return whole.hexdigest()
 
 
@@ -152,7 +152,7 @@ def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]
             if path not in graphs:
                 graphs[path] = read_graphml(path, name)
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {system_reason(error)}.") from error
+            raise InputError(f"{path} cannot be read: {describe_os_error(error)}.") from error
         frame = graphs[path][0 if kind == "entities" else 1]
         if kind == "entities" and frame.is_empty():
             raise InputError(f"{name} has no node: is it the file that is meant?")
