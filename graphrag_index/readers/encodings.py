@@ -225,31 +225,25 @@ def _detect_legacy(sample: bytes) -> Encoding:
     errors = {name: n for name in _ALPHABETS if (n := _count_errors(sample, name)) is not None}
     latin = min(errors, key=errors.__getitem__, default=None)
     is_latin = len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
-    if latin is not None and not errors[latin] and is_latin:
-        return _judge_by_letters(latin, sample)
-    matches = list(from_bytes(sample, cp_isolation=_CANDIDATES))
+    is_plain_latin = latin is not None and not errors[latin] and is_latin
+    matches = [] if is_plain_latin else list(from_bytes(sample, cp_isolation=_CANDIDATES))
     if matches and matches[0].encoding not in _ALPHABETS:
         best = matches[0]
+        name = best.encoding
         has_equal = any(
             (match.chaos, match.coherence) == (best.chaos, best.coherence) for match in matches[1:]
         )
         is_guess = has_equal or best.chaos > _MAX_CHAOS or is_latin
-        return _uncertain_encoding(best.encoding, sample) if is_guess else Encoding(best.encoding)
-    if latin is None:
+    elif latin is None:
         raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
-    return _uncertain_encoding(latin, sample) if errors[latin] else _judge_by_letters(latin, sample)
-
-
-def _judge_by_letters(name: str, sample: bytes) -> Encoding:
-    """Return the encoding; it is uncertain if the sample has too few non-ASCII letters."""
-    letters = set(_NON_ASCII_LETTER.findall(sample.decode(name).lower()))
-    is_guess = name != "cp1252" and len(letters) < _MIN_LETTERS
-    return _uncertain_encoding(name, sample) if is_guess else Encoding(name)
-
-
-def _uncertain_encoding(name: str, sample: bytes) -> Encoding:
+    else:
+        name = latin
+        letters = set(_NON_ASCII_LETTER.findall(sample.decode(latin).lower()))
+        has_few_letters = latin != "cp1252" and len(letters) < _MIN_LETTERS
+        is_guess = errors[latin] > 0 or has_few_letters
     words = dict.fromkeys(_NON_ASCII_WORD.findall(sample.decode(name, "replace")))
-    return Encoding(name, ", ".join([repr(word[:40]) for word in words][:3]))
+    examples = ", ".join([repr(word[:40]) for word in words][:3])
+    return Encoding(name, examples if is_guess else "")
 
 
 def _count_errors(sample: bytes, encoding: str) -> int | None:

@@ -112,9 +112,9 @@ def _make_graph_tables(given: GivenGraph, evidence: Evidence) -> dict[str, pl.Da
         ),
         "extracted_relationships": relationships.with_columns(
             evidence.build_evidence_column("relationships", len(relationships)),
-            evidence.text_unit_column(len(relationships)),
+            evidence.build_text_unit_column(len(relationships)),
         ),
-        "extracted_mentions": evidence.mention_table(),
+        "extracted_mentions": evidence.build_mention_table(),
         "given_ids": pl.concat(ids),
     }
     # Columns that only a model fills have empty lists.

@@ -1,1 +1,1 @@
-"""Reader of a given graph and of the passages that prove it; begin with `graph_rows.py`."""
+"""Reader of an existing graph and of the texts that support it. Start with `graph_rows.py`."""

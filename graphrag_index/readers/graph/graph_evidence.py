@@ -126,13 +126,13 @@ class Evidence:
             parts.append(frames.pop(name))
         return frames
 
-    def mention_table(self) -> pl.DataFrame:
+    def build_mention_table(self) -> pl.DataFrame:
         """Return the table `extracted_mentions`."""
         schema = TABLES["extracted_mentions"].schema
         rows = pl.concat(self._parts["mentions"]).unique()
         return rows.sort("text_unit", "start_char", "end_char", "entity").select(list(schema))
 
-    def text_unit_column(self, n: int) -> pl.Series:
+    def build_text_unit_column(self, n: int) -> pl.Series:
         """Return the column `text_units` of `n` relationships."""
         units = pl.concat(self._parts["units"]).unique().sort("owner", "unit")
         return gather_lists(units["owner"].to_numpy(), units["unit"], n).alias("text_units")

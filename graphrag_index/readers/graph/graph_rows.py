@@ -32,7 +32,7 @@ from graphrag_index.text.normalize import letters
 
 FileKind = Literal["entities", "relationships", "text_units", "documents"]
 
-# The YAML file describes these lists.
+# Usual column names of each field, by kind of file. The YAML file explains the lists.
 _LISTS = read_lists("readers/data/graph_columns")
 _FIELDS: Mapping[FileKind, Mapping[str, str]] = _LISTS["fields"]
 _GRAPHML = ".graphml"
@@ -147,7 +147,7 @@ def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]
         name = str(getattr(settings, kind) or settings.relationships or settings.entities)
         try:
             if path.suffix.lower() != _GRAPHML:
-                found[kind] = _table_rows(kind, path, name, settings)
+                found[kind] = _read_table(kind, path, name, settings)
                 continue
             if path not in graphs:
                 graphs[path] = read_graphml(path, name)
@@ -167,7 +167,7 @@ def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]
     return found
 
 
-def _table_rows(kind: FileKind, path: Path, name: str, settings: ReadGraph) -> FileRows:
+def _read_table(kind: FileKind, path: Path, name: str, settings: ReadGraph) -> FileRows:
     def choose_columns(columns: Sequence[str]) -> list[str]:
         label = _label_column(columns) if kind == "relationships" else None
         chosen = [
@@ -255,7 +255,7 @@ def _make_file_rows(
     row_id = NODE_ID if NODE_ID in frame.columns else None
     columns = _find_columns(kind, own, settings, name, row_id)
     values = {
-        field: _cell_value(field, frame.schema[columns[field]], columns[field])
+        field: _cell_expression(field, frame.schema[columns[field]], columns[field])
         if field in columns
         else pl.lit(None, STRINGS if field in _LIST_FIELDS else pl.String)
         for field in _FIELDS[kind]
@@ -282,7 +282,7 @@ def _make_file_rows(
     return FileRows(name, unit, chosen, frozenset(columns), tuple(attributes))
 
 
-def _cell_value(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
+def _cell_expression(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
     value = pl.col(column)
     if field in _LIST_FIELDS:
         if dtype != STRINGS and field == "aliases":
