@@ -28,7 +28,7 @@ from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import conform
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
-from graphrag_index.text.normalize import UNSPACED, stem
+from graphrag_index.text.normalize import UNSPACED, stem_word
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -333,7 +333,7 @@ def _word_patterns(words: str) -> list[str]:
             found += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
         for part in _UNSPACED.sub(" ", word).split():
             # The stem of story and stories is stori: remove the i to match both words.
-            root = stem(part).removesuffix("i")
+            root = stem_word(part).removesuffix("i")
             if len(root) >= _MIN_STEM:
                 found.append(rf"(?i)\b{re.escape(root)}\w{{0,4}}\b")
             elif len(part) > 1 or part.isdigit():

@@ -14,7 +14,7 @@ from graphrag_index.schema.list_columns import Integers, gather_lists, positions
 from graphrag_index.schema.table import PLACES
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import batches
-from graphrag_index.text.normalize import fold_names, sounds_of
+from graphrag_index.text.normalize import fold_names, phonetic_keys
 
 # Rows per batch; limits memory and does not change results.
 BATCH_LINKS = 1_000_000
@@ -321,7 +321,7 @@ def _word_tables(names: pl.DataFrame, degrees: pl.Series) -> Frames:
     )
     yield from _split_table("name_words", listed)
     sounds = (
-        listed.select(sound=sounds_of(pl.col("word")))
+        listed.select(sound=phonetic_keys(pl.col("word")))
         .with_columns(word=pl.int_range(pl.len(), dtype=pl.Int32))
         .filter(pl.col("sound") != "")
         .sort("sound", "word")

@@ -130,13 +130,13 @@ def _may_be_prose(citation: re.Match[str], parts: Iterable[CitedSection]) -> boo
     return bool(named) and not is_square and is_year
 
 
-def unfinished_from(text: str) -> int:
+def find_unfinished_citation(text: str) -> int:
     """Return the start of a citation that more text may complete; len(text) if there is none."""
     found = _compile_pattern(_MAY_GO_ON).search(text)
     return found.start() if found else len(text)
 
 
-def cut_off_from(text: str) -> int | None:
+def find_cut_off_citation(text: str) -> int | None:
     """Return the start of a citation that the end of the text cuts off; None if there is none."""
     whole = [citation.span() for citation in _match_citations(text)]
     found = _compile_pattern(_CUT_OFF).search(text)

@@ -147,7 +147,7 @@ def stems_of(word: str, language: Language) -> frozenset[str]:
     """Return the possible stems of a word: the word, and the word without each of its endings.
 
     Two words may be forms of one name if they have a stem in common. For English words, use
-    `normalize.stem`.
+    `normalize.stem_word`.
     """
     # Each part of a double name is inflected: Skłodowskiej-Curie.
     parts = fold(word).split(" ")

@@ -12,7 +12,7 @@ function            case accents width punctuation for
 `letters_accented`  no   yes     no    none        two names that differ in accents alone
 `title_key`         no   yes     no    yes         key of an entity: equal keys are one entity
 `fold_in_place`     no   yes     yes   yes         spans: the result is as long as the text
-`stem`              –    –       –     –           one English word in lower case
+`stem_word`         –    –       –     –           one English word in lower case
 =================== ==== ======= ===== =========== ==============================================
 
 `fold` works in this order. Compatibility characters become plain characters (ﬁ, Ａ, ①), and
@@ -172,7 +172,7 @@ def is_unspaced(text: str) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return the English Snowball stem of a word in lower case, as in full-text search."""
     return _load_stemmer()(word)
 
@@ -181,11 +181,11 @@ def stem(word: str) -> str:
 def _load_stemmer() -> Callable[[str], str]:
     import snowballstemmer
 
-    stem_word: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
-    return stem_word
+    stemmer: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
+    return stemmer
 
 
-def sounds_of(words: "pl.Expr") -> "pl.Expr":
+def phonetic_keys(words: "pl.Expr") -> "pl.Expr":
     """Return a phonetic key for each folded Latin word of a column; "" for short or other words.
 
     The key has the consonants of the word: similar consonants are equal, repeated consonants occur
@@ -203,11 +203,11 @@ def sounds_of(words: "pl.Expr") -> "pl.Expr":
     return pl.when(tells).then(plain).otherwise(pl.lit(""))
 
 
-def sound(word: str) -> str:
+def phonetic_key(word: str) -> str:
     """Return the phonetic key of one folded word."""
     import polars as pl
 
-    return str(pl.select(sounds_of(pl.lit(word))).item())
+    return str(pl.select(phonetic_keys(pl.lit(word))).item())
 
 
 @cache

@@ -307,7 +307,7 @@ def are_quotable(sentences: pl.DataFrame) -> pl.Series:
     return pl.Series("quotable", flags)
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Put a quotation on one line, without e-mail quotation marks and line-end hyphens."""
 
     def joined(hyphen: re.Match[str]) -> str:
@@ -319,7 +319,7 @@ def one_line(text: str) -> str:
 
 
 def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
-    """Return the span of a quotation that `one_line` may have changed, or None if not found."""
+    """Return the span of a quotation that `join_lines` may have changed, or None if not found."""
     places = [at for at, c in enumerate(text) if not _NO_LETTERS.match(c)]
     letters = _NO_LETTERS.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
@@ -348,7 +348,7 @@ class Quotations:
             found: list[str] = []
             for document, spans in groupby(self.places[first:last].iter_rows(), itemgetter(0)):
                 text = texts[document - offset]
-                found.extend(one_line(text[start:end]) for _, start, end in spans)
+                found.extend(join_lines(text[start:end]) for _, start, end in spans)
             parts.append(pl.Series(found, dtype=pl.String))
         # One Arrow column: a list of Python strings would take three times the memory.
         self.texts = pl.concat(parts)

@@ -11,11 +11,11 @@ from graphrag_index.text.citations import (
     MAX_CITATION,
     YEARS,
     ShownRows,
-    cut_off_from,
     find_citations,
-    unfinished_from,
+    find_cut_off_citation,
+    find_unfinished_citation,
 )
-from graphrag_index.text.normalize import UNSPACED, letters, stem
+from graphrag_index.text.normalize import UNSPACED, letters, stem_word
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.extractive import Candidate, TextUnit, cite
@@ -109,7 +109,7 @@ class CitedText:
     def _end_citation(self) -> None:
         """Remove an unfinished citation at the end of the text."""
         unfinished = _UNFINISHED.search(self._pending)
-        start = unfinished.start() if unfinished else cut_off_from(self._pending)
+        start = unfinished.start() if unfinished else find_cut_off_citation(self._pending)
         if start is None:
             return
         # The last number of the citation may be incomplete.
@@ -127,7 +127,7 @@ class CitedText:
         # Characters that were removed from the end may belong to the citation before them: repeat.
         while len(held) < n_before:
             n_before = len(held)
-            held = held[: unfinished_from(held)].rstrip(_BEFORE_CITATION)
+            held = held[: find_unfinished_citation(held)].rstrip(_BEFORE_CITATION)
             if held.endswith(("]", "］", "】")):
                 # Only the next characters show whether the brackets are a complete citation.
                 held = held[: max(0, *map(held.rfind, "[［【"))]
@@ -181,7 +181,7 @@ class CitedText:
         """Rewrite a footnote as a `[Data: …]` citation; do not change other brackets."""
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
-        if cut_off_from(before[-MAX_CITATION:]) is not None:
+        if find_cut_off_citation(before[-MAX_CITATION:]) is not None:
             # "[Data: Sources [1, 2]]" is one citation.
             return footnote.group()
         line = before.rpartition("\n")[2]
@@ -323,7 +323,7 @@ def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUni
 def _content_stems(text: str) -> set[str]:
     """Return the stems of the content words of a text, or of all words if it has none."""
     words = set(content_words(text))
-    return words or {stem(word) for word in WORD.findall(text.lower())}
+    return words or {stem_word(word) for word in WORD.findall(text.lower())}
 
 
 def _contains_quotation(text: str, quotation: str) -> bool:

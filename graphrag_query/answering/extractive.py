@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphrag_index.schema.settings import searches
-from graphrag_index.text.normalize import stem
+from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.question.question import Question
@@ -123,7 +123,7 @@ def rank_sentences(
     # A word and its stem have the same first letter. Stem only words with a matching first letter.
     initials = {word[0] for word in words}
     stems = [
-        {stem(word) for word in WORD.findall(c.text.lower()) if word[0] in initials}
+        {stem_word(word) for word in WORD.findall(c.text.lower()) if word[0] in initials}
         for c in candidates
     ]
     if rarity is None:

@@ -14,7 +14,7 @@ import polars as pl
 from rapidfuzz.distance import OSA
 
 from graphrag_index.text.languages import Language
-from graphrag_index.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, sound
+from graphrag_index.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, phonetic_key
 from graphrag_query.question.question_words import NameSpan, plain_words, possible_stems
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -
 
 def words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
     """Return the rows of `name_words` with words that sound like a folded word."""
-    heard = sound(word)
+    heard = phonetic_key(word)
     table = index.map("name_sounds")
     row = find_row(table, "sound", heard) if heard else None
     return [] if row is None else table.numbers("words", row, most).tolist()

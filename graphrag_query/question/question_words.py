@@ -23,7 +23,7 @@ from graphrag_index.text.languages import (
     stems_of,
     word_set,
 )
-from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, stem
+from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, stem_word
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
@@ -65,7 +65,7 @@ def content_words(text: str, language: Language | None = None) -> list[str]:
     """Return the stems of the words that carry the meaning of a text, without duplicates."""
     plain = plain_words(language or language_in(text))
     words = (word for word in WORD.findall(text.lower()) if word not in plain and len(word) > 1)
-    return list(dict.fromkeys(map(stem, words)))
+    return list(dict.fromkeys(map(stem_word, words)))
 
 
 def is_unreadable(index: "IndexStore", text: str) -> bool:
@@ -148,7 +148,7 @@ def possible_stems(word: str, language: Language) -> frozenset[str]:
     """Return the possible stems of a folded word, including its English stem."""
     # In most supported languages, a final s marks the possessive or the plural.
     without_s = word.removesuffix("s")
-    forms = stems_of(word, language) | {stem(word)}
+    forms = stems_of(word, language) | {stem_word(word)}
     return forms | {without_s} if len(without_s) >= MIN_STEM else forms
 
 

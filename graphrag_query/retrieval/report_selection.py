@@ -12,7 +12,7 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
-from graphrag_index.text.normalize import stem
+from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.question import PROMPT_TOKENS, Question
@@ -32,7 +32,7 @@ BATCH_SIZE = 32
 # Maximum number of reports that a note lists; the answer has the numbers of all reports.
 MAX_IN_NOTE = 8
 # Stems of words in questions about the whole corpus. They do not say which report is relevant.
-_WHOLE_CORPUS = frozenset(map(stem, WORD_LISTS["whole_corpus"].split()))
+_WHOLE_CORPUS = frozenset(map(stem_word, WORD_LISTS["whole_corpus"].split()))
 # Maximum characters of a report in the prompt that rates the report.
 MAX_GIST_CHARS = 3_000
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import find_citations
-from graphrag_index.text.normalize import stem
+from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.sentences import are_near_duplicates, telling_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.cited_text import best_sentence, supporting_text_units
@@ -45,7 +45,7 @@ MAX_SENTENCES_OF_THEME = 2
 _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
 _TYPES = WORD_LISTS["types"]
 # Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
-_TYPE_OF_WORD = {stem(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
+_TYPE_OF_WORD = {stem_word(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
 TOO_FAR = "No community report comes close enough to this question."
 
 Place = tuple[str, int]  # (document id, first character of a sentence)

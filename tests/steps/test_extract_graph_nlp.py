@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.nlp.mentions import BLOCK, pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.steps.extract_graph_nlp import BATCH_DOCUMENTS
-from graphrag_index.text.sentences import one_line
+from graphrag_index.text.sentences import join_lines
 from tests.fixtures.extraction import Extraction, extract
 
 STORY = (
@@ -27,7 +27,7 @@ def fold_space(text: str) -> str:
 def quotations(found: Extraction, evidence: list[dict[str, object]]) -> list[str]:
     texts = dict(found.documents.select("id", "text").iter_rows())
     return [
-        one_line(texts[place["document_id"]][place["start_char"] : place["end_char"]])
+        join_lines(texts[place["document_id"]][place["start_char"] : place["end_char"]])
         for place in evidence
     ]
 

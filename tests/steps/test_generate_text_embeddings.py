@@ -21,7 +21,7 @@ from graphrag_index.steps.generate_text_embeddings import (
 )
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
-from graphrag_index.text.normalize import fold_names, sounds_of
+from graphrag_index.text.normalize import fold_names, phonetic_keys
 from graphrag_query.retrieval.index_store import Links
 from tests.fixtures.small_index import table
 
@@ -445,11 +445,11 @@ def test_words_that_sound_alike_have_one_sound() -> None:
         ("oates", "otes"),
     ]
     words = pl.DataFrame({"word": [word for pair in alike for word in pair]})
-    sounds = words.select(sounds_of(pl.col("word")))["word"].to_list()
+    sounds = words.select(phonetic_keys(pl.col("word")))["word"].to_list()
     assert sounds[::2] == sounds[1::2]
     assert "" not in sounds
     silent = pl.DataFrame({"word": ["", "tom", "1914", "елка", "船", "ooooo"]})
-    assert set(silent.select(sounds_of(pl.col("word")))["word"]) == {""}
+    assert set(silent.select(phonetic_keys(pl.col("word")))["word"]) == {""}
 
 
 @given(

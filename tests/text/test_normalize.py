@@ -18,8 +18,8 @@ from graphrag_index.text.normalize import (
     letters,
     letters_accented,
     letters_with_offsets,
-    sound,
-    stem,
+    phonetic_key,
+    stem_word,
     title_key,
 )
 
@@ -118,7 +118,7 @@ def test_scripts_without_spaces(text: str) -> None:
     ],
 )
 def test_stems_are_those_of_snowball(forms: tuple[str, ...], expected: str) -> None:
-    assert {stem(form) for form in forms} == {expected}
+    assert {stem_word(form) for form in forms} == {expected}
 
 
 def test_cases_of_a_name_share_a_stem() -> None:
@@ -129,5 +129,5 @@ def test_cases_of_a_name_share_a_stem() -> None:
 
 
 def test_spellings_of_one_sound() -> None:
-    assert sound("schwarz") == sound("shwarz") != ""
-    assert sound("li") == sound("москва") == ""
+    assert phonetic_key("schwarz") == phonetic_key("shwarz") != ""
+    assert phonetic_key("li") == phonetic_key("москва") == ""

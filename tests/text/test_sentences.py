@@ -11,7 +11,7 @@ from graphrag_index.text.sentences import (
     are_near_duplicates,
     are_quotable,
     find_quotation,
-    one_line,
+    join_lines,
     segment_starts,
     split_sentences,
     telling_words,
@@ -304,10 +304,10 @@ def test_no_sentences_no_flags() -> None:
     ],
 )
 def test_a_quotation_stands_on_one_line_without_marks_of_layout(text: str, expected: str) -> None:
-    assert one_line(text) == expected
+    assert join_lines(text) == expected
     start, end = find_quotation(expected, f"(Before.\n{text}\nAfter.)") or (0, 0)
     assert start == 9
-    assert one_line(f"(Before.\n{text}\nAfter.)"[start:end]) == expected
+    assert join_lines(f"(Before.\n{text}\nAfter.)"[start:end]) == expected
 
 
 def test_what_a_text_does_not_say_is_not_found() -> None:
@@ -317,7 +317,7 @@ def test_what_a_text_does_not_say_is_not_found() -> None:
 
 @given(st.text(alphabet="aB.>- \n\u00ad1"), st.integers(0, 9), st.integers(0, 60))
 def test_every_piece_of_a_text_is_found_in_it(text: str, start: int, length: int) -> None:
-    quotation = one_line(text[start : start + length])
+    quotation = join_lines(text[start : start + length])
     place = find_quotation(quotation, text)
     assert (place is None) == (not any(c in "aB.1" for c in quotation))
     if place:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.text.normalize import stem
+from graphrag_index.text.normalize import stem_word
 from graphrag_query.index import Index
 from graphrag_query.retrieval.text_unit_ranking import (
     MAX_REACHED,
@@ -178,7 +178,7 @@ def test_every_text_unit_is_ranked_once_best_first_and_says_why(
 
 def test_words_are_held_with_other_endings_and_not_inside_of_words() -> None:
     texts = pl.Series(["Two countries.", "In this country", "Upcountry", "A ship", "Worship"])
-    assert match_stems(texts, [stem("country"), stem("ship")]).tolist() == [
+    assert match_stems(texts, [stem_word("country"), stem_word("ship")]).tolist() == [
         *([True, False], [True, False], [False, False], [False, True], [False, False]),
     ]
 
