@@ -18,7 +18,7 @@ from graphrag_index.text.sentences import split_sentences
 
 Span = tuple[int, int]
 
-# Maximum letters of a name that does not match text in lower case: "US" and "us".
+# Maximum letters of a short name. Short names do not match text in lower case: "US" and "us".
 MAX_SHORT_NAME = 3
 # Minimum share of the letters of a name that a matching part must have.
 MIN_PART = 0.25
@@ -56,7 +56,7 @@ def _split_words(text: str) -> list[TextWord]:
 
 
 class Passage:
-    """A text in which names are searched."""
+    """A text, and methods that find names in this text."""
 
     def __init__(self, text: str, language: str = "") -> None:
         self.text, self.language = text, language_of(language)
@@ -98,7 +98,7 @@ class Passage:
         return self.sentences_around(start, end)
 
     def sentences_around(self, start: int, end: int) -> Span:
-        """Return the span of the sentences that contain a span."""
+        """Extend a span to the start of its first sentence and the end of its last sentence."""
         for sentence_start, sentence_end in self._sentence_spans:
             if sentence_start <= start < sentence_end:
                 start = sentence_start
@@ -167,7 +167,7 @@ class Passage:
                 continue
             near = self._words_by_stem.get(word.letters[:MIN_STEM], ())
             runs = [
-                self._find_longest_run(words, anchor, n) for n in near if self._is_form(n, word)
+                self._find_longest_run(words, anchor, n) for n in near if self._may_be_form(n, word)
             ]
             wholes = [run for run in runs if run[1] - run[0] == len(words)]
             ends = [
@@ -179,11 +179,11 @@ class Passage:
                 return NameMentions(tuple(spans), bool(wholes))
         return None
 
-    def _is_form(self, number: int, word: TextWord) -> bool:
+    def _may_be_form(self, number: int, word: TextWord) -> bool:
         """Return whether a word of the text (given by its index) may be a form of another word."""
         own = self._text_words[number]
         same_case = own.is_capital or not word.is_capital
-        return same_case and is_form(own.letters, word.letters, self.language)
+        return same_case and are_forms_of_one_word(own.letters, word.letters, self.language)
 
     def _is_function_word(self, word: TextWord) -> bool:
         return word.letters in self.language.function_words and not word.is_capital
@@ -192,11 +192,11 @@ class Passage:
         """Return the longest sequence of words around word `at` that matches words of the name."""
         first, stop = at, at + 1
         for word in reversed(words[:anchor]):
-            if not first or not self._is_form(first - 1, word):
+            if not first or not self._may_be_form(first - 1, word):
                 break
             first -= 1
         for word in words[anchor + 1 :]:
-            if stop == len(self._text_words) or not self._is_form(stop, word):
+            if stop == len(self._text_words) or not self._may_be_form(stop, word):
                 break
             stop += 1
         return first, stop
@@ -229,7 +229,7 @@ class Passage:
         return self._sentence_spans[shares.index(most)] if most else (0, len(self.text))
 
 
-def is_form(form: str, word: str, language: Language) -> bool:
+def are_forms_of_one_word(form: str, word: str, language: Language) -> bool:
     """Return whether two folded words may be forms of the same word with different endings."""
     if form == word or not word.isalpha():
         return form == word

@@ -212,9 +212,9 @@ def _map_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Serie
 
 
 def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int) -> pl.Series:
-    """Return the first value with the most frequent key of each owner; "" without values.
+    """Return one value per owner: the first value with the owner's most frequent key.
 
-    On a tie, the key that occurs first wins.
+    On a tie, the key that occurs first wins. An owner without values gets "".
     """
     rows = pl.DataFrame({"owner": owners, "key": keys, "at": np.arange(len(owners))})
     best = (

@@ -28,7 +28,7 @@ _GERMAN_COMMON = re.compile(
 _GERMAN_PLACE = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
 # Names of places that German uses with an article: "die Schweiz".
 _GERMAN_WITH_ARTICLE = word_set(_LISTS["german_places_with_article"])
-# A word with such an ending that occurs only at the start of sentences is not a name.
+# Endings of words that are not names if the words occur only at the start of sentences.
 _NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 
 

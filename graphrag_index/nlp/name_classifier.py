@@ -159,7 +159,7 @@ class _CapitalizedSpan:
         initial = begins and self.initial
         may_begin = begins or self.language.capitalizes_nouns
         if may_begin and self._precedes_name(words[0], words[1:], initial):
-            # Remove the word and the particles after it.
+            # Remove the first word and the particles between the first word and the name.
             right = next((i for i in range(1, len(words)) if not words[i].islower()), 0)
             if right:
                 return 0, right

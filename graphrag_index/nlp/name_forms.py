@@ -32,10 +32,10 @@ class MergedNames:
         self.common = classified.common
         self.parent = list(range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
-        # Names with an article are things. German rarely uses an article with persons too.
+        # Names that often follow an article are things: articles before persons are rare.
         self.is_thing: list[bool] = (classified.determiner_share >= MIN_THING_SHARE).tolist()
         self.is_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE).tolist()
-        # Names that are used as a place, but less often: other evidence must prove a person.
+        # Names that are sometimes used as a place. Such a name is a person only by other evidence.
         self.may_be_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE / 3).tolist()
         # Names that occur next to a verb for persons, such as "said".
         self.has_person_verb: list[bool] = (classified.person_share > 0).tolist()

@@ -55,7 +55,7 @@ _OPENING_MARKS = frozenset("\"'“„«‘:")
 _TERMINAL = frozenset(".!?…")
 
 
-class Trimmed(NamedTuple):
+class TrimmedSpan(NamedTuple):
     """A span after function words and dates at its start and end were removed.
 
     `offset` and `length` are in characters; `number` is the number of the span's text.
@@ -87,7 +87,7 @@ class NameCandidates:
     # (short, long) numbers of spans that a text explains as an abbreviation: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
     # Cache of trimmed spans by the arguments of `_trim_span`.
-    _trimmed: dict[tuple[str, str, bool, bool], Trimmed | None] = field(default_factory=dict)
+    _trimmed: dict[tuple[str, str, bool, bool], TrimmedSpan | None] = field(default_factory=dict)
     # (row, additional characters before it, longer name) of spans that may be longer names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
@@ -163,14 +163,14 @@ class NameCandidates:
 
     def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool
-    ) -> Trimmed | None:
+    ) -> TrimmedSpan | None:
         """Remove function words and dates at the start and end of a span; None if nothing is left.
 
         `initial` is true if a capital at the start of the span says little. `dated` is true if
         the word before the span shows that a month at the start of the span is a date.
         """
         if not dated and (number := self.surfaces.get(raw)) is not None:
-            return Trimmed(0, len(raw), number, False)
+            return TrimmedSpan(0, len(raw), number, False)
         key = language.code, raw, initial, dated
         if key not in self._trimmed:
             self._trimmed[key] = self._trim_words(raw.split(), language, initial, dated)
@@ -178,7 +178,7 @@ class NameCandidates:
 
     def _trim_words(
         self, words: list[str], language: Language, initial: bool, dated: bool
-    ) -> Trimmed | None:
+    ) -> TrimmedSpan | None:
         """Trim a span as `_trim_span` does, without its cache."""
         first, last = 0, len(words)
         number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
@@ -221,7 +221,7 @@ class NameCandidates:
         elif 0 <= opening == first - 1:
             longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
         number = self._number_span(surface, language)
-        return Trimmed(offset, len(surface), number, last < len(words), longer, ahead)
+        return TrimmedSpan(offset, len(surface), number, last < len(words), longer, ahead)
 
     def _number_span(self, surface: str, language: Language) -> int:
         number = self.surfaces.setdefault(surface, len(self.surfaces))
@@ -268,7 +268,7 @@ def _find_capitalized_spans(
 
 
 def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language: Language) -> int:
-    """Return the end of a span inside its sentence, also after a possessive or "for"."""
+    """Return the end of a span in its sentence, with the part after a possessive or "for"."""
     start, end = match.span()
     if end > sentence_end:
         # The full stop ends the sentence; the letter before it is not an initial.

@@ -176,7 +176,7 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
         # Prefer forms that occur in the corpus without an affix.
         for option in sorted(options, key=lambda option: option[1] not in words):
             others = forms[option[1]] - {word}
-            # The Arabic name Kamal is not "like money", even if the word for money occurs once.
+            # A rare rest proves no prefix: the Arabic name Kamal does not mean "like money".
             likely = code not in _LISTS["prefixes"] or option[1].startswith("ال")
             if others and (likely or sum(words[other] for other in others) >= words[word]):
                 bare_words[word] = option

@@ -66,7 +66,7 @@ def merge_variants(
     short_forms = _ShortForms(names)
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
-    in_document |= short_forms.merge_heads(by_document)
+    in_document |= short_forms.resolve_heads(by_document)
     root = names.find_root
     return Variants(
         names=names.names,
@@ -217,7 +217,7 @@ class _ShortForms:
             # If several names fit, the corpus may still use the short form for one of them.
             if count >= max(3, MIN_USUAL_SHARE * sum(meant.values())):
                 candidates = {self.names.find_root(usual)}
-        # Outside a document, a given name is enough only if just one person has it.
+        # In the whole corpus, a given name is enough only if exactly one person has this name.
         if not candidates and len({*map(self.names.find_root, given)}) == 1:
             candidates = set(map(self.names.find_root, meant))
         mentions = sum(self.names.counts[n] for n in surnames | given)
@@ -227,7 +227,7 @@ class _ShortForms:
         elif surnames & self.names.persons:
             self.names.persons.add(name)
 
-    def merge_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
+    def resolve_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
         """Map "(the) Institute" to "Radium Institute" if its document has only one institute."""
         names, in_document = self.names, {}
         heads = {
