@@ -52,13 +52,13 @@ def open(
         The settings name another embedding model than the model of the index's vectors, or
         `as_of` is set for an index that keeps no earlier versions.
     """
-    from graphrag_index.microsoft.read_files import is_microsoft
+    from graphrag_index.microsoft.read_files import is_microsoft_index
     from graphrag_query.index import Index
     from graphrag_query.retrieval.index_store import IndexStore
 
     output = Path(output)
     root = Path(root) if root is not None else output.parent
-    if is_microsoft(output):
+    if is_microsoft_index(output):
         from graphrag_index.errors import SettingsError
         from graphrag_index.microsoft.microsoft_store import MicrosoftStore
         from graphrag_index.schema.settings.settings import parse_settings

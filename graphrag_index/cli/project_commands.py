@@ -75,14 +75,14 @@ def download_model(
 def _migrate(
     folder: Path, source: Path, input_folder: Path | None, *, prompts: bool, cache: bool
 ) -> list[str]:
-    from graphrag_index.microsoft.migrate import init_from
+    from graphrag_index.microsoft.migrate import convert_project
 
-    migration = init_from(folder, source, input_folder, prompts=prompts, cache=cache)
+    migration = convert_project(folder, source, input_folder, prompts=prompts, cache=cache)
     lines = [f"Wrote {path}" for path in migration.written]
     for title, items in (
-        ("Carried over:", migration.carried),
+        ("Carried over:", migration.converted),
         ("Converted prompts (with --no-prompts ours are used):", migration.prompts),
-        ("Not carried over:", migration.left),
+        ("Not carried over:", migration.skipped),
         ("Its cache of replies:", migration.cache),
         ("To do:", migration.to_do),
     ):

@@ -16,15 +16,15 @@ from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
-BATCH = 16_384  # rows per batch
+BATCH_ROWS = 16_384  # rows per batch
 _MAX_LISTED = 20  # types or levels in a message
 # Characters that XML forbids; some CSV parsers fail on them too.
-_FORBIDDEN = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"
-_QUOTED = {chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)}
-_QUOTED |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
-_XML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+_FORBIDDEN_CHARACTERS = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"
+_STRING_ESCAPES = {chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)}
+_STRING_ESCAPES |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 # In attributes, an XML parser replaces unescaped line ends and tabs by spaces.
-_XML |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+_XML_ESCAPES |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class ExportedGraph:
     def node_batches(self) -> Iterator[pl.DataFrame]:
         """Yield the exported entities in batches."""
         self.n_nodes = 0
-        for batch in in_batches(self.node_rows()):
+        for batch in stream_rows(self.node_rows()):
             self.n_nodes += batch.height
             self.progress.advance(batch.height)
             yield batch
@@ -116,7 +116,7 @@ class ExportedGraph:
             rows = rows.join(keys, on=end, how="left", maintain_order="left")
         kept = pl.col("source_kept") & pl.col("target_kept")
         is_dangling = pl.col("source_kept").is_null() | pl.col("target_kept").is_null()
-        for batch in in_batches(rows):
+        for batch in stream_rows(rows):
             self.n_dangling += batch.select(is_dangling.sum()).item()
             self.progress.advance(batch.height)
             edges = batch.filter(kept & ~is_dangling).drop("source_kept", "target_kept")
@@ -168,7 +168,7 @@ def select_graph(
     return ExportedGraph(store, version, keys, bool(filters), progress)
 
 
-def in_batches(rows: pl.LazyFrame, size: int = BATCH) -> Iterator[pl.DataFrame]:
+def stream_rows(rows: pl.LazyFrame, size: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
     """Yield the rows in order, in batches of `size` rows."""
     parts = rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
     return regroup_rows(parts, size)
@@ -238,18 +238,18 @@ def write_rows(file: TextIO, batches: Iterable[pl.DataFrame], line: pl.Expr) -> 
 def replace_control_characters(column: str | pl.Expr) -> pl.Expr:
     """Replace control characters that XML forbids by the replacement character U+FFFD."""
     text = pl.col(column) if isinstance(column, str) else column
-    return text.str.replace_all(_FORBIDDEN, "\ufffd")
+    return text.str.replace_all(_FORBIDDEN_CHARACTERS, "\ufffd")
 
 
 def escape_xml(column: str | pl.Expr) -> pl.Expr:
     """Escape a text for an XML element or attribute."""
-    return replace_control_characters(column).str.replace_many(_XML)
+    return replace_control_characters(column).str.replace_many(_XML_ESCAPES)
 
 
-def quote(column: str | pl.Expr) -> pl.Expr:
+def quote_text(column: str | pl.Expr) -> pl.Expr:
     """Quote and escape a text in the syntax that JSON, Cypher and N-Triples share."""
     text = pl.col(column) if isinstance(column, str) else column
-    return pl.format('"{}"', text.str.replace_many(_QUOTED))
+    return pl.format('"{}"', text.str.replace_many(_STRING_ESCAPES))
 
 
 def format_fields(columns: dict[str, str], batch: pl.DataFrame) -> pl.Expr:
@@ -260,9 +260,9 @@ def format_fields(columns: dict[str, str], batch: pl.DataFrame) -> pl.Expr:
     parts = []
     for name, key in columns.items():
         dtype = batch.schema[name]
-        value = quote(name) if dtype == pl.String else pl.col(name)
+        value = quote_text(name) if dtype == pl.String else pl.col(name)
         if isinstance(dtype, pl.List):
-            value = pl.format("[{}]", value.list.eval(quote(pl.element())).list.join(","))
+            value = pl.format("[{}]", value.list.eval(quote_text(pl.element())).list.join(","))
         parts.append(pl.format(f",{key}{{}}", value).fill_null(""))
     # Remove the comma before the first field.
     return pl.format("{{{}}}", pl.concat_str(parts).str.slice(1))

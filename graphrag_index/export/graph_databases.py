@@ -17,13 +17,13 @@ from typing import TextIO
 import polars as pl
 
 from graphrag_index.export.exported_graph import (
-    BATCH,
+    BATCH_ROWS,
     ExportedGraph,
     format_fields,
-    in_batches,
     open_text_file,
-    quote,
+    quote_text,
     replace_control_characters,
+    stream_rows,
     write_rows,
 )
 from graphrag_index.schema.table import STRINGS, parse_columns
@@ -38,11 +38,11 @@ _RELATED_PROPERTIES = pl.Schema(
 )
 _ROW_NUMBER = pl.col("human_readable_id").alias("number")
 # fmt: off
-_DOCUMENT = ("id", _ROW_NUMBER, "title", "path", "creation_date", "language", "metadata")
-_TEXT_UNIT = (
+_DOCUMENT_COLUMNS = ("id", _ROW_NUMBER, "title", "path", "creation_date", "language", "metadata")
+_TEXT_UNIT_COLUMNS = (
     "id", _ROW_NUMBER, "text", "n_tokens", "start_char", "end_char", "headings", "metadata",
 )
-_COMMUNITY = ("id", "community", "level", "title", "size", "period", "island")
+_COMMUNITY_COLUMNS = ("id", "community", "level", "title", "size", "period", "island")
 # fmt: on
 _NEO4J_NODES = {
     "Entity": "entities.csv",
@@ -79,7 +79,7 @@ _PREDICATES = {
     "text_unit_ids": f"{SCHEMA}foundIn",
 }
 # Characters that an IRI forbids or that have a meaning in it, percent-encoded.
-_ENCODED = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
+_IRI_ESCAPES = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[Gra
     )
     nodes = [
         GraphPart("Entity", graph.node_rows().collect_schema(), graph.node_batches),
-        _make_part("Document", documents.select(*_DOCUMENT)),
-        _make_part("TextUnit", text_units.select(*_TEXT_UNIT), size=_TEXT_BATCH),
+        _make_part("Document", documents.select(*_DOCUMENT_COLUMNS)),
+        _make_part("TextUnit", text_units.select(*_TEXT_UNIT_COLUMNS), size=_TEXT_BATCH),
         _make_part("Community", _join_reports(graph, communities), size=_TEXT_BATCH),
     ]
     kept = graph.kept_entities()
@@ -138,9 +138,9 @@ def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[Gra
 
 
 def _make_part(
-    name: str, rows: pl.LazyFrame, source: str = "", target: str = "", size: int = BATCH
+    name: str, rows: pl.LazyFrame, source: str = "", target: str = "", size: int = BATCH_ROWS
 ) -> GraphPart:
-    return GraphPart(name, rows.collect_schema(), lambda: in_batches(rows, size), source, target)
+    return GraphPart(name, rows.collect_schema(), lambda: stream_rows(rows, size), source, target)
 
 
 def _exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
@@ -174,7 +174,7 @@ def _join_reports(graph: ExportedGraph, communities: pl.LazyFrame) -> pl.LazyFra
         .unique("community", keep="first", maintain_order=True)
     )
     return (
-        communities.select(*_COMMUNITY)
+        communities.select(*_COMMUNITY_COLUMNS)
         .join(reports, on="community", how="left", maintain_order="left")
         .with_columns(title=pl.coalesce("report", "title"))
         .drop("report")
@@ -348,7 +348,7 @@ def _link_predicate(link: GraphPart) -> str:
 
 def _resource_iri(label: str, ids: pl.Expr) -> pl.Expr:
     """Return the IRI of a row, in angle brackets; special characters are percent-encoded."""
-    return pl.format(f"<{BASE}{label}/{{}}>", ids.str.replace_many(_ENCODED))
+    return pl.format(f"<{BASE}{label}/{{}}>", ids.str.replace_many(_IRI_ESCAPES))
 
 
 def _row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
@@ -361,13 +361,13 @@ def _row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
         predicate = _PREDICATES.get(name, f"{SCHEMA}{name}")
         if isinstance(dtype, pl.List):
             item = pl.element()
-            values = quote(item) if name == "aliases" else _resource_iri("TextUnit", item)
+            values = quote_text(item) if name == "aliases" else _resource_iri("TextUnit", item)
             between = pl.format(f" .\n{{}} <{predicate}> ", subject)
             value = pl.col(name).list.eval(values).list.join(between)
             # Joining an empty list gives the empty text. Replace the empty text by null.
             value = pl.when(pl.col(name).list.len() > 0).then(value)
         elif dtype == pl.String:
-            value = quote(name)
+            value = quote_text(name)
         else:
             value = pl.format(f'"{{}}"^^<{_XSD}{_TYPE_NAMES[dtype][2]}>', name)
         triples.append(_format_triple(subject, predicate, value))

@@ -20,14 +20,14 @@ from graphrag_index.export.exported_graph import (
 # Programs draw nodes about 10 units wide; our layout has coordinates from about -1 to 1.
 _SCALE = 1_000
 # Types of the attributes in both GraphML and GEXF.
-_NODE = {
+_NODE_TYPES = {
     "type": "string",
     "description": "string",
     "number": "long",
     "degree": "long",
     "frequency": "long",
 }
-_EDGE = {"type": "string", "description": "string", "number": "long", "text_units": "long"}
+_EDGE_TYPES = {"type": "string", "description": "string", "number": "long", "text_units": "long"}
 _GRAPHML_HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns" \
@@ -50,9 +50,9 @@ _NODE_LINK_EDGE = ("source", "target", "id", "number", "type", "description", "w
 
 def write_graphml(graph: ExportedGraph, path: Path) -> list[str]:
     """Write GraphML with all attributes, for Gephi, yEd, Cytoscape, igraph and networkx."""
-    node = {"label": "string", **_NODE, "x": "double", "y": "double"}
+    node = {"label": "string", **_NODE_TYPES, "x": "double", "y": "double"}
     node |= dict.fromkeys(graph.community_columns, "long")
-    edge = {"weight": "double", **_EDGE}
+    edge = {"weight": "double", **_EDGE_TYPES}
     values = _format_attributes('<data key="node_{}">', node, "</data>")
     node_line = pl.format('<node id="{}">{}</node>\n', escape_xml("id"), values)
     values = _format_attributes('<data key="edge_{}">', edge, "</data>")
@@ -80,7 +80,7 @@ def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
 
     The size of a node grows with its number of neighbours. Nodes without a community are grey.
     """
-    node = _NODE | dict.fromkeys(graph.community_columns, "long")
+    node = _NODE_TYPES | dict.fromkeys(graph.community_columns, "long")
     made = graph.version.made
     date = f' lastmodifieddate="{made.date[:10]}"' if made else ""
     node_line = pl.format(
@@ -98,13 +98,13 @@ def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
         escape_xml("source"),
         escape_xml("target"),
         pl.format('" weight="{}', "weight").fill_null(""),
-        _format_attributes('<attvalue for="{}" value="', _EDGE, '"/>'),
+        _format_attributes('<attvalue for="{}" value="', _EDGE_TYPES, '"/>'),
     )
     with open_text_file(path) as file:
         file.write(_GEXF_HEAD)
         file.write(f"<meta{date}><creator>graphrag-index</creator></meta>\n")
         file.write('<graph defaultedgetype="undirected" idtype="string">\n')
-        for kind, attributes in (("node", node), ("edge", _EDGE)):
+        for kind, attributes in (("node", node), ("edge", _EDGE_TYPES)):
             file.write(f'<attributes class="{kind}">\n')
             for name, dtype in attributes.items():
                 file.write(f'<attribute id="{name}" title="{name}" type="{dtype}"/>\n')

@@ -89,7 +89,7 @@ def _read_graph(
         .join(drawn.lazy().rename({"entity": "target"}), left_on="target_id", right_on="id")
         .sort("weight", "human_readable_id", descending=[True, False])
         .head(max_relationships)
-        .select("source", "target", "weight", _shorten("description", _MAX_SENTENCE))
+        .select("source", "target", "weight", _shorten_text("description", _MAX_SENTENCE))
         .collect(engine="streaming")
     )
     communities, deepest = _read_communities(table, drawn)
@@ -100,7 +100,7 @@ def _read_graph(
         .select(
             pl.col("entity", "human_readable_id", "degree", "frequency", "x", "y"),
             pl.col("title", "type").fill_null(""),
-            _shorten("description", _MAX_DESCRIPTION),
+            _shorten_text("description", _MAX_DESCRIPTION),
             pl.col("aliases").list.head(20).fill_null([]),
         )
         .join(deepest.lazy(), on="entity", how="left")
@@ -135,7 +135,7 @@ def _read_communities(
         .select(
             pl.col("community", "level", "parent", "size", "island"),
             title=pl.coalesce("report", "title"),
-            summary=_shorten("summary", _MAX_SUMMARY),
+            summary=_shorten_text("summary", _MAX_SUMMARY),
         )
         .sort("level", "community")
         .collect(engine="streaming")
@@ -206,7 +206,7 @@ def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataF
     return entities.with_columns(x=pl.Series(x), y=pl.Series(y))
 
 
-def _spacing(entities: pl.DataFrame) -> float:
+def _median_spacing(entities: pl.DataFrame) -> float:
     """Return the median distance to the nearest entity, which is the page's unit of length."""
     if len(entities) < 2:
         return 0.1
@@ -280,7 +280,7 @@ def _graph_json(graph: _DrawnGraph) -> Iterator[str]:
     sentence = relationships.join(places, on="description", how="left", maintain_order="left")
     yield from _json_pieces(
         {
-            "spacing": _spacing(entities),
+            "spacing": _median_spacing(entities),
             "entities": {
                 "number": entities["human_readable_id"],
                 "x": entities["x"].round(5),
@@ -323,7 +323,7 @@ def _json_pieces(value: Any) -> Iterator[str]:
     yield "}"
 
 
-def _shorten(column: str, max_chars: int) -> pl.Expr:
+def _shorten_text(column: str, max_chars: int) -> pl.Expr:
     """Shorten texts over `max_chars` characters, and end them with an ellipsis."""
     text = pl.col(column).fill_null("")
     return (

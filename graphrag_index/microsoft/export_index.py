@@ -40,7 +40,7 @@ from graphrag_index.storage.vector_store import (
 )
 from graphrag_index.storage.versions import Version
 
-FORMAT = 1
+EXPORT_FORMAT = 1
 OWN_FOLDER, EXPORT_FILE, LANCEDB = "graphrag_index", "export.json", "lancedb"
 # The suffix is not .parquet, since `graphrag update` copies all Parquet files, and would fail.
 OWN_SUFFIX = ".arrow"
@@ -55,7 +55,7 @@ FIRST_OWN: Mapping[str, str | None] = {
     "covariates": None,
 }
 # Columns whose values differ between the programs; the Arrow files keep our values.
-DIFFERENT = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
+CHANGED_COLUMNS = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
 # Names of all files and folders of an export.
 _EXPORT_NAMES = (*(f"{name}.parquet" for name in FIRST_OWN), LANCEDB, OWN_FOLDER)
 # Microsoft GraphRAG opens no index without these tables.
@@ -82,7 +82,7 @@ def export(
     vectors = {name: store.vectors(name, table) for name, table in stored.items()}
     dimensions = {name: table.dimension for name, table in vectors.items()}
     description = {
-        "format": FORMAT,
+        "format": EXPORT_FORMAT,
         "program": version.program,
         "version": version.number,
         "workflow": version.workflow,
@@ -180,7 +180,7 @@ def _summary_lines(version: Version, target: Path, n_skipped: Mapping[str, int])
 def _settings_lines(target: Path, dimensions: Mapping[str, int]) -> list[str]:
     """Return lines for Microsoft's `settings.yaml`, in which `$$` means a dollar sign."""
 
-    def quoted(path: Path) -> str:
+    def quote_path(path: Path) -> str:
         return json.dumps(str(path), ensure_ascii=False).replace("$", "$$")
 
     lines = [
@@ -188,10 +188,10 @@ def _settings_lines(target: Path, dimensions: Mapping[str, int]) -> list[str]:
         "",
         "output_storage:",
         "  type: file",
-        f"  base_dir: {quoted(target)}",
+        f"  base_dir: {quote_path(target)}",
         "vector_store:",
         "  type: lancedb",
-        f"  db_uri: {quoted(target / LANCEDB)}",
+        f"  db_uri: {quote_path(target / LANCEDB)}",
     ]
     if dimensions:
         lines += [f"  vector_size: {max(dimensions.values())}", "  index_schema:"]
@@ -214,7 +214,7 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
     for name in (name for name in FIRST_OWN if name in tables):
         rows = tables[name]
         if name == "communities":
-            rows = _with_microsoft_values(rows, tables["relationships"])
+            rows = _use_microsoft_values(rows, tables["relationships"])
         rows = rows.select(shared_columns(name))
         # Columns are large strings; strings inside lists are plain strings.
         fields = {
@@ -237,7 +237,7 @@ def _write_additional_data(tables: Mapping[str, pl.LazyFrame], folder: Path) -> 
     for name, rows in tables.items():
         if name in FIRST_OWN:
             own = [c for c in TABLES[name].columns if c not in shared_columns(name)]
-            rows = rows.select(DIFFERENT.get(name, []) + own)
+            rows = rows.select(CHANGED_COLUMNS.get(name, []) + own)
         schema = _arrow_schema(name, rows)
         if not schema.names:
             continue
@@ -274,7 +274,7 @@ def _convert_batch(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
     return rest.add_column(at, schema.field(at), pa.chunked_array([raw_data]))
 
 
-def _with_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
+def _use_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
     """Replace titles and text units of communities by the values of Microsoft GraphRAG.
 
     There, text units of a community are those of its relationships. The values differ from ours
@@ -341,7 +341,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
     A vector of zeros means that the vector is missing. Microsoft GraphRAG ranks rows by distance,
     and a vector of zeros would be closer to most questions than the rows that answer them.
     """
-    stamps = _date_stamps(date)
+    stamps = _date_columns(date)
     schema = pa.schema(
         [("id", pa.string()), ("vector", pa.list_(pa.float32(), vectors.dimension))]
         + [(column, stamp.type) for column, stamp in stamps.items()]
@@ -373,7 +373,7 @@ def _vector_batches(vectors: VectorTable, name: str) -> Iterator[pa.RecordBatch]
         ) from error
 
 
-def _date_stamps(date: str | None) -> dict[str, pa.Scalar]:
+def _date_columns(date: str | None) -> dict[str, pa.Scalar]:
     """Return the date columns of a vector table; the columns of the update date are null."""
     moment = datetime.fromisoformat(date) if date else datetime.min
     parts = {

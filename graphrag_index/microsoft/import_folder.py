@@ -19,20 +19,20 @@ from graphrag_index.errors import InputError, TableError, describe_error
 from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_SUFFIX
 from graphrag_index.microsoft.read_communities import column_defaults
 from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_error
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import digest_file, new_folder, write_json
 from graphrag_index.storage.table_store import INDEX_FILE
 from graphrag_index.storage.table_writer import TableCheck
 
-FOLDER, DESCRIPTION = "imported", "import.json"
-FORMAT = 1
+FOLDER, DESCRIPTION_FILE = "imported", "import.json"
+IMPORT_FORMAT = 1
 # Names of the imported tables; the last two tables are optional.
-PUBLIC = (
+IMPORTED_TABLES = (
     *("documents", "text_units", "entities", "relationships", "mentions"),
     *("communities", "community_lineage", "community_reports", "covariates"),
 )
-_BATCH = 8_192  # rows per batch
+_BATCH_ROWS = 8_192  # rows per batch
 
 
 class ImportedIndex:
@@ -70,7 +70,7 @@ class ImportedIndex:
 
 def has_imported(root: Path) -> bool:
     """Return whether an index was imported into this project."""
-    return (root / FOLDER / DESCRIPTION).is_file()
+    return (root / FOLDER / DESCRIPTION_FILE).is_file()
 
 
 def fingerprint_imported(_: object, root: Path) -> str:
@@ -80,7 +80,7 @@ def fingerprint_imported(_: object, root: Path) -> str:
     return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def row_batches(rows: pl.LazyFrame, size: int = _BATCH) -> Iterator[pl.DataFrame]:
+def row_batches(rows: pl.LazyFrame, size: int = _BATCH_ROWS) -> Iterator[pl.DataFrame]:
     """Yield the rows of a table in batches of `size` rows."""
     n_rows = rows.select(pl.len()).collect().item()
     for start in range(0, n_rows, size):
@@ -88,10 +88,10 @@ def row_batches(rows: pl.LazyFrame, size: int = _BATCH) -> Iterator[pl.DataFrame
 
 
 def _read_description(place: Path) -> dict[str, Any]:
-    path = place / DESCRIPTION
+    path = place / DESCRIPTION_FILE
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if found["format"] == FORMAT and found["files"] and found["vectors"] is not None:
+        if found["format"] == IMPORT_FORMAT and found["files"] and found["vectors"] is not None:
             return found
     except FileNotFoundError:
         raise InputError(
@@ -134,13 +134,14 @@ def open_source(folder: Path) -> ImportSource:
         )
     export = _read_export(index.place)
     if export is None:
-        tables = renumber(index.tables)
-        tables["community_lineage"] = _new_lineage(tables["communities"])
+        tables = renumber_rows(index.tables)
+        tables["community_lineage"] = _make_lineage(tables["communities"])
         kind, model = f"Microsoft GraphRAG {index.generation}", None
     else:
-        own_files = {name: index.place / OWN_FOLDER / f"{name}{OWN_SUFFIX}" for name in PUBLIC}
+        own_folder = index.place / OWN_FOLDER
+        own_files = {name: own_folder / f"{name}{OWN_SUFFIX}" for name in IMPORTED_TABLES}
         tables = {
-            name: _with_own_columns(index, name, path)
+            name: _join_own_columns(index, name, path)
             for name, path in own_files.items()
             if name in index.raw or path.is_file()
         }
@@ -160,7 +161,7 @@ def _read_export(place: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else {}
 
 
-def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFrame:
+def _join_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFrame:
     """Join a table of an export with our additional columns from the Arrow file."""
     parts: list[pl.LazyFrame] = []
     columns: list[str] = []
@@ -187,7 +188,7 @@ def _with_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
     return whole.select(list(schema)).cast(schema)
 
 
-def _new_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
+def _make_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
     """Return `community_lineage` for communities without predecessors."""
     columns = column_defaults(TABLES["community_lineage"]) | {"status": pl.lit("born")}
     columns |= {name: pl.col(name) for name in ("community", "level", "size")}
@@ -212,7 +213,7 @@ def write_imported(
             for name, vectors in (source.vectors.items() if embedded_by else ())
         }
         description = {
-            "format": FORMAT,
+            "format": IMPORT_FORMAT,
             "source": str(source.place.absolute()),
             "generation": source.generation,
             "vectors": dimensions,
@@ -222,7 +223,7 @@ def write_imported(
                 for path in sorted(folder.iterdir())
             },
         }
-        write_json(folder / DESCRIPTION, description)
+        write_json(folder / DESCRIPTION_FILE, description)
 
 
 def _write_table(source: ImportSource, name: str, path: Path) -> None:

@@ -118,7 +118,7 @@ class ImportMerge:
             ),
         }
         for name, rows in new.items():
-            found[name] = pl.concat([_with_one_description(found[name]), rows])
+            found[name] = pl.concat([_move_description(found[name]), rows])
         mentions = _shift_columns(mentions, entity=n, text_unit=len(self.unit_ids))
         found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
         return found
@@ -176,7 +176,7 @@ class ImportMerge:
         return rows.with_columns(columns.list.eval(pl.element() + len(self.unit_ids)))
 
 
-def _with_one_description(rows: pl.DataFrame) -> pl.DataFrame:
+def _move_description(rows: pl.DataFrame) -> pl.DataFrame:
     """Move the first description out of its list, as in rows that rules extracted."""
     lists = {"descriptions", "description_text_units", "types"} & set(rows.columns)
     if "types" in lists:
@@ -314,20 +314,20 @@ def evidence_of_reports(
     columns = ("community", "title", "summary", "findings", "rank", "rating_explanation")
     reports = imported["community_reports"].select(columns).collect()
     written = {
-        community_row[row["community"]]: _with_local_citations(row, new_rows)
+        community_row[row["community"]]: _renumber_report(row, new_rows)
         for row in reports.iter_rows(named=True)
         if row["community"] in community_row
     }
     return evidence.make_rows(written, keys, IMPORTED_PROMPT)
 
 
-def _with_local_citations(
+def _renumber_report(
     row: Mapping[str, Any], new_rows: Mapping[str, Mapping[int, int]]
 ) -> CitedReport:
     """Renumber the citations of a report by the index in its lists of cited rows."""
     rows: dict[str, list[int]] = {}
 
-    def number_in_this_index(section: str, number: int) -> int | None:
+    def find_local_number(section: str, number: int) -> int | None:
         at = new_rows.get(section, {}).get(number, -1)
         if at < 0:
             return None
@@ -336,14 +336,14 @@ def _with_local_citations(
             cited.append(at)
         return cited.index(at)
 
-    def text(value: object) -> str:
-        return renumber_citations(str(value), number_in_this_index)[0]
+    def renumber(value: object) -> str:
+        return renumber_citations(str(value), find_local_number)[0]
 
     report = Report(
-        text(row["title"]),
-        text(row["summary"]),
-        tuple(Finding(text(f["summary"]), text(f["explanation"])) for f in row["findings"]),
+        renumber(row["title"]),
+        renumber(row["summary"]),
+        tuple(Finding(renumber(f["summary"]), renumber(f["explanation"])) for f in row["findings"]),
         row["rank"],
-        text(row["rating_explanation"]),
+        renumber(row["rating_explanation"]),
     )
     return CitedReport(report, rows)

@@ -21,7 +21,7 @@ import polars as pl
 from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
 from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
 from graphrag_index.microsoft.read_positions import first_rows
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, TABLES
 from graphrag_index.storage.mapped_table import MappedTable
@@ -61,7 +61,7 @@ class MicrosoftStore:
         counts = Counter(dimensions.values())
         self.dimension = counts.most_common(1)[0][0] if counts else 1
         self._usable = {name for name, n in dimensions.items() if n == self.dimension}
-        self.lacks_vectors = self._why_no_vectors(settings)
+        self.lacks_vectors = self._explain_missing_vectors(settings)
         self.version = self._describe_as_version(settings)
 
     @property
@@ -87,7 +87,7 @@ class MicrosoftStore:
     def _embedded_names(self) -> list[str]:
         return [name for name, (table, _) in EMBEDDED_COLUMNS.items() if table in self.index.tables]
 
-    def _why_no_vectors(self, settings: Settings) -> str:
+    def _explain_missing_vectors(self, settings: Settings) -> str:
         """Return the reason why vector search is impossible; empty if it is possible."""
         by_words = "it was searched by names and words alone"
         if not self._usable:
@@ -143,7 +143,7 @@ class MicrosoftStore:
     def tables(self) -> Mapping[str, pl.LazyFrame]:
         """The public tables by name; `human_readable_id` is the row number."""
         with self._lock, name_damaged_file(self.index.files):
-            tables = renumber(self.index.tables)
+            tables = renumber_rows(self.index.tables)
             tables["documents"] = add_missing_documents(tables["documents"], tables["text_units"])
             if "community_reports" in tables:
                 tables["communities"] = add_missing_communities(
@@ -167,10 +167,10 @@ class MicrosoftStore:
                 held = self.vectors("text_unit_text", table)
                 values = pl.Series("vector", held.matrix, pl.Array(pl.Float32, held.dimension))
                 return MappedTable.of(values.to_frame())
-            return self._mapped[name]
+            return self._mapped_tables[name]
 
     @cached_property
-    def _mapped(self) -> dict[str, MappedTable]:
+    def _mapped_tables(self) -> dict[str, MappedTable]:
         parts: dict[str, list[pl.DataFrame]] = {}
         with name_damaged_file(self.index.files):
             tables = {
@@ -194,7 +194,7 @@ class MicrosoftStore:
         with self._lock, name_damaged_file(self.index.files):
             if not self._written:
                 for name, rows in self.tables.items():
-                    path = self._scratch / f"{name}.parquet"
+                    path = self._temporary_folder / f"{name}.parquet"
                     rows.collect().write_parquet(path)
                     self._written[name] = path
             return self._written
@@ -202,10 +202,10 @@ class MicrosoftStore:
     @property
     def graphs(self) -> Path:
         """The temporary folder of the graph database for Cypher queries."""
-        return self._scratch / "cypher"
+        return self._temporary_folder / "cypher"
 
     @cached_property
-    def _scratch(self) -> Path:
+    def _temporary_folder(self) -> Path:
         folder = mkdtemp(prefix="graphrag-query-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)

@@ -36,7 +36,7 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
 # Value of unset variables while the settings are checked; it is valid as an address too.
-_UNSET = "http://unset"
+_UNSET_VALUE = "http://unset"
 
 
 @dataclass
@@ -44,14 +44,14 @@ class Migration:
     """The written files, and the lines that report on each part of the conversion."""
 
     written: list[Path] = field(default_factory=list)
-    carried: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
+    converted: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
     to_do: list[str] = field(default_factory=list)
 
 
-def init_from(
+def convert_project(
     folder: Path,
     source: Path,
     input_folder: Path | None = None,
@@ -78,8 +78,8 @@ def init_from(
         raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
     for wanted in (folder, folder / "workflows", folder / FOLDER):
         check_can_be_folder(wanted)
-    carried = convert_settings(project)
-    section = carried.values.setdefault("load_documents", {})
+    result = convert_settings(project)
+    section = result.values.setdefault("load_documents", {})
     documents = (
         Path(section.get("folder", folder / "input")) if input_folder is None else input_folder
     )
@@ -87,10 +87,10 @@ def init_from(
     named = documents.relative_to(root) if documents.is_relative_to(root) else documents
     section["folder"] = named.as_posix().replace("$", "$$")
     own_prompts = read_prompts(project) if prompts else ConvertedPrompts()
-    migration = _start_report(carried, own_prompts)
-    environment = _env_text(carried, folder / ".env", migration)
-    text = settings_text(carried.values, _settings_comment(carried, migration))
-    settings = _check_settings(text, carried)
+    migration = _report_conversion(result, own_prompts)
+    environment = _env_text(result, folder / ".env", migration)
+    text = settings_text(result.values, _settings_comment(result, migration))
+    settings = _check_settings(text, result)
     texts = {folder / FOLDER / f"{name}.txt": own for name, own in own_prompts.texts.items()}
     for path, own in texts.items():
         if path.exists() and path.read_bytes() != own.encode():
@@ -106,7 +106,7 @@ def init_from(
             if not path.exists():
                 write(path, content)
         if cache:
-            _migrate_cache(carried, settings, folder, own_prompts, migration)
+            _migrate_cache(result, settings, folder, own_prompts, migration)
         if environment:
             write(folder / ".env", environment, secret=True)
         write(settings_path, text)
@@ -114,11 +114,11 @@ def init_from(
     return migration
 
 
-def _start_report(carried: ConvertedSettings, prompts: ConvertedPrompts) -> Migration:
+def _report_conversion(result: ConvertedSettings, prompts: ConvertedPrompts) -> Migration:
     """List converted keys and prompts, keys that are left out, and tasks for the user."""
     migration = Migration(
-        carried=[f"{theirs} -> {ours}" for theirs, ours in carried.kept],
-        left=[f"{theirs}: {why}" for theirs, why in carried.left],
+        converted=[f"{theirs} -> {ours}" for theirs, ours in result.kept],
+        skipped=[f"{theirs}: {why}" for theirs, why in result.skipped],
     )
     for name, source in prompts.sources.items():
         package = "graphrag_index" if name in _INDEXING_PROMPTS else "graphrag_query"
@@ -128,12 +128,12 @@ def _start_report(carried: ConvertedSettings, prompts: ConvertedPrompts) -> Migr
         n_theirs, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
         sizes = f"{n_theirs:,} tokens, ours {n_ours:,}"
         migration.prompts.append(f"{source} -> {FOLDER}/{name}.txt: {sizes}")
-    migration.left += [f"{key}: {why}" for key, why in prompts.left.items()]
-    environment = {**carried.project.environment, **carried.secrets}
-    for name in sorted(_used_variables(carried)):
+    migration.skipped += [f"{key}: {why}" for key, why in prompts.skipped.items()]
+    environment = {**result.project.environment, **result.secrets}
+    for name in sorted(_used_variables(result)):
         if _is_placeholder(environment.get(name, "")):
             migration.to_do.append(f"Set the variable {name}, or write it into .env.")
-    documents = str(carried.values["load_documents"]["folder"]).replace("$$", "$")
+    documents = str(result.values["load_documents"]["folder"]).replace("$$", "$")
     if os.path.isabs(documents) and not Path(documents).is_dir():
         migration.to_do.append(
             f"There are no documents in {documents}: correct load_documents.folder."
@@ -141,15 +141,15 @@ def _start_report(carried: ConvertedSettings, prompts: ConvertedPrompts) -> Migr
     return migration
 
 
-def _settings_comment(carried: ConvertedSettings, migration: Migration) -> list[str]:
+def _settings_comment(result: ConvertedSettings, migration: Migration) -> list[str]:
     """Return the lines of the comment at the start of `settings.yaml`."""
-    project = carried.project
+    project = result.project
     where = f"{project.path.resolve()} of Microsoft GraphRAG, version {project.version}"
     lines = [f"Made from {where}."]
     for title, items in (
-        ("Carried over:", migration.carried),
+        ("Carried over:", migration.converted),
         ("Converted prompts:", migration.prompts),
-        ("Not carried over, and why:", migration.left),
+        ("Not carried over, and why:", migration.skipped),
     ):
         if items:
             lines += ["", title, *(f"  {line}" for line in items)]
@@ -157,8 +157,8 @@ def _settings_comment(carried: ConvertedSettings, migration: Migration) -> list[
     return ["".join(part if part.isprintable() else " " for part in line) for line in lines]
 
 
-def _used_variables(carried: ConvertedSettings) -> set[str]:
-    return set(find_variables(json.dumps(carried.values, default=str)))
+def _used_variables(result: ConvertedSettings) -> set[str]:
+    return set(find_variables(json.dumps(result.values, default=str)))
 
 
 def _is_placeholder(value: str) -> bool:
@@ -166,16 +166,16 @@ def _is_placeholder(value: str) -> bool:
     return not value or (value.startswith("<") and value.endswith(">"))
 
 
-def _env_text(carried: ConvertedSettings, path: Path, migration: Migration) -> str:
+def _env_text(result: ConvertedSettings, path: Path, migration: Migration) -> str:
     """Return the new text of our `.env`; empty if the file needs no new variable."""
-    project, present = carried.project, read_env_file(path)
+    project, present = result.project, read_env_file(path)
     wanted = {
         name: project.variables[name]
-        for name in _used_variables(carried) & project.variables.keys()
+        for name in _used_variables(result) & project.variables.keys()
         if not _is_placeholder(project.variables[name])
     }
-    wanted |= carried.secrets
-    for name, secret in carried.secrets.items():
+    wanted |= result.secrets
+    for name, secret in result.secrets.items():
         if present.get(name, secret) != secret:
             raise SettingsError(
                 f"{path} has another {name} than {project.path}: take it out of one of them; "
@@ -197,12 +197,14 @@ def _env_line(name: str, value: str) -> str:
     return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else ""
 
 
-def _check_settings(text: str, carried: ConvertedSettings) -> Settings:
+def _check_settings(text: str, result: ConvertedSettings) -> Settings:
     """Check the new settings by loading them from a temporary folder."""
     # Variables without a value, such as API keys, are not an error.
-    variables = dict.fromkeys(_used_variables(carried), _UNSET)
-    variables |= {**carried.project.variables, **carried.secrets}
-    lines = [_env_line(name, value) or f"{name}={_UNSET}\n" for name, value in variables.items()]
+    variables = dict.fromkeys(_used_variables(result), _UNSET_VALUE)
+    variables |= {**result.project.variables, **result.secrets}
+    lines = [
+        _env_line(name, value) or f"{name}={_UNSET_VALUE}\n" for name, value in variables.items()
+    ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / SETTINGS_FILE
         path.write_text(text, encoding="utf-8")
@@ -212,25 +214,25 @@ def _check_settings(text: str, carried: ConvertedSettings) -> Settings:
         except SettingsError as error:
             reason = str(error).replace(str(path), "ours")
             raise SettingsError(
-                f"{carried.project.path} cannot be converted to valid settings, and nothing was "
+                f"{result.project.path} cannot be converted to valid settings, and nothing was "
                 f"written: {reason}"
             ) from error
 
 
 def _migrate_cache(
-    carried: ConvertedSettings,
+    result: ConvertedSettings,
     settings: Settings,
     folder: Path,
     prompts: ConvertedPrompts,
     migration: Migration,
 ) -> None:
     """Copy the paid replies into the ledger, and report their number."""
-    if any(_UNSET in str(model.identity()) for model in settings.models.values()):
+    if any(_UNSET_VALUE in str(model.identity()) for model in settings.models.values()):
         migration.to_do.append(
             "The cache was not read, since a model is named by a variable that is not set."
         )
         return
-    steps = read_cache(carried.project, settings, folder, prompts.originals)
+    steps = read_cache(result.project, settings, folder, prompts.originals)
     migration.cache = [replies.format_counts(step) for step, replies in steps.items()]
     extraction = steps.get("extract_graph")
     if extraction and extraction.n_used and settings.extract_graph.max_gleanings:

@@ -10,15 +10,15 @@ from itertools import chain, count
 from typing import Any
 
 from graphrag_index.microsoft.migrate_project import (
-    KEYS,
-    UNKNOWN,
+    RULES,
+    UNKNOWN_KEY,
+    ConversionError,
     ConvertedSettings,
     MicrosoftProject,
-    NotCarriedError,
     UnsetVariableError,
     check_value,
     escape_dollars,
-    find_prefix,
+    find_parent_key,
     find_variables,
     flatten,
     invert_section,
@@ -28,28 +28,28 @@ from graphrag_index.schema.settings.settings import DEFAULT_MODELS
 
 # Names of the models that a step uses if its settings name no model.
 _DEFAULT_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")
-_OUR_KEYS, _LEFT = invert_section("model"), invert_section("model_left")
+_NEW_KEYS, _SKIPPED = invert_section("model"), invert_section("skipped_model_keys")
 # Request parameters with these names may be secrets: do not copy them into our settings.
-_SECRET = re.compile(r"key|secret|password|credential|auth|header|token$", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|secret|password|credential|auth|header|token$", re.IGNORECASE)
 # Settings that identify the model: keep them even if their variable is not set.
-_IDENTITY = ("model", "base_url", "deployment")
+_IDENTIFYING_KEYS = ("model", "base_url", "deployment")
 
 
-def convert_models(carried: ConvertedSettings) -> dict[str, dict[str, Any]]:
-    """Return our section `models`, and report on each key in `carried`."""
+def convert_models(result: ConvertedSettings) -> dict[str, dict[str, Any]]:
+    """Return our section `models`, and report on each key of Microsoft's in `result`."""
     models: dict[str, dict[str, Any]] = {}
-    for path, values, is_embedding in _read_models(carried.project):
-        their_name = path.rpartition(".")[2]
+    for path, values, is_embedding in _read_models(result.project):
+        old_name = path.rpartition(".")[2]
         # Our steps use `chat` and `embedding` by default.
         name = "embedding" if is_embedding else "chat"
         if name in models:
-            name = their_name if their_name not in models else f"{their_name}_{len(models)}"
-        model = _ModelConversion(carried, path, name, values)
-        if "model" not in model.theirs:
-            carried.note_left(path, "it names no model")
+            name = old_name if old_name not in models else f"{old_name}_{len(models)}"
+        model = _ModelConversion(result, path, name, values)
+        if "model" not in model.old:
+            result.skip_key(path, "it names no model")
             continue
         models[name] = model.convert(is_embedding)
-        carried.names[their_name] = name
+        result.names[old_name] = name
     if models and "chat" not in models:
         models["chat"] = dict(DEFAULT_MODELS["chat"])
     return models
@@ -78,194 +78,196 @@ class _ModelConversion:
     """The conversion of one model: each setting moves to `ours`, or is reported with a reason."""
 
     def __init__(
-        self, carried: ConvertedSettings, path: str, name: str, values: Mapping[str, Any]
+        self, result: ConvertedSettings, path: str, name: str, values: Mapping[str, Any]
     ) -> None:
-        self.carried, self.path, self.name = carried, path, name
-        self.theirs = {key: value for key, value in flatten(values) if value not in (None, {})}
-        self.ours: dict[str, Any] = {}
+        self.result, self.path, self.name = result, path, name
+        self.old = {key: value for key, value in flatten(values) if value not in (None, {})}
+        self.new: dict[str, Any] = {}
 
     def convert(self, is_embedding: bool) -> dict[str, Any]:
         """Return the settings of the model in our section `models`."""
-        self._convert_setting("model", "model", self.theirs.pop("model"))
+        self._convert_setting("model", "model", self.old.pop("model"))
         self._convert_provider()
         self._convert_key()
-        for theirs, ours in _OUR_KEYS.items():
-            if theirs not in self.theirs:
+        for old_key, new_key in _NEW_KEYS.items():
+            if old_key not in self.old:
                 continue
-            value = self.theirs.pop(theirs)
-            if ours in self.ours:
-                self._note_left(theirs, f"{ours} is set already")
+            value = self.old.pop(old_key)
+            if new_key in self.new:
+                self._skip_key(old_key, f"{new_key} is set already")
             elif value == "auto":
-                self._note_left(theirs, "not needed: the limits that a server states are respected")
-            elif is_embedding and ours in ("temperature", "max_output_tokens"):
-                self._note_left(theirs, "not needed: it embeds")
+                self._skip_key(old_key, "not needed: the limits that a server states are respected")
+            elif is_embedding and new_key in ("temperature", "max_output_tokens"):
+                self._skip_key(old_key, "not needed: it embeds")
             else:
-                self._convert_setting(theirs, ours, value)
+                self._convert_setting(old_key, new_key, value)
         self._convert_rate_limit()
         for key in ("concurrent_requests", "parallelization.num_threads"):
-            value = self.carried.project.get(key)
-            if "concurrency" not in self.ours and value is not None:
-                self._convert_setting("", "concurrency", value, their_path=key)
+            value = self.result.project.get(key)
+            if "concurrency" not in self.new and value is not None:
+                self._convert_setting("", "concurrency", value, old_path=key)
         if not is_embedding:
             self._convert_parameters()
-        for theirs in dict.fromkeys(find_prefix(key, _LEFT) or key for key in self.theirs):
-            self._note_left(theirs, _LEFT.get(theirs, UNKNOWN))
-        return self.ours
+        for old_key in dict.fromkeys(find_parent_key(key, _SKIPPED) or key for key in self.old):
+            self._skip_key(old_key, _SKIPPED.get(old_key, UNKNOWN_KEY))
+        return self.new
 
     def _convert_provider(self) -> None:
         """Convert provider and address: Azure, or a server with an OpenAI-compatible API."""
-        kind = str(self.theirs.get("type") or "")
-        provider = str(self.theirs.pop("model_provider", None) or "")
+        kind = str(self.old.get("type") or "")
+        provider = str(self.old.pop("model_provider", None) or "")
         if kind.startswith("azure") and not provider:
-            self.theirs.pop("type")
+            self.old.pop("type")
         is_azure = provider.startswith("azure") or kind.startswith("azure")
-        base = self.theirs.pop("api_base", None)
+        base = self.old.pop("api_base", None)
         if is_azure:
             self._convert_setting("model_provider" if provider else "type", "provider", "azure")
         elif provider == "openai":
             self._convert_setting("model_provider", "provider", provider)
             # OpenAI is our default provider, so the setting is not needed.
-            del self.ours["provider"]
+            del self.new["provider"]
         elif provider:
-            address = KEYS["addresses"].get(provider)
+            address = RULES["addresses"].get(provider)
             if base is not None:
-                self._note_left("model_provider", "not needed: base_url tells where the model is")
+                self._skip_key("model_provider", "not needed: base_url tells where the model is")
                 if provider.startswith("ollama") and "$" not in str(base):
                     base = str(base).rstrip("/").removesuffix("/v1") + "/v1"
             elif address:
                 self._convert_setting("model_provider", "base_url", address)
             else:
-                self._note_left(
+                self._skip_key(
                     "model_provider",
                     f"the address of {provider} is not known: {self._use_address_variable()} has "
                     "to be one that speaks the protocol of OpenAI",
                 )
         if base is not None:
             self._convert_setting("api_base", "base_url", base)
-            if "base_url" not in self.ours and not is_azure:
-                self._note_left(
+            if "base_url" not in self.new and not is_azure:
+                self._skip_key(
                     "api_base", f"the address is wanted in {self._use_address_variable()}"
                 )
-        if is_azure and "base_url" not in self.ours:
+        if is_azure and "base_url" not in self.new:
             # Settings for Azure are invalid without an address: write a placeholder.
-            self.ours["base_url"] = "https://NAME.openai.azure.com"
-            self._note_left("api_base", "it is missing: write the address of Azure into base_url")
+            self.new["base_url"] = "https://NAME.openai.azure.com"
+            self._skip_key("api_base", "it is missing: write the address of Azure into base_url")
 
     def _use_address_variable(self) -> str:
         """Set the address to a new variable, so that no request goes to OpenAI by default."""
         variable = f"GRAPHRAG_API_BASE_{_to_variable_part(self.name)}"
-        self.ours["base_url"] = f"${{{variable}}}"
+        self.new["base_url"] = f"${{{variable}}}"
         return variable
 
     def _convert_key(self) -> None:
         """Convert the API key: keep a variable, and move a literal key to a variable in `.env`."""
-        setting = next((key for key in ("auth_method", "auth_type") if key in self.theirs), "")
-        method = self.theirs.pop(setting, None)
+        setting = next((key for key in ("auth_method", "auth_type") if key in self.old), "")
+        method = self.old.pop(setting, None)
         if method == "api_key":
-            self._note_left(setting, "not needed: a key is the only way")
+            self._skip_key(setting, "not needed: a key is the only way")
         elif method is not None:
-            self._note_left(setting, "only keys are known: write one into .env, for api_key")
+            self._skip_key(setting, "only keys are known: write one into .env, for api_key")
         needs_key = method in (None, "api_key")
-        key = self.theirs.pop("api_key", None)
+        key = self.old.pop("api_key", None)
         if key is None and needs_key and self.path in ("llm", "embeddings.llm"):
             # Version 1 reads this variable if the settings have no API key.
             key = "${GRAPHRAG_API_KEY}"
         if key is None:
             if not needs_key:
-                self.ours["api_key"] = "${AZURE_OPENAI_API_KEY:-}"
+                self.new["api_key"] = "${AZURE_OPENAI_API_KEY:-}"
             return
-        with self.carried.reason_for(f"{self.path}.api_key"):
+        with self.result.record_errors(f"{self.path}.api_key"):
             names = find_variables(key)
             shown = variable = str(key)
             if not names or variable != f"${{{names[0]}}}":
-                secret = str(self.carried.project.expand(key))
-                name = self._new_variable(secret)
-                self.carried.secrets[name] = secret
+                secret = str(self.result.project.expand(key))
+                name = self._name_key_variable(secret)
+                self.result.secrets[name] = secret
                 variable = f"${{{name}}}"
                 shown = f"{variable}; the key is in .env"
-            self.ours["api_key"] = variable
-            self.carried.note_kept(f"{self.path}.api_key", self._our_path("api_key"), shown)
+            self.new["api_key"] = variable
+            self.result.keep_key(f"{self.path}.api_key", self._new_path("api_key"), shown)
 
-    def _new_variable(self, secret: str) -> str:
+    def _name_key_variable(self, secret: str) -> str:
         """Return the name of a variable for an API key; no other API key uses this variable."""
         # Variables in Microsoft's settings belong to other API keys, even if they are not set.
         named = {
-            name for _, value in self.carried.project.all_values() for name in find_variables(value)
+            name for _, value in self.result.project.all_values() for name in find_variables(value)
         }
-        taken = dict.fromkeys(named, "") | dict(self.carried.project.environment)
-        taken |= self.carried.secrets
+        taken = dict.fromkeys(named, "") | dict(self.result.project.environment)
+        taken |= self.result.secrets
         wanted, own = "GRAPHRAG_API_KEY", _to_variable_part(self.name)
         names = chain([wanted, f"{wanted}_{own}"], (f"{wanted}_{own}_{n}" for n in count(2)))
         return next(name for name in names if taken.get(name, secret) == secret)
 
     def _convert_rate_limit(self) -> None:
         """Convert rate limits of any period to rate limits per minute."""
-        period = self._positive_number("rate_limit.period_in_seconds") or 60
+        period = self._read_positive_number("rate_limit.period_in_seconds") or 60
         for unit in ("requests", "tokens"):
-            theirs = f"rate_limit.{unit}_per_period"
-            number = self._positive_number(theirs)
-            self.theirs.pop(theirs, None)
+            old_key = f"rate_limit.{unit}_per_period"
+            number = self._read_positive_number(old_key)
+            self.old.pop(old_key, None)
             if number:
                 self._convert_setting(
-                    theirs, f"{unit}_per_minute", max(1, int(number * 60 / period))
+                    old_key, f"{unit}_per_minute", max(1, int(number * 60 / period))
                 )
 
-    def _positive_number(self, theirs: str) -> float:
+    def _read_positive_number(self, old_key: str) -> float:
         """Return the positive number of a setting of Microsoft's; 0 if there is none."""
         value = None
-        with self.carried.reason_for(f"{self.path}.{theirs}"):
-            value = self.carried.project.expand(self.theirs.get(theirs))
+        with self.result.record_errors(f"{self.path}.{old_key}"):
+            value = self.result.project.expand(self.old.get(old_key))
         return float(value) if isinstance(value, int | float) and value > 0 else 0.0
 
     def _convert_parameters(self) -> None:
         """Convert the parameters that are sent with each request."""
         parameters = {}
-        for theirs in list(self.theirs):
-            name = theirs.removeprefix("call_args.")
-            is_sent = theirs.startswith("call_args.") and "." not in name
-            if name == "n" or not (is_sent or theirs in KEYS["model_parameters"]):
+        for old_key in list(self.old):
+            name = old_key.removeprefix("call_args.")
+            is_sent = old_key.startswith("call_args.") and "." not in name
+            if name == "n" or not (is_sent or old_key in RULES["model_parameters"]):
                 continue
-            value = self.theirs.pop(theirs)
-            if _SECRET.search(name):
-                self._note_left(theirs, "it may hold a secret: use api_key")
+            value = self.old.pop(old_key)
+            if _SECRET_NAME.search(name):
+                self._skip_key(old_key, "it may hold a secret: use api_key")
             else:
                 parameters[name] = value
-                path = self._our_path(f"parameters.{name}")
-                self.carried.note_kept(f"{self.path}.{theirs}", path, value)
+                path = self._new_path(f"parameters.{name}")
+                self.result.keep_key(f"{self.path}.{old_key}", path, value)
         if parameters:
-            self.ours["parameters"] = parameters
+            self.new["parameters"] = parameters
 
-    def _convert_setting(self, theirs: str, ours: str, value: Any, their_path: str = "") -> None:
+    def _convert_setting(self, old_key: str, new_key: str, value: Any, old_path: str = "") -> None:
         """Convert a value to a setting of our model, or record why it is invalid."""
-        their_path = their_path or f"{self.path}.{theirs}"
+        old_path = old_path or f"{self.path}.{old_key}"
         try:
-            expanded = self.carried.project.expand(value)
-            if ours in ("model", "deployment", "api_version"):
+            expanded = self.result.project.expand(value)
+            if new_key in ("model", "deployment", "api_version"):
                 expanded = str(expanded)
-            trial = {"model": "m", "context_window": 1 << 30, ours: expanded}
-            if ours == "provider":
+            trial = {"model": "m", "context_window": 1 << 30, new_key: expanded}
+            if new_key == "provider":
                 trial["base_url"] = "https://x"
             # An address may contain an API key, which must not be shown.
-            check_value(ModelSettings, trial, self._our_path(ours), is_shown=ours != "base_url")
-        except NotCarriedError as error:
-            if isinstance(error, UnsetVariableError) and ours in _IDENTITY:
-                self.ours[ours] = value
-                self.carried.note_kept(
-                    their_path, self._our_path(ours), f"{value}, which is not set"
+            check_value(
+                ModelSettings, trial, self._new_path(new_key), is_shown=new_key != "base_url"
+            )
+        except ConversionError as error:
+            if isinstance(error, UnsetVariableError) and new_key in _IDENTIFYING_KEYS:
+                self.new[new_key] = value
+                self.result.keep_key(
+                    old_path, self._new_path(new_key), f"{value}, which is not set"
                 )
             else:
-                self.carried.note_left(their_path, error)
+                self.result.skip_key(old_path, error)
             return
-        if ours == "max_output_tokens" and expanded >= 128_000:
-            self.ours["context_window"] = int(expanded) + 128_000
-        self.ours[ours] = value if find_variables(value) else escape_dollars(expanded)
-        self.carried.note_kept(their_path, self._our_path(ours), self.ours[ours])
+        if new_key == "max_output_tokens" and expanded >= 128_000:
+            self.new["context_window"] = int(expanded) + 128_000
+        self.new[new_key] = value if find_variables(value) else escape_dollars(expanded)
+        self.result.keep_key(old_path, self._new_path(new_key), self.new[new_key])
 
-    def _note_left(self, theirs: str, why: object) -> None:
-        self.carried.note_left(f"{self.path}.{theirs}", why)
+    def _skip_key(self, old_key: str, why: object) -> None:
+        self.result.skip_key(f"{self.path}.{old_key}", why)
 
-    def _our_path(self, ours: str) -> str:
-        return f"models.{self.name}.{ours}"
+    def _new_path(self, new_key: str) -> str:
+        return f"models.{self.name}.{new_key}"
 
 
 def _to_variable_part(name: str) -> str:

@@ -28,37 +28,37 @@ from graphrag_index.schema.settings.settings import read_env_file
 from graphrag_index.text.normalize import fit_line
 
 # The conversion of each setting key; the comments in `migrate_keys.yaml` describe the sections.
-KEYS: Mapping[str, Any] = read_yaml(
+RULES: Mapping[str, Any] = read_yaml(
     files("graphrag_index").joinpath("microsoft", "migrate_keys.yaml").read_text(encoding="utf-8")
 )
 
 
 def invert_section(section: str) -> dict[str, str]:
-    """Invert a section of `KEYS`: map each key of Microsoft's to our key or to a reason."""
-    return {theirs: ours for ours, keys in KEYS[section].items() for theirs in keys}
+    """Invert a section of `RULES`: map each key of Microsoft's to our key or to a reason."""
+    return {old_key: new_key for new_key, keys in RULES[section].items() for old_key in keys}
 
 
 # Our prompt name by Microsoft's key, and reasons for keys without a prompt of ours.
-PROMPT_KEYS = {key: name for name, prompt in KEYS["prompts"].items() for key in prompt["keys"]}
-PROMPTS_LEFT = invert_section("prompts_left")
+PROMPT_KEYS = {key: name for name, prompt in RULES["prompts"].items() for key in prompt["keys"]}
+SKIPPED_PROMPTS = invert_section("skipped_prompts")
 # A field of our prompts: `{{max_words}}`.
-_OUR_FIELD = re.compile(r"\{\{(\w+)\}\}")
+_PROMPT_FIELD = re.compile(r"\{\{(\w+)\}\}")
 # The reason for a key that `migrate_keys.yaml` does not list.
-UNKNOWN = "it is not known to this program"
+UNKNOWN_KEY = "it is not known to this program"
 _SETTINGS_FILES = ("settings.yaml", "settings.yml", "settings.json")
 # `$$`, `$NAME` or `${NAME}`: the syntax of Python's string.Template.
 _VARIABLE = re.compile(r"\$(?:(\$)|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 # Private-use characters that replace `${`, `}` and `$$` while YAML is parsed.
 _OPEN, _CLOSE, _DOLLAR = "\ue0f0", "\ue0f1", "\ue0f2"
-_MARKED = re.compile(f"{_OPEN}([A-Za-z0-9_]+){_CLOSE}")
+_MARKED_VARIABLE = re.compile(f"{_OPEN}([A-Za-z0-9_]+){_CLOSE}")
 _MAX_SHOWN = 80  # columns of a value in a message
 
 
-class NotCarriedError(Exception):
+class ConversionError(Exception):
     """A setting that cannot be converted to ours; the message is the reason."""
 
 
-class UnsetVariableError(NotCarriedError):
+class UnsetVariableError(ConversionError):
     """A setting that uses a variable without a value."""
 
 
@@ -130,23 +130,23 @@ class ConvertedSettings:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     # Our model name by Microsoft's model name.
     names: dict[str, str] = field(default_factory=dict)
-    # `kept`: Microsoft's key, and our key with its value. `left`: Microsoft's key, and a reason.
+    # `kept`: Microsoft's key, and our key with its value. `skipped`: Microsoft's key, and a reason.
     kept: list[tuple[str, str]] = field(default_factory=list)
-    left: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
 
-    def note_kept(self, theirs: str, ours: str, value: object) -> None:
-        self.kept.append((theirs, f"{ours}: {value}"))
+    def keep_key(self, old_key: str, new_key: str, value: object) -> None:
+        self.kept.append((old_key, f"{new_key}: {value}"))
 
-    def note_left(self, theirs: str, why: object) -> None:
-        self.left.append((theirs, str(why)))
+    def skip_key(self, old_key: str, why: object) -> None:
+        self.skipped.append((old_key, str(why)))
 
     @contextmanager
-    def reason_for(self, theirs: str) -> Iterator[None]:
-        """Catch a `NotCarriedError` and record it as the reason for leaving out a key."""
+    def record_errors(self, old_key: str) -> Iterator[None]:
+        """Catch a `ConversionError` and record it as the reason for leaving out a key."""
         try:
             yield
-        except NotCarriedError as error:
-            self.note_left(theirs, error)
+        except ConversionError as error:
+            self.skip_key(old_key, error)
 
 
 @dataclass
@@ -158,7 +158,7 @@ class ConvertedPrompts:
     sources: dict[str, str] = field(default_factory=dict)
     originals: dict[str, str] = field(default_factory=dict)
     # Reasons by Microsoft's setting key.
-    left: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
 
 
 def read_project(root: Path) -> MicrosoftProject:
@@ -185,14 +185,14 @@ def find_variables(value: object) -> list[str]:
     return Template(value).get_identifiers() if isinstance(value, str) else []
 
 
-def check_value(model: Any, values: Mapping[str, Any], ours: str, *, is_shown: bool = True) -> None:
-    """Raise NotCarriedError if values are invalid; show them in the message if `is_shown`."""
+def check_value(model: Any, values: Mapping[str, Any], key: str, *, is_shown: bool = True) -> None:
+    """Raise ConversionError if values are invalid; show them in the message if `is_shown`."""
     try:
         model.model_validate(values)
     except ValidationError as error:
         why = describe_validation_error(error, model, "").partition(": ")[2].rstrip(".")
-        raise NotCarriedError(
-            f"{ours} cannot have this value" + (f" ({why})" if is_shown else "")
+        raise ConversionError(
+            f"{key} cannot have this value" + (f" ({why})" if is_shown else "")
         ) from None
 
 
@@ -219,7 +219,7 @@ def flatten(values: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         yield key, values
 
 
-def find_prefix(key: str, keys: Any) -> str | None:
+def find_parent_key(key: str, keys: Any) -> str | None:
     """Return the longest of `keys` that equals this dotted key or is a parent of it."""
     parts = key.split(".")
     names = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
@@ -236,24 +236,24 @@ def _read_settings_file(path: Path) -> dict[str, Any]:
         values = json.loads(marked) if path.suffix == ".json" else read_yaml(marked)
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "YAML"
-        raise SettingsError(f"{path} is not valid {kind}: {_unmark(str(error))}.") from error
+        raise SettingsError(f"{path} is not valid {kind}: {_restore_text(str(error))}.") from error
     if not isinstance(values, dict):
         raise SettingsError(f"{path} is empty or holds no settings: nothing can be taken from it.")
-    unmarked: dict[str, Any] = _unmark(values)
+    unmarked: dict[str, Any] = _restore_text(values)
     return unmarked
 
 
-def _unmark(value: Any) -> Any:
+def _restore_text(value: Any) -> Any:
     """Replace the private-use characters: variables become `${NAME}`, dollar signs `$$`."""
     if isinstance(value, dict):
-        return {str(_unmark(key)): _unmark(part) for key, part in value.items()}
+        return {str(_restore_text(key)): _restore_text(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_unmark(part) for part in value]
+        return [_restore_text(part) for part in value]
     if not isinstance(value, str):
         return value
     # A dollar sign that begins no variable name, such as `$5`, is literal.
     value = value.replace("$", "$$").replace(_DOLLAR, "$$")
-    return _MARKED.sub(r"${\1}", value)
+    return _MARKED_VARIABLE.sub(r"${\1}", value)
 
 
 def _detect_version(values: Mapping[str, Any], path: Path) -> int:
@@ -267,7 +267,7 @@ def _detect_version(values: Mapping[str, Any], path: Path) -> int:
     if isinstance(values.get("models"), dict) and "llm" not in values:
         return 2
     n_keys: dict[int, int] = {
-        version: sum(key in values for key in keys) for version, keys in KEYS["versions"].items()
+        version: sum(key in values for key in keys) for version, keys in RULES["versions"].items()
     }
     best = max(n_keys, key=lambda version: n_keys[version])
     if not n_keys[best]:
@@ -283,28 +283,28 @@ def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
     """Read the prompt files that the settings name, and convert them where possible."""
     prompts = ConvertedPrompts()
     numbers = {}
-    for place, (key, default) in KEYS["prompt_numbers"].items():
+    for place, (key, default) in RULES["prompt_numbers"].items():
         number = project.get_expanded(key)
         numbers[place] = str(number if isinstance(number, int) else default)
-    for key in (*PROMPT_KEYS, *PROMPTS_LEFT):
+    for key in (*PROMPT_KEYS, *SKIPPED_PROMPTS):
         value = project.get(key)
         if value is None:
             continue
         try:
             path = Path(project.root / str(project.expand(value)))
-            if key in PROMPTS_LEFT:
-                raise NotCarriedError(PROMPTS_LEFT[key])
+            if key in SKIPPED_PROMPTS:
+                raise ConversionError(SKIPPED_PROMPTS[key])
             name = PROMPT_KEYS[key]
             if name in prompts.texts:
-                raise NotCarriedError(f"{name} is taken from another prompt already")
+                raise ConversionError(f"{name} is taken from another prompt already")
             text = path.read_text(encoding="utf-8-sig")
             prompts.texts[name] = convert_prompt(text, name, numbers)
             prompts.sources[name] = f"{key}: {value}"
             prompts.originals[name] = text
         except FileNotFoundError:
-            prompts.left[key] = f"there is no file {value}"
-        except NotCarriedError as error:
-            prompts.left[key] = str(error)
+            prompts.skipped[key] = f"there is no file {value}"
+        except ConversionError as error:
+            prompts.skipped[key] = str(error)
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise SettingsError(f"The prompt {path} cannot be read: {why}.") from error
@@ -313,11 +313,11 @@ def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
 
 def convert_prompt(text: str, name: str, numbers: Mapping[str, str]) -> str:
     """Convert a prompt of Microsoft GraphRAG to our prompt of this name."""
-    places: Mapping[str, str] = KEYS["prompts"][name]["places"]
+    places: Mapping[str, str] = RULES["prompts"][name]["places"]
     try:
         parts = list(Formatter().parse(text))
     except ValueError as error:
-        raise NotCarriedError(f"its braces are not what str.format takes ({error})") from None
+        raise ConversionError(f"its braces are not what str.format takes ({error})") from None
     whole = ""
     for literal, place, form, conversion in parts:
         whole += literal
@@ -325,12 +325,12 @@ def convert_prompt(text: str, name: str, numbers: Mapping[str, str]) -> str:
             continue
         if place not in places or form or conversion:
             known = ", ".join(f"{{{known_place}}}" for known_place in places)
-            raise NotCarriedError(
+            raise ConversionError(
                 f"it has the place {{{place}}}, which nothing fills; known: {known}"
             )
         whole += numbers.get(places[place], places[place])
-    for found in _OUR_FIELD.finditer(whole):
+    for found in _PROMPT_FIELD.finditer(whole):
         if found.group() not in places.values():
-            raise NotCarriedError(f"it has {found.group()}, which would be a place here")
-    added = [KEYS["no_record"]] if KEYS["prompts"][name].get("answers") else []
-    return "\n".join([f"{whole.rstrip()}\n", *added, KEYS["no_instructions"], ""])
+            raise ConversionError(f"it has {found.group()}, which would be a place here")
+    added = [RULES["no_record"]] if RULES["prompts"][name].get("answers") else []
+    return "\n".join([f"{whole.rstrip()}\n", *added, RULES["no_instructions"], ""])

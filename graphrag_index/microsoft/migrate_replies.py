@@ -35,7 +35,7 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ReplyError, request_key
-from graphrag_index.microsoft.migrate_project import KEYS, MicrosoftProject, UnsetVariableError
+from graphrag_index.microsoft.migrate_project import RULES, MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS
@@ -48,9 +48,9 @@ EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"
 _DEFAULT_TYPES = ["organization", "person", "geo", "event"]
 # Microsoft's default number of texts and tokens per embedding request.
 _BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
-_BATCH = 1_024  # rows per batch
+_BATCH_ROWS = 1_024  # rows per batch
 # The suffix names the hash function; versions before 3 used other functions.
-_KEY = re.compile(r"[0-9a-f]{64}_v4")
+_CACHE_KEY = re.compile(r"[0-9a-f]{64}_v4")
 
 
 @dataclass
@@ -90,7 +90,7 @@ class ReplyCache:
         else:
             named = [(path.parent.name, path.name) for path in self.folder.glob("*/*")]
         n_replies = Counter(step for step, _ in named)
-        n_known = Counter(step for step, key in named if _KEY.fullmatch(key))
+        n_known = Counter(step for step, key in named if _CACHE_KEY.fullmatch(key))
         return {step: (n_replies[step], n_known[step]) for step in sorted(n_replies)}
 
     def find_response(
@@ -168,7 +168,7 @@ def read_cache(
         return {}
     steps = {}
     for step, (n_replies, n_known) in cache.count_replies().items():
-        why = KEYS["replies_left"].get(step, "no step here sends such requests")
+        why = RULES["skipped_replies"].get(step, "no step here sends such requests")
         if not n_known:
             why = "they are of a version before 3, which hashes requests differently"
         steps[step] = StepReplies(n_replies, why=why)
@@ -219,7 +219,7 @@ class _ReplyReader:
     cache: ReplyCache
     models: Models
 
-    def read_extraction(self, their_prompt: str, prompts: Prompts, result: StepReplies) -> None:
+    def read_extraction(self, microsoft_prompt: str, prompts: Prompts, result: StepReplies) -> None:
         """Store the replies to the extraction request of each text unit."""
         section, ledger = self.settings.extract_graph, self.models.ledger
         types = self.project.get_expanded("extract_graph.entity_types")
@@ -229,11 +229,11 @@ class _ReplyReader:
         # Max gleanings is 0, since the cached replies to gleanings cannot be found.
         prompt = ExtractionPrompt(schema_from_settings(section), 0, prompts, chat)
         numbers = count()
-        for texts in self._text_batches("text_units", ("text",), _BATCH):
+        for texts in self._text_batches("text_units", ("text",), _BATCH_ROWS):
             kept: dict[str, str] = {}
             for text, number in zip(texts, numbers, strict=False):
-                theirs = _their_requests(their_prompt, type_names, text)
-                response = self._find_response(EXTRACTION, theirs, chat.settings, result)
+                requests = _microsoft_requests(microsoft_prompt, type_names, text)
+                response = self._find_response(EXTRACTION, requests, chat.settings, result)
                 if response is None:
                     continue
                 label = f"text unit {number}"
@@ -258,10 +258,10 @@ class _ReplyReader:
         """
         step, ledger = "generate_text_embeddings", self.models.ledger
         name = self.settings.generate_text_embeddings.model
-        max_texts = self._positive_number("embed_text.batch_size", _BATCH_TEXTS)
-        max_tokens = self._positive_number("embed_text.batch_max_tokens", _BATCH_TOKENS)
+        max_texts = self._read_positive_number("embed_text.batch_size", _BATCH_TEXTS)
+        max_tokens = self._read_positive_number("embed_text.batch_max_tokens", _BATCH_TOKENS)
         # Microsoft GraphRAG divides this many rows at a time into batches.
-        n_rows = max_texts * self._positive_number("concurrent_requests", 25)
+        n_rows = max_texts * self._read_positive_number("concurrent_requests", 25)
         for table, columns in EMBEDDED_COLUMNS.values():
             for texts in self._text_batches(table, columns, n_rows):
                 for batch in _embedding_batches(texts, max_texts, max_tokens):
@@ -300,7 +300,7 @@ class _ReplyReader:
         result.n_other += 1
         return None
 
-    def _positive_number(self, key: str, default: int) -> int:
+    def _read_positive_number(self, key: str, default: int) -> int:
         value = self.project.get_expanded(key)
         return value if isinstance(value, int) and value > 0 else default
 
@@ -313,7 +313,7 @@ class _ReplyReader:
                 yield batch.to_series().to_list()
 
 
-def _their_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
+def _microsoft_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
     """Yield the extraction request of a text unit as each release of version 3 builds it."""
     try:
         content = prompt.format(entity_types=types, input_text=text.strip())

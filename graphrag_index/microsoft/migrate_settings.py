@@ -13,24 +13,24 @@ from typing import Any
 
 from graphrag_index.microsoft.migrate_models import convert_models
 from graphrag_index.microsoft.migrate_project import (
-    KEYS,
     PROMPT_KEYS,
-    PROMPTS_LEFT,
-    UNKNOWN,
+    RULES,
+    SKIPPED_PROMPTS,
+    UNKNOWN_KEY,
+    ConversionError,
     ConvertedSettings,
     MicrosoftProject,
-    NotCarriedError,
     check_value,
     escape_dollars,
-    find_prefix,
+    find_parent_key,
     find_variables,
     format_value,
     invert_section,
 )
 from graphrag_index.schema.settings.settings import Settings
 
-# Our key by Microsoft's key. Keys in `_LEFT` have no key of ours, but a reason.
-STEP_MODELS, _LEFT = invert_section("step_models"), invert_section("left")
+# Our key by Microsoft's key. Keys in `_SKIPPED` have no key of ours, but a reason.
+STEP_MODELS, _SKIPPED = invert_section("step_models"), invert_section("skipped_keys")
 # Our workflow `standard` extracts claims; Microsoft's extracts claims only if enabled.
 WITHOUT_CLAIMS = "standard_without_claims"
 # Names of text unit columns, which cannot be names of metadata columns.
@@ -49,44 +49,42 @@ _EXTENSION_PATTERN = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w
 
 def convert_settings(project: MicrosoftProject) -> ConvertedSettings:
     """Return the values of our `settings.yaml`, and a report on each key of Microsoft's."""
-    carried = ConvertedSettings(project)
-    models = convert_models(carried)
+    result = ConvertedSettings(project)
+    models = convert_models(result)
     if models:
-        carried.values["models"] = models
-    _convert_input_folder(carried)
-    _convert_input_pattern(carried)
+        result.values["models"] = models
+    _convert_input_folder(result)
+    _convert_input_pattern(result)
     for key, value in project.all_values():
-        for ours in (ours for ours, keys in KEYS["settings"].items() if key in keys):
-            _convert_setting(carried, key, ours, value)
+        for new_key in (new_key for new_key, keys in RULES["settings"].items() if key in keys):
+            _convert_setting(result, key, new_key, value)
         if key in STEP_MODELS:
-            _convert_step_model(carried, key, STEP_MODELS[key], value)
-    _convert_search_models(carried)
-    _choose_workflow(carried)
-    _limit_overlap(carried)
-    _report_others(carried)
-    return carried
+            _convert_step_model(result, key, STEP_MODELS[key], value)
+    _convert_search_models(result)
+    _choose_workflow(result)
+    _limit_overlap(result)
+    _report_others(result)
+    return result
 
 
-def _convert_input_folder(carried: ConvertedSettings) -> None:
-    project = carried.project
+def _convert_input_folder(result: ConvertedSettings) -> None:
+    project = result.project
     key = next((key for key in _INPUT_FOLDERS if project.get(key) is not None), "")
     kind = project.get("input_storage.type", "input.storage.type", "input.type")
     if kind in ("blob", "cosmosdb", "memory"):
         if key:
-            carried.note_left(
-                key, "documents are read from a local folder only: copy them into one"
-            )
+            result.skip_key(key, "documents are read from a local folder only: copy them into one")
         return
-    with carried.reason_for(key):
+    with result.record_errors(key):
         folder = str(project.expand(project.get(key))) if key else "input"
         path = Path(os.path.abspath(project.root / folder))
-        carried.values["load_documents"] = {"folder": str(path)}
+        result.values["load_documents"] = {"folder": str(path)}
         if key:
-            carried.note_kept(key, "load_documents.folder", path)
+            result.keep_key(key, "load_documents.folder", path)
 
 
-def _convert_input_pattern(carried: ConvertedSettings) -> None:
-    project = carried.project
+def _convert_input_pattern(result: ConvertedSettings) -> None:
+    project = result.project
     key = "input.file_type" if project.get("input.file_type") else "input.type"
     kind = str(project.get(key) or "")
     endings = [_INPUT_TYPES[kind]] if kind in _INPUT_TYPES else []
@@ -95,77 +93,77 @@ def _convert_input_pattern(carried: ConvertedSettings) -> None:
         key = "input.file_pattern"
         try:
             expression = str(project.expand(pattern))
-        except NotCarriedError as error:
-            carried.note_left(key, error)
+        except ConversionError as error:
+            result.skip_key(key, error)
             return
         if found := _EXTENSION_PATTERN.fullmatch(expression):
             endings = (found[1] or found[2]).split("|")
         else:
             why = f"the regular expression {expression} is no pattern"
-            carried.note_left(key, f"{why}: write load_documents.include")
+            result.skip_key(key, f"{why}: write load_documents.include")
     if endings:
         include = [f"**/*.{ending}" for ending in endings]
-        carried.values.setdefault("load_documents", {})["include"] = include
-        carried.note_kept(key, "load_documents.include", format_value(include))
+        result.values.setdefault("load_documents", {})["include"] = include
+        result.keep_key(key, "load_documents.include", format_value(include))
 
 
-def _convert_setting(carried: ConvertedSettings, theirs: str, ours: str, value: Any) -> None:
+def _convert_setting(result: ConvertedSettings, old_key: str, new_key: str, value: Any) -> None:
     """Convert a value to our setting, or record why the setting does not accept it."""
-    section, _, key = ours.partition(".")
-    with carried.reason_for(theirs):
-        if key in carried.values.get(section, {}):
-            raise NotCarriedError(f"{ours} is set already")
-        expanded = carried.project.expand(value)
-        converted = _CONVERSIONS[ours](expanded) if ours in _CONVERSIONS else expanded
+    section, _, key = new_key.partition(".")
+    with result.record_errors(old_key):
+        if key in result.values.get(section, {}):
+            raise ConversionError(f"{new_key} is set already")
+        expanded = result.project.expand(value)
+        new_value = _CONVERSIONS[new_key](expanded) if new_key in _CONVERSIONS else expanded
         # `_limit_overlap` checks size and overlap together.
-        trial = {**_TRIALS.get(ours, {}), key: converted}
-        check_value(Settings.model_fields[section].annotation, trial, ours)
+        trial = {**_TRIALS.get(new_key, {}), key: new_value}
+        check_value(Settings.model_fields[section].annotation, trial, new_key)
         # Keep the variable in the settings unless its value was converted.
-        is_same = converted == expanded and not isinstance(converted, list)
-        kept = value if is_same and find_variables(value) else escape_dollars(converted)
-        carried.values.setdefault(section, {})[key] = kept
-        carried.note_kept(theirs, ours, format_value(kept))
+        is_same = new_value == expanded and not isinstance(new_value, list)
+        kept = value if is_same and find_variables(value) else escape_dollars(new_value)
+        result.values.setdefault(section, {})[key] = kept
+        result.keep_key(old_key, new_key, format_value(kept))
 
 
-def _convert_step_model(carried: ConvertedSettings, theirs: str, ours: str, value: Any) -> None:
-    section, _, key = ours.partition(".")
-    if (name := carried.names.get(str(value))) is None:
-        carried.note_left(theirs, f"no model is called {value}")
+def _convert_step_model(result: ConvertedSettings, old_key: str, new_key: str, value: Any) -> None:
+    section, _, key = new_key.partition(".")
+    if (name := result.names.get(str(value))) is None:
+        result.skip_key(old_key, f"no model is called {value}")
         return
     if name != Settings.model_fields[section].default.model:
-        carried.values.setdefault(section, {})[key] = name
-    carried.note_kept(theirs, ours, name)
+        result.values.setdefault(section, {})[key] = name
+    result.keep_key(old_key, new_key, name)
 
 
-def _convert_search_models(carried: ConvertedSettings) -> None:
+def _convert_search_models(result: ConvertedSettings) -> None:
     """Set the embedding model, and `search.model` if all searches use the same model."""
-    found = ((key, carried.project.get(key)) for key in KEYS["answering_models"])
+    found = ((key, result.project.get(key)) for key in RULES["answering_models"])
     named = {key: str(value) for key, value in found if value is not None}
-    names = {carried.names.get(value, "") for value in named.values()}
+    names = {result.names.get(value, "") for value in named.values()}
     name = names.pop() if len(names) == 1 else ""
-    if name or carried.names:
+    if name or result.names:
         # The value `auto` would look for the model of the reports, which this index lacks.
-        carried.values["search"] = {"model": name or "chat"}
+        result.values["search"] = {"model": name or "chat"}
     for key, value in named.items():
-        own = carried.names.get(value)
+        own = result.names.get(value)
         if own is None:
-            carried.note_left(key, f"no model is called {value}")
+            result.skip_key(key, f"no model is called {value}")
         elif len({*named.values()}) > 1:
-            carried.note_left(key, "one model answers all questions: name it in search.model")
+            result.skip_key(key, "one model answers all questions: name it in search.model")
         else:
-            carried.note_kept(key, "search.model", own)
-    for key in KEYS["question_embedding_models"]:
-        if carried.project.get(key) is not None:
-            carried.note_left(key, "not needed: questions are embedded by the model of the index")
+            result.keep_key(key, "search.model", own)
+    for key in RULES["question_embedding_models"]:
+        if result.project.get(key) is not None:
+            result.skip_key(key, "not needed: questions are embedded by the model of the index")
     # Our default is a local model, which is not the model of Microsoft's vectors.
-    if "embedding" in carried.names.values():
-        section = carried.values.setdefault("generate_text_embeddings", {})
+    if "embedding" in result.names.values():
+        section = result.values.setdefault("generate_text_embeddings", {})
         section.setdefault("model", "embedding")
 
 
-def _choose_workflow(carried: ConvertedSettings) -> None:
+def _choose_workflow(result: ConvertedSettings) -> None:
     """Choose our workflow with the same extraction as the project's workflow."""
-    project = carried.project
+    project = result.project
     listed = project.get("workflows")
     steps = [str(step) for step in listed] if isinstance(listed, list) else _last_steps(project)
     keys = ("extract_claims.enabled", "claim_extraction.enabled")
@@ -173,15 +171,15 @@ def _choose_workflow(carried: ConvertedSettings) -> None:
     has_claims = bool(key) and project.get_expanded(key) is True
     is_fast = "extract_graph_nlp" in steps
     name = "fast" if is_fast else "standard" if has_claims else WITHOUT_CLAIMS
-    carried.values["workflow"] = name
+    result.values["workflow"] = name
     if listed is not None:
-        carried.note_kept("workflows", "workflow", name)
+        result.keep_key("workflows", "workflow", name)
     elif is_fast:
-        carried.note_kept("output/stats.json", "workflow", f"{name}; that index was made so")
+        result.keep_key("output/stats.json", "workflow", f"{name}; that index was made so")
     if is_fast and has_claims:
-        carried.note_left(key, "the workflow fast has no claims: standard has")
+        result.skip_key(key, "the workflow fast has no claims: standard has")
     elif key:
-        carried.note_kept(key, "workflow", name)
+        result.keep_key(key, "workflow", name)
 
 
 def _last_steps(project: MicrosoftProject) -> list[str]:
@@ -191,59 +189,59 @@ def _last_steps(project: MicrosoftProject) -> list[str]:
         path = project.root / str(project.expand(folder or "output")) / "stats.json"
         steps = json.loads(path.read_text(encoding="utf-8"))["workflows"]
         return list(steps) if isinstance(steps, Mapping) else []
-    except (OSError, ValueError, KeyError, TypeError, NotCarriedError):
+    except (OSError, ValueError, KeyError, TypeError, ConversionError):
         return []
 
 
-def _limit_overlap(carried: ConvertedSettings) -> None:
+def _limit_overlap(result: ConvertedSettings) -> None:
     """Reduce the overlap to our maximum, half of the tokens of a text unit."""
-    project, section = carried.project, carried.values.get("create_text_units", {})
+    project, section = result.project, result.values.get("create_text_units", {})
     default: Any = Settings.model_fields["create_text_units"].default
     size = project.expand(section.get("max_tokens", default.max_tokens))
     overlap = project.expand(section.get("overlap_tokens", default.overlap_tokens))
     if isinstance(size, int) and isinstance(overlap, int) and overlap * 2 > size:
         section["overlap_tokens"] = size // 2
         key = "chunks.overlap" if project.get("chunks") else "chunking.overlap"
-        carried.note_left(key, f"it is at most half of max_tokens here, so {size // 2}")
+        result.skip_key(key, f"it is at most half of max_tokens here, so {size // 2}")
 
 
-def _report_others(carried: ConvertedSettings) -> None:
+def _report_others(result: ConvertedSettings) -> None:
     """Report why the remaining keys are not converted; report a known parent key once."""
-    reported = {key for key, _ in (*carried.kept, *carried.left)}
-    converted = [*invert_section("settings"), *STEP_MODELS, *PROMPT_KEYS, *PROMPTS_LEFT]
-    handled = {*converted, *KEYS["answering_models"], *KEYS["question_embedding_models"]}
-    for key, _ in carried.project.all_values():
-        if key in handled or key in reported or find_prefix(key, KEYS["handled"]):
+    reported = {key for key, _ in (*result.kept, *result.skipped)}
+    convertible = [*invert_section("settings"), *STEP_MODELS, *PROMPT_KEYS, *SKIPPED_PROMPTS]
+    handled = {*convertible, *RULES["answering_models"], *RULES["question_embedding_models"]}
+    for key, _ in result.project.all_values():
+        if key in handled or key in reported or find_parent_key(key, RULES["handled"]):
             continue
-        if prefix := find_prefix(key, _LEFT):
+        if prefix := find_parent_key(key, _SKIPPED):
             if prefix not in reported:
                 reported.add(prefix)
-                carried.note_left(prefix, _LEFT[prefix])
+                result.skip_key(prefix, _SKIPPED[prefix])
         # Keys with these endings only name a part of Microsoft GraphRAG: do not report them.
         elif not f".{key}".endswith((".model_instance_name", ".vector_store_id", "_model_id")):
-            close = difflib.get_close_matches(key, [*converted, *_LEFT], n=1, cutoff=0.8)
-            carried.note_left(key, UNKNOWN + (f"; did you mean {close[0]}?" if close else ""))
+            close = difflib.get_close_matches(key, [*convertible, *_SKIPPED], n=1, cutoff=0.8)
+            result.skip_key(key, UNKNOWN_KEY + (f"; did you mean {close[0]}?" if close else ""))
 
 
 def _convert_metadata(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise NotCarriedError("name the fields in load_documents.metadata_columns")
+        raise ConversionError("name the fields in load_documents.metadata_columns")
     columns = [str(name) for name in value if str(name) not in _OWN_COLUMNS]
     if not columns:
-        raise NotCarriedError("not needed: these have columns of their own")
+        raise ConversionError("not needed: these have columns of their own")
     return columns
 
 
 def _convert_encoding(value: Any) -> str:
     if value in ("o200k_base", "cl100k_base"):
         return str(value)
-    raise NotCarriedError("only o200k_base and cl100k_base are known: create_text_units.encoding")
+    raise ConversionError("only o200k_base and cl100k_base are known: create_text_units.encoding")
 
 
 def _convert_levels(value: Any) -> int:
     if not isinstance(value, int):
-        raise NotCarriedError("it is no number")
-    # Microsoft's value is the number of the deepest level, from 0; ours is a count.
+        raise ConversionError("it is no number")
+    # Microsoft's value is the number of the deepest level, from 0; our value is a count.
     return value + 1
 
 

@@ -27,10 +27,10 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "nodes": parse_columns("id, title, community: int64, level: int64, x: float64, y: float64"),
 }
 # Columns of structs, which are converted to JSON text.
-_RECORDS = ("raw_data", "metadata")
+_RECORD_COLUMNS = ("raw_data", "metadata")
 _VECTOR_BATCH = 8_192  # rows per batch
 # Columns that cannot be derived. `a|b` means that one of the two columns is enough.
-_REQUIRED = {
+_REQUIRED_COLUMNS = {
     "documents": "id text",
     "text_units": "id text document_id|document_ids",
     "entities": "id title",
@@ -40,7 +40,7 @@ _REQUIRED = {
     "covariates": "subject_id text_unit_id",
 }
 # Table names of versions 2 and 3. Versions 0 and 1 have the layout of entities in `nodes`.
-_NAMES = (*_REQUIRED, "nodes")
+_TABLE_NAMES = (*_REQUIRED_COLUMNS, "nodes")
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 
@@ -76,7 +76,7 @@ def find_folder(folder: Path) -> IndexFolder:
     for place in (folder, folder / "output", *runs):
         paths = {
             name: path
-            for name in _NAMES
+            for name in _TABLE_NAMES
             for path in (place / f"{_LEGACY_PREFIX}{name}.parquet", place / f"{name}.parquet")
             if path.is_file()
         }
@@ -87,7 +87,7 @@ def find_folder(folder: Path) -> IndexFolder:
     )
 
 
-def is_microsoft(folder: Path) -> bool:
+def is_microsoft_index(folder: Path) -> bool:
     """Return whether a folder, or `output` in it, has tables of Microsoft GraphRAG."""
     try:
         place = find_folder(folder).place
@@ -114,7 +114,7 @@ def open_table(name: str, path: Path) -> RawTable:
     for column, dtype in rows.collect_schema().items():
         if column not in wanted:
             continue
-        if column in _RECORDS and dtype.is_nested():
+        if column in _RECORD_COLUMNS and dtype.is_nested():
             columns.append(_to_json_text(column, dtype))
         elif column == "findings" and isinstance(dtype, pl.List | pl.Array):
             columns.append(_to_findings(dtype))
@@ -127,7 +127,7 @@ def open_table(name: str, path: Path) -> RawTable:
 
 def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
     """Raise TableError if a required table or column is missing."""
-    for name, columns in _REQUIRED.items():
+    for name, columns in _REQUIRED_COLUMNS.items():
         if name not in tables:
             if name in _OPTIONAL_TABLES:
                 continue
@@ -175,22 +175,22 @@ def damaged_file_error(path: Path, error: Exception) -> TableError:
 
 def _to_json_text(column: str, dtype: pl.DataType) -> pl.Expr:
     """Convert a column of structs to JSON text; binary values become null."""
-    value = _without_bytes(pl.col(column), dtype)
+    value = _remove_bytes(pl.col(column), dtype)
     if not isinstance(dtype, pl.Struct):
         value = pl.struct(value)
     return pl.when(pl.col(column).is_not_null()).then(value.struct.json_encode()).alias(column)
 
 
-def _without_bytes(value: pl.Expr, dtype: Any) -> pl.Expr:
+def _remove_bytes(value: pl.Expr, dtype: Any) -> pl.Expr:
     if isinstance(dtype, pl.Binary):
         return pl.when(False).then(pl.lit(""))
     if isinstance(dtype, pl.Struct):
         parts = {of.name: of.dtype for of in dtype.fields if _may_contain_bytes(of.dtype)}
-        changed = (_without_bytes(value.struct.field(n), of).alias(n) for n, of in parts.items())
+        changed = (_remove_bytes(value.struct.field(n), of).alias(n) for n, of in parts.items())
         return value.struct.with_fields(*changed) if parts else value
     if isinstance(dtype, pl.List | pl.Array) and _may_contain_bytes(dtype.inner):
         items = value if isinstance(dtype, pl.List) else value.arr.to_list()
-        return items.list.eval(_without_bytes(pl.element(), dtype.inner))
+        return items.list.eval(_remove_bytes(pl.element(), dtype.inner))
     return value
 
 

@@ -27,13 +27,13 @@ Span = tuple[int, int]
 # A metadata line at the start of a text unit: `title: Polar Times.`
 _METADATA_LINE = re.compile(r"[^\n:]{1,100}: [^\n]*\n")
 # The replacement character remains where a text was cut inside the bytes of a character.
-_CUT = "\ufffd"
+_CUT_MARK = "\ufffd"
 _WORD = re.compile(r"\w+")
 # Minimum length of a word of a name that may be found instead of the name.
-_MIN_LETTERS = 4
+_MIN_WORD_LENGTH = 4
 # Maximum number of compared mentions per entity, and of sentences between two mentions.
 _MAX_MENTIONS, _MAX_SENTENCES = 16, 5
-_BATCH = 4_096  # text units per batch
+_BATCH_ROWS = 4_096  # text units per batch
 
 
 def first_rows(ids: pl.Series, known: pl.Series) -> Integers:
@@ -144,8 +144,8 @@ def _located_text_units(
     # Offset of the last text unit so far, by document row.
     latest: dict[int, int] = {}
     texts: dict[int, str] = {}
-    for first in range(0, len(unit_documents), _BATCH):
-        units = tables["text_units"].select("text").slice(first, _BATCH).collect()["text"]
+    for first in range(0, len(unit_documents), _BATCH_ROWS):
+        units = tables["text_units"].select("text").slice(first, _BATCH_ROWS).collect()["text"]
         here = np.unique(rows[first : first + len(units)])
         texts = _document_texts(tables["documents"], here[here >= 0].tolist(), texts)
         for number, text in enumerate(units.to_list(), first):
@@ -189,8 +189,8 @@ def find_text_unit(text: str, document: str, earliest: int) -> int | None:
     """
     body = text
     while True:
-        core = body.strip(_CUT)
-        n_cut = len(body) - len(body.lstrip(_CUT))
+        core = body.strip(_CUT_MARK)
+        n_cut = len(body) - len(body.lstrip(_CUT_MARK))
         for start in (earliest, 0):
             at = document.find(core, start) if core else -1
             if at >= 0:
@@ -222,7 +222,7 @@ def find_names(text: str, titles: Sequence[str]) -> list[EntityMentions]:
     for name in names:
         # If a name occurs only inside longer names, use these occurrences.
         spans = found[name] or _find_name(name, folded)
-        words = [word for word in _WORD.findall(name) if len(word) >= _MIN_LETTERS]
+        words = [word for word in _WORD.findall(name) if len(word) >= _MIN_WORD_LENGTH]
         parts = (_find_whole_words(word, folded) for word in sorted(words, key=len, reverse=True))
         fallback = next(chain.from_iterable(parts), (0, len(text)))
         mentions.append(EntityMentions(tuple(spans) or (fallback,), bool(spans)))

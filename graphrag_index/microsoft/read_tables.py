@@ -5,7 +5,7 @@
     index.vectors["entity_description"]  # `.dimension`, `.batches()` of `id` and `vector`
 
 Rows, ids, numbers and the order of rows are those of the files. Our searches and citations need a
-`human_readable_id` that is the row number, unlike in versions 0 and 1: `renumber(index.tables)`.
+`human_readable_id` that is the row number, unlike in versions 0 and 1. `renumber_rows` sets it.
 """
 
 import json
@@ -42,13 +42,13 @@ from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
 # Columns that are derived if a file lacks them, and columns that only our tables have.
-_DERIVED = {
+_DERIVED_COLUMNS = {
     "documents": "title text_unit_ids path metadata language",
     "text_units": "n_tokens entity_ids relationship_ids covariate_ids start_char end_char",
     "entities": "text_unit_ids frequency degree x y evidence",
     "relationships": "weight combined_degree source_id target_id evidence",
 }
-_BATCH = 1_024  # documents or text units per batch
+_BATCH_ROWS = 1_024  # documents or text units per batch
 _ENCODING = "cl100k_base"
 
 
@@ -103,10 +103,10 @@ class MicrosoftIndex:
 
     def _public_tables(self) -> dict[str, pl.LazyFrame]:
         tables = {
-            "documents": self._with_derived("documents", self._derive_documents),
-            "text_units": self._with_derived("text_units", self._derive_text_units),
-            "entities": self._with_derived("entities", self._derive_entities),
-            "relationships": self._with_derived("relationships", self._derive_relationships),
+            "documents": self._derive_columns("documents", self._derive_documents),
+            "text_units": self._derive_columns("text_units", self._derive_text_units),
+            "entities": self._derive_columns("entities", self._derive_entities),
+            "relationships": self._derive_columns("relationships", self._derive_relationships),
             "mentions": pl.defer(lambda: self.positions.mentions, schema=TABLES["mentions"].schema),
             "communities": pl.defer(lambda: self._communities, schema=TABLES["communities"].schema),
         }
@@ -126,13 +126,13 @@ class MicrosoftIndex:
             tables["covariates"] = self._file_tables["covariates"].with_columns(**missing)
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
-    def _with_derived(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
-        """Replace the columns in `_DERIVED` by derived values, computed on first use.
+    def _derive_columns(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
+        """Replace the columns in `_DERIVED_COLUMNS` by derived values, computed on first use.
 
         Columns that `derive` does not return keep the values of the file.
         """
         base, schema = self._file_tables[name], TABLES[name].schema
-        columns = pl.Schema({column: schema[column] for column in _DERIVED[name].split()})
+        columns = pl.Schema({column: schema[column] for column in _DERIVED_COLUMNS[name].split()})
 
         @cache
         def compute_columns() -> pl.DataFrame:
@@ -148,8 +148,8 @@ class MicrosoftIndex:
         ids = rows.select("id").collect()["id"]
         languages: list[str] = []
         metadata: list[str | None] = []
-        for start in range(0, len(ids), _BATCH):
-            batch = rows.select("text", "raw_data", "metadata").slice(start, _BATCH).collect()
+        for start in range(0, len(ids), _BATCH_ROWS):
+            batch = rows.select("text", "raw_data", "metadata").slice(start, _BATCH_ROWS).collect()
             for text, record, stated in batch.rows():
                 languages.append(detect_language(text))
                 is_record = _parse_json_object(stated) is not None
@@ -184,7 +184,7 @@ class MicrosoftIndex:
         if "n_tokens" not in has:
             from graphrag_index.text.tokens import count_tokens, load_encoding
 
-            encoding, texts = load_encoding(_ENCODING), batches(rows.select("text"), _BATCH)
+            encoding, texts = load_encoding(_ENCODING), batches(rows.select("text"), _BATCH_ROWS)
             counts = [count_tokens(text, encoding) for batch in texts for text in batch["text"]]
             made["n_tokens"] = pl.Series(counts, dtype=pl.Int64)
         return made
@@ -269,11 +269,11 @@ def _parse_json_object(text: str | None) -> dict[str, Any] | None:
 
 
 # Table by section name in citations, and all tables whose numbers become row numbers.
-_CITED = {"Entities": "entities", "Relationships": "relationships", "Claims": "covariates"}
-_NUMBERED = ("documents", "text_units", *_CITED.values())
+_CITED_TABLES = {"Entities": "entities", "Relationships": "relationships", "Claims": "covariates"}
+_NUMBERED_TABLES = ("documents", "text_units", *_CITED_TABLES.values())
 
 
-def renumber(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
+def renumber_rows(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
     """Set `human_readable_id` to the row number, make `id` unique, and renumber citations.
 
     Citations of unknown numbers are removed. The second row with the same id gets the suffix `-2`;
@@ -281,10 +281,10 @@ def renumber(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
     """
     found = dict(tables)
     moved: dict[str, dict[int, int]] = {}
-    for name in (*_NUMBERED, "communities", "community_reports"):
+    for name in (*_NUMBERED_TABLES, "communities", "community_reports"):
         if name not in tables:
             continue
-        has_numbers = name in _NUMBERED
+        has_numbers = name in _NUMBERED_TABLES
         rows = tables[name].select("id", *["human_readable_id"] * has_numbers).collect()
         if rows["id"].n_unique() < rows.height:
             occurrence = pl.int_range(1, pl.len() + 1).over("id")
@@ -299,7 +299,7 @@ def renumber(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]:
                 found[name] = found[name].with_columns(human_readable_id=row_number)
                 # If several rows have the same number, citations refer to the first row.
                 moved[name] = {numbers[row]: row for row in reversed(range(rows.height))}
-    moves = {section: moved[name] for section, name in _CITED.items() if name in moved}
+    moves = {section: moved[name] for section, name in _CITED_TABLES.items() if name in moved}
     if moves and "community_reports" in found:
         found["community_reports"] = _renumber_reports(found["community_reports"], moves)
     return found

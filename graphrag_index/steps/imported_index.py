@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.microsoft.import_folder import (
-    PUBLIC,
+    IMPORTED_TABLES,
     ImportedIndex,
     fingerprint_imported,
     row_batches,
@@ -39,7 +39,7 @@ MAX_WARNED_RECORDS = 3  # maximum number of records in a warning
 Tables = Iterator[Mapping[str, pl.DataFrame]]
 
 
-@step(writes=[*PUBLIC, "report_evidence"], fingerprint=fingerprint_imported)
+@step(writes=[*IMPORTED_TABLES, "report_evidence"], fingerprint=fingerprint_imported)
 def read_imported(*, root: Path, progress: Progress) -> Tables:
     """Read the tables in the folder `imported` with all rows, ids and numbers, in order.
 
@@ -48,7 +48,7 @@ def read_imported(*, root: Path, progress: Progress) -> Tables:
     later run reuses the reports.
     """
     imported = ImportedIndex(root)
-    tables = {name: imported.scan(name) for name in PUBLIC}
+    tables = {name: imported.scan(name) for name in IMPORTED_TABLES}
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in tables.items()}
     progress.start(sum(counts.values()), "rows")
     for name, rows in tables.items():

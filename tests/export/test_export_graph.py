@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from graphrag_index.errors import ExportError
 from graphrag_index.export.exported_graph import (
     escape_xml,
-    in_batches,
-    quote,
+    quote_text,
     regroup_rows,
     replace_control_characters,
+    stream_rows,
 )
 from graphrag_index.export.graph_files import write_gexf, write_graphml, write_node_link
 from tests.fixtures.page_parser import FORBIDDEN
@@ -153,7 +153,7 @@ def test_any_text_can_stand_in_xml_and_json(texts: list[str]) -> None:
         plain="text",
         clean=replace_control_characters("text"),
         xml=escape_xml("text"),
-        quoted=quote("text"),
+        quoted=quote_text("text"),
     )
     for plain, cleaned, escaped, json_text in column.iter_rows():
         assert cleaned == FORBIDDEN.sub("\ufffd", plain)
@@ -253,7 +253,7 @@ def test_an_index_without_a_graph_is_refused(tmp_path: Path) -> None:
 
 def test_rows_are_read_in_equal_batches_and_in_order() -> None:
     rows = pl.LazyFrame({"n": range(1_000)})
-    batches = list(in_batches(rows, 64))
+    batches = list(stream_rows(rows, 64))
     assert [batch.height for batch in batches] == [64] * 15 + [40]
     assert pl.concat(batches)["n"].to_list() == list(range(1_000))
     uneven = [pl.DataFrame({"n": range(first, last)}) for first, last in [(0, 3), (3, 3), (3, 12)]]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
-from graphrag_index.microsoft.export_index import DIFFERENT, FIRST_OWN, export, shared_columns
+from graphrag_index.microsoft.export_index import CHANGED_COLUMNS, FIRST_OWN, export, shared_columns
 from graphrag_index.microsoft.read_tables import MicrosoftIndex
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.schema.tables import TABLES
@@ -410,7 +410,7 @@ def test_settings_lines_and_the_model_are_told(index: Index) -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_it_is_read_as_microsofts_own_index_is(index: Index, name: str) -> None:
     read = MicrosoftIndex(index.folder).tables[name].collect()
-    different = DIFFERENT.get(name, [])
+    different = CHANGED_COLUMNS.get(name, [])
     columns = [column for column in shared_columns(name) if column not in different]
     assert read.select(columns).equals(index.ours(name).select(columns))
 

@@ -15,7 +15,7 @@ import graphrag_query
 from graphrag_index.errors import ExitCode, TableError
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_index.schema.settings.step_sections import Check
@@ -102,7 +102,7 @@ def test_rows_ids_numbers_and_vectors_are_those_of_the_files(
     result = graphrag_index("import", theirs, "--root", project)
     assert result.code == 0, result.err
     index = MicrosoftIndex(theirs)
-    for name, rows in renumber(index.tables).items():
+    for name, rows in renumber_rows(index.tables).items():
         assert_frame_equal(read(project, name), rows.collect())
     for name in NAMES:
         given = pl.concat(index.vectors[name].batches())

@@ -12,7 +12,7 @@ import yaml
 import graphrag_index.microsoft.migrate as writing
 from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.microsoft.migrate import init_from
+from graphrag_index.microsoft.migrate import convert_project
 from graphrag_index.pipeline.workflow import (
     check_services,
     load_workflow,
@@ -37,7 +37,7 @@ def test_a_project_of_each_version_can_be_run_as_it_is(tmp_path: Path, text: str
         tmp_path / "theirs", text, **{".env": ENV, "prompts__extract_graph.txt": EXTRACTION}
     )
     ours = tmp_path / "ours"
-    taken = init_from(ours, theirs)
+    taken = convert_project(ours, theirs)
     assert taken.written[0] == ours / "settings.yaml"
     assert all(path.is_file() for path in taken.written)
     settings = load_settings(ours)
@@ -52,7 +52,7 @@ def test_a_project_of_each_version_can_be_run_as_it_is(tmp_path: Path, text: str
 def test_keys_stand_in_no_file_but_env(tmp_path: Path) -> None:
     theirs = write(tmp_path / "theirs", V2, **{".env": ENV})
     ours = tmp_path / "ours"
-    init_from(ours, theirs)
+    convert_project(ours, theirs)
     for path in files_of(ours) - {".env"}:
         text = (ours / path).read_text(encoding="utf-8")
         assert "sk-" not in text, path
@@ -71,16 +71,16 @@ def test_keys_stand_in_no_file_but_env(tmp_path: Path) -> None:
 def test_models_without_a_key_or_with_one_that_env_cannot_hold(tmp_path: Path) -> None:
     text = "completion_models: {default_completion_model: {model: m, model_provider: ollama%s}}\n"
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
-    assert init_from(ours, write(theirs, text % "")).to_do[1:] == []
+    assert convert_project(ours, write(theirs, text % "")).to_do[1:] == []
     assert load_settings(ours).models["chat"].key == ""
-    taken = init_from(tmp_path / "other", write(theirs, text % """, api_key: "a'b\\"c" """))
+    taken = convert_project(tmp_path / "other", write(theirs, text % """, api_key: "a'b\\"c" """))
     assert taken.to_do[1:] == ["Set the variable GRAPHRAG_API_KEY: .env cannot hold its value."]
 
 
 def test_an_env_of_ones_own_stays_and_gets_what_is_missing(tmp_path: Path) -> None:
     theirs = write(tmp_path / "theirs", V2, **{".env": ENV.replace("GRAPHRAG_API_KEY", "OTHER")})
     ours = write(tmp_path / "ours", "MINE=1\nAZURE_BASE=https://mine.azure.com", ".env")
-    init_from(ours, theirs)
+    convert_project(ours, theirs)
     assert read_env_file(ours / ".env") == {
         "MINE": "1",
         "AZURE_BASE": "https://mine.azure.com",
@@ -91,14 +91,14 @@ def test_an_env_of_ones_own_stays_and_gets_what_is_missing(tmp_path: Path) -> No
     with pytest.raises(
         SettingsError, match=r"\.env has another GRAPHRAG_API_KEY_CHAT than "
     ) as caught:
-        init_from(ours, theirs)
+        convert_project(ours, theirs)
     assert "sk-" not in str(caught.value)
 
 
 def test_a_key_that_is_not_there_yet_is_to_be_done(tmp_path: Path) -> None:
     env = "GRAPHRAG_API_KEY=<API_KEY>\n"
     theirs = write(tmp_path / "theirs", V3, **{".env": env})
-    taken = init_from(tmp_path / "ours", theirs)
+    taken = convert_project(tmp_path / "ours", theirs)
     assert taken.to_do == [
         "Set the variable AZURE_KEY, or write it into .env.",
         "Set the variable GRAPHRAG_API_KEY, or write it into .env.",
@@ -113,16 +113,17 @@ def test_each_key_stands_in_the_settings_with_what_became_of_it(
 ) -> None:
     settings = [V1, V2, V3][version - 1]
     theirs = write(tmp_path / "theirs", settings, **{".env": ENV})
-    taken = init_from(tmp_path / "ours", theirs)
+    taken = convert_project(tmp_path / "ours", theirs)
     text = (tmp_path / "ours" / "settings.yaml").read_text(encoding="utf-8")
     comment = re.split(r"\n\n", text)[0]
     assert (
         f"# Made from {theirs / 'settings.yaml'} of Microsoft GraphRAG, version {version}."
         in comment
     )
-    for line in (*taken.carried, *taken.left):
+    lines = [*taken.converted, *taken.skipped]
+    for line in lines:
         assert f"#   {line}\n" in f"{comment}\n"
-    theirs_keys = {line.split(" -> ")[0].split(": ")[0] for line in (*taken.carried, *taken.left)}
+    theirs_keys = {line.split(" -> ")[0].split(": ")[0] for line in lines}
     for key in _keys("", yaml.safe_load(settings)):
         assert any(key == told or key.startswith(f"{told}.") for told in theirs_keys), key
 
@@ -137,11 +138,11 @@ def _keys(prefix: str, values: object) -> list[str]:
 
 def test_documents_elsewhere_and_those_named_by_a_dollar_sign(tmp_path: Path) -> None:
     theirs = write(tmp_path / "the$irs", V3, **{"texts__a.csv": "body,name,nr\nx,y,1\n"})
-    init_from(tmp_path / "ours", theirs)
+    convert_project(tmp_path / "ours", theirs)
     assert load_settings_with_keys(tmp_path / "ours").load_documents.folder == str(theirs / "texts")
     other = tmp_path / "more"
     other.mkdir()
-    init_from(tmp_path / "again", theirs, other)
+    convert_project(tmp_path / "again", theirs, other)
     assert load_settings_with_keys(tmp_path / "again").load_documents.folder == str(other)
 
 
@@ -153,7 +154,7 @@ def load_settings_with_keys(root: Path):  # type: ignore[no-untyped-def]
 def test_the_folder_of_theirs_is_not_written_to(tmp_path: Path) -> None:
     theirs = write(tmp_path, V3, "settings.yml")
     with pytest.raises(SettingsError, match="name another folder for ours; nothing was written"):
-        init_from(tmp_path / "." / "", theirs)
+        convert_project(tmp_path / "." / "", theirs)
     assert files_of(tmp_path) == {"settings.yml"}
 
 
@@ -169,7 +170,7 @@ def test_what_is_in_the_way_stays(tmp_path: Path, there: str, said: str) -> None
     theirs = write(tmp_path / "theirs", V3, **{"prompts__extract_graph.txt": EXTRACTION})
     ours = write(tmp_path / "ours", "mine", there)
     with pytest.raises(SettingsError, match=re.escape(said)):
-        init_from(ours, theirs)
+        convert_project(ours, theirs)
     assert files_of(ours) == {there}
 
 
@@ -184,7 +185,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(writing.os, "fsync", full)
     with pytest.raises(OSError):
-        init_from(tmp_path / "a" / "ours", theirs)
+        convert_project(tmp_path / "a" / "ours", theirs)
     assert len(written) == 4
     assert not (tmp_path / "a").exists()
 
@@ -194,7 +195,7 @@ def test_settings_that_would_not_load_are_not_written(tmp_path: Path) -> None:
     theirs = write(tmp_path / "theirs", text)
     (theirs / ".env").write_text("no line of a file like this\n", encoding="utf-8")
     with pytest.raises(GraphRAGError, match=r"\.env, line 1: expected NAME=value"):
-        init_from(tmp_path / "ours", theirs)
+        convert_project(tmp_path / "ours", theirs)
     assert not (tmp_path / "ours").exists()
 
 

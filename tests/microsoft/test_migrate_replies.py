@@ -20,7 +20,7 @@ from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
-from graphrag_index.microsoft.migrate import Migration, init_from
+from graphrag_index.microsoft.migrate import Migration, convert_project
 from graphrag_index.schema.settings.settings import Settings, load_settings
 from tests.fixtures.microsoft_projects import EXTRACTION, write
 
@@ -113,7 +113,7 @@ def stored(response: Any) -> str:
 
 def take(tmp_path: Path, **kwargs: Any) -> tuple[Migration, Path, Settings]:
     theirs = project(tmp_path / "theirs", **kwargs)
-    taken = init_from(tmp_path / "ours", theirs)
+    taken = convert_project(tmp_path / "ours", theirs)
     return taken, tmp_path / "ours", load_settings(tmp_path / "ours")
 
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
 
 def test_without_their_prompt_their_replies_answer_nothing_here(tmp_path: Path) -> None:
     theirs = project(tmp_path / "theirs")
-    taken = init_from(tmp_path / "ours", theirs, prompts=False)
+    taken = convert_project(tmp_path / "ours", theirs, prompts=False)
     assert (
         "extract_graph: 0 of 5 replies are in the ledger; the others could not be used, since "
         "the prompt that they answer was not converted" in taken.cache
@@ -191,10 +191,10 @@ def test_without_their_prompt_their_replies_answer_nothing_here(tmp_path: Path) 
 
 def test_a_cache_without_tables_and_one_that_is_left(tmp_path: Path) -> None:
     theirs = project(tmp_path / "theirs")
-    assert init_from(tmp_path / "a", theirs, cache=False).cache == []
+    assert convert_project(tmp_path / "a", theirs, cache=False).cache == []
     assert not (tmp_path / "a" / "output").exists()
     (theirs / "output" / "text_units.parquet").unlink()
-    said = init_from(tmp_path / "b", theirs).cache
+    said = convert_project(tmp_path / "b", theirs).cache
     assert said[1].endswith("could not be used, since the tables of its index are not there")
 
 
@@ -204,6 +204,6 @@ def test_a_damaged_file_is_one_sentence_and_nothing_is_written(tmp_path: Path, b
     path = theirs / ("cache" if broken == "cache.db" else "output") / broken
     path.write_bytes(path.read_bytes()[:20] + b"no file of this kind at all" * 9)
     with pytest.raises(GraphRAGError, match=r"cannot be read .* --no-cache") as caught:
-        init_from(tmp_path / "ours", theirs)
+        convert_project(tmp_path / "ours", theirs)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "ours").exists()

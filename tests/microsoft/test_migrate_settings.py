@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.microsoft.migrate_project import (
-    KEYS,
     PROMPT_KEYS,
+    RULES,
+    ConversionError,
     ConvertedPrompts,
     ConvertedSettings,
-    NotCarriedError,
     convert_prompt,
     read_project,
     read_prompts,
@@ -33,8 +33,8 @@ def carry(
 
 
 def test_what_version_3_says(tmp_path: Path) -> None:
-    carried = carry(tmp_path, V3)
-    assert carried.values == {
+    result = carry(tmp_path, V3)
+    assert result.values == {
         "workflow": "standard",
         "models": {
             "chat": {
@@ -96,7 +96,7 @@ def test_what_version_3_says(tmp_path: Path) -> None:
         "drift_search": {"rounds": 1, "top_k_reports": 5, "follow_ups": 5},
         "basic_search": {"top_k_text_units": 15},
     }
-    why = dict(carried.left)
+    why = dict(result.skipped)
     assert why["cluster_graph.use_lcc"] == "not needed: every part of the graph is split"
     assert why["completion_models.default_completion_model.retry"] == (
         "not needed: failed calls are tried again for retry_seconds"
@@ -106,8 +106,8 @@ def test_what_version_3_says(tmp_path: Path) -> None:
 
 
 def test_what_version_2_says(tmp_path: Path) -> None:
-    carried = carry(tmp_path, V2, **{".env": "AZURE_BASE=https://mine.openai.azure.com\n"})
-    assert carried.values == {
+    result = carry(tmp_path, V2, **{".env": "AZURE_BASE=https://mine.openai.azure.com\n"})
+    assert result.values == {
         "workflow": "standard_without_claims",
         "models": {
             "chat": {
@@ -134,15 +134,15 @@ def test_what_version_2_says(tmp_path: Path) -> None:
         "search": {"model": "chat"},
     }
     # A key that stood in the settings themselves goes elsewhere, and in no other's place.
-    assert carried.secrets == {"GRAPHRAG_API_KEY_CHAT": "sk-a-literal-key"}
-    assert dict(carried.left)["chunks.overlap"] == "it is at most half of max_tokens here, so 150"
-    assert "sk-a-literal-key" not in repr(carried)
+    assert result.secrets == {"GRAPHRAG_API_KEY_CHAT": "sk-a-literal-key"}
+    assert dict(result.skipped)["chunks.overlap"] == "it is at most half of max_tokens here, so 150"
+    assert "sk-a-literal-key" not in repr(result)
 
 
 def test_what_version_1_says(tmp_path: Path) -> None:
-    carried = carry(tmp_path, V1)
+    result = carry(tmp_path, V1)
     shared = {"api_key": "${GRAPHRAG_API_KEY}", "concurrency": 50}
-    assert carried.values == {
+    assert result.values == {
         "workflow": "standard",
         "models": {
             "chat": {
@@ -175,7 +175,7 @@ def test_what_version_1_says(tmp_path: Path) -> None:
 
 
 def test_every_setting_of_the_table_is_one_of_ours() -> None:
-    for ours in (*KEYS["settings"], *STEP_MODELS.values()):
+    for ours in (*RULES["settings"], *STEP_MODELS.values()):
         section, _, key = ours.partition(".")
         annotation: Any = Settings.model_fields[section].annotation
         assert key in annotation.model_fields, ours
@@ -193,9 +193,9 @@ def test_every_setting_of_the_table_is_one_of_ours() -> None:
 def test_a_regular_expression_becomes_patterns_if_it_names_endings_alone(
     tmp_path: Path, pattern: str, include: list[str] | None
 ) -> None:
-    carried = carry(tmp_path, f"models: {{}}\ninput: {{file_pattern: '{pattern}'}}\n")
-    assert carried.values["load_documents"].get("include") == include
-    assert ("input.file_pattern" in dict(carried.left)) == (include is None)
+    result = carry(tmp_path, f"models: {{}}\ninput: {{file_pattern: '{pattern}'}}\n")
+    assert result.values["load_documents"].get("include") == include
+    assert ("input.file_pattern" in dict(result.skipped)) == (include is None)
 
 
 def test_what_it_did_in_its_last_run_chooses_the_workflow(tmp_path: Path) -> None:
@@ -209,14 +209,14 @@ def test_what_it_did_in_its_last_run_chooses_the_workflow(tmp_path: Path) -> Non
 
 
 def test_a_value_that_ours_cannot_have_is_left_and_said(tmp_path: Path) -> None:
-    carried = carry(
+    result = carry(
         tmp_path,
         "chunking: {size: 0, encoding_model: p50k_base, prepend_metadata: [title]}\n"
         "basic_search: {k: ${HOW_MANY}}\nglobal_search: {max_tokens: '$$5'}\n"
         "local_serach: {top_k_entities: 5}\n",
     )
-    assert set(carried.values) == {"load_documents", "workflow"}
-    assert dict(carried.left) == {
+    assert set(result.values) == {"load_documents", "workflow"}
+    assert dict(result.skipped) == {
         "chunking.size": "create_text_units.max_tokens cannot have this value (max_tokens is 0: "
         "input should be greater than or equal to 8)",
         "chunking.encoding_model": "only o200k_base and cl100k_base are known: "
@@ -266,13 +266,13 @@ def test_the_address_of_a_provider(
 ) -> None:
     own = f", api_base: '{base}'" if base else ""
     text = f"completion_models: {{default_completion_model: {{model: m, model_provider: {provider}"
-    carried = carry(tmp_path, f"{text}{own}}}}}\n")
-    assert carried.values["models"]["chat"].get("base_url") == address
-    assert "sk-hidden" not in repr(carried)
+    result = carry(tmp_path, f"{text}{own}}}}}\n")
+    assert result.values["models"]["chat"].get("base_url") == address
+    assert "sk-hidden" not in repr(result)
 
 
 def test_what_may_hold_a_secret_is_neither_copied_nor_told(tmp_path: Path) -> None:
-    carried = carry(
+    result = carry(
         tmp_path,
         "completion_models:\n  default_completion_model:\n    model: m\n    model_provider: azure\n"
         "    api_base: https://x.openai.azure.com\n    auth_method: azure_managed_identity\n"
@@ -280,11 +280,11 @@ def test_what_may_hold_a_secret_is_neither_copied_nor_told(tmp_path: Path) -> No
         "input_storage: {type: blob, connection_string: sk-hidden, base_dir: docs}\n"
         "vector_store: {type: azure_ai_search, api_key: sk-hidden, url: u}\n",
     )
-    assert "sk-hidden" not in repr(carried)
-    model = carried.values["models"]["chat"]
+    assert "sk-hidden" not in repr(result)
+    model = result.values["models"]["chat"]
     assert model["parameters"] == {"seed": 5}
     assert model["api_key"] == "${AZURE_OPENAI_API_KEY:-}"
-    assert "load_documents" not in carried.values
+    assert "load_documents" not in result.values
 
 
 @pytest.mark.parametrize(
@@ -387,13 +387,13 @@ def test_words_that_are_no_place_stay_as_they_are(before: str, behind: str) -> N
     ],
 )
 def test_a_prompt_that_does_not_fit_says_why(text: str, why: str) -> None:
-    with pytest.raises(NotCarriedError) as caught:
+    with pytest.raises(ConversionError) as caught:
         words("extract_graph.prompt", text)
     assert why in str(caught.value)
 
 
 def test_every_place_of_ours_is_one_that_our_prompt_has(tmp_path: Path) -> None:
-    for name, prompt in KEYS["prompts"].items():
+    for name, prompt in RULES["prompts"].items():
         package = "graphrag_query" if "_search" in prompt["keys"][0] else "graphrag_index"
         own = Prompts(tmp_path, package).read_prompt(name)
         for place in prompt["places"].values():
@@ -421,7 +421,7 @@ def test_those_that_fit_are_read_and_the_others_told_of(tmp_path: Path) -> None:
     assert list(prompts.texts) == ["extract_graph"]
     assert "TEXT: (the passage that the user sends)\n" in prompts.texts["extract_graph"]
     assert prompts.originals == {"extract_graph": EXTRACTION}
-    assert {key: why.partition(":")[0][:40] for key, why in prompts.left.items()} == {
+    assert {key: why.partition(":")[0][:40] for key, why in prompts.skipped.items()} == {
         "summarize_descriptions.prompt": "there is no file prompts/none.txt",
         "extract_claims.prompt": "its replies are tuples of eight unnamed ",
         "community_reports.graph_prompt": "its braces are not what str.format takes",

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.errors import TableError
 from graphrag_index.microsoft.read_communities import complete_communities
 from graphrag_index.microsoft.read_positions import find_names, find_text_unit
-from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber
+from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from tests.fixtures.microsoft_index import (
     MICROSOFT,
@@ -111,7 +111,7 @@ def test_what_versions_0_and_1_lack_is_derived(
 ) -> None:
     index = MicrosoftIndex(write(tmp_path, early()))
     assert index.generation == "0 or 1"
-    found = {name: rows.collect() for name, rows in renumber(index.tables).items()}
+    found = {name: rows.collect() for name, rows in renumber_rows(index.tables).items()}
     for name in ("documents", "text_units", "entities", "relationships", "mentions"):
         ours = opened[name]
         if name == "entities":
@@ -198,7 +198,7 @@ def test_version_0_in_folders_by_time_is_read_from_the_newest(tmp_path: Path) ->
 
 def test_rows_whose_numbers_and_ids_are_in_order_are_not_touched(tmp_path: Path) -> None:
     tables = MicrosoftIndex(write(tmp_path, version_3())).tables
-    assert all(rows is tables[name] for name, rows in renumber(tables).items())
+    assert all(rows is tables[name] for name, rows in renumber_rows(tables).items())
 
 
 def test_equal_text_units_that_share_an_id_are_told_apart(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_equal_text_units_that_share_an_id_are_told_apart(tmp_path: Path) -> Non
     )
     index = MicrosoftIndex(write(tmp_path, tables))
     assert index.tables["text_units"].collect()["id"].to_list() == ["u0", "u1", "u2", "u2"]
-    found = renumber(index.tables)
+    found = renumber_rows(index.tables)
     assert found["text_units"].collect()["id"].to_list() == ["u0", "u1", "u2", "u2-2"]
     assert index.tables["mentions"].collect()["text_unit"].to_list()[-2:] == [2, 3]
 
@@ -219,7 +219,7 @@ def test_numbers_that_no_row_had_are_taken_out_of_reports(tmp_path: Path) -> Non
     tables["community_reports"] = tables["community_reports"].with_columns(
         summary=pl.lit("It is so [Data: Entities (8, 0); Reports (2)], and [Data: Entities (1)].")
     )
-    reports = renumber(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
+    reports = renumber_rows(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
     assert reports.collect()["summary"][0] == ("It is so [Data: Entities (3); Reports (2)], and.")
 
 
@@ -233,7 +233,7 @@ def test_a_shared_number_means_the_first_row_and_a_missing_one_is_the_row_number
     tables["community_reports"] = tables["community_reports"].with_columns(
         summary=pl.lit("It is so [Data: Entities (7, 8, 3)].")
     )
-    reports = renumber(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
+    reports = renumber_rows(MicrosoftIndex(write(tmp_path, tables)).tables)["community_reports"]
     assert reports.collect()["summary"][0] == "It is so [Data: Entities (0, 2, 3)]."
 
 
