@@ -3,24 +3,23 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
+from graphrag_index.schema.settings.section import read_yaml
 from graphrag_index.schema.table import FINDINGS, parse_columns
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.memo import batches
 
 _LEGACY_PREFIX = "create_final_"
-# Column names of versions 0 and 1.
-_LEGACY_COLUMNS = {
-    "documents": {"raw_content": "text"},
-    "entities": {"name": "title"},
-    "relationships": {"rank": "combined_degree"},
-    "community_reports": {"rank_explanation": "rating_explanation"},
-}
+# Renamed, required and derived columns of each table.
+COLUMN_RULES: Mapping[str, Mapping[str, Any]] = read_yaml(
+    files(__package__).joinpath("read_columns.yaml").read_text(encoding="utf-8")
+)
 # Types of the columns that are read but that our tables lack.
 _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "text_units": parse_columns("document_ids: strings"),
@@ -29,18 +28,8 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
 # Columns of structs, which are converted to JSON text.
 _RECORD_COLUMNS = ("raw_data", "metadata")
 _VECTOR_BATCH = 8_192  # rows per batch
-# Columns that cannot be derived. `a|b` means that one of the two columns is enough.
-_REQUIRED_COLUMNS = {
-    "documents": "id text",
-    "text_units": "id text document_id|document_ids",
-    "entities": "id title",
-    "relationships": "id source target",
-    "communities": "community",
-    "community_reports": "community full_content",
-    "covariates": "subject_id text_unit_id",
-}
 # Table names of versions 2 and 3. Versions 0 and 1 have the layout of entities in `nodes`.
-_TABLE_NAMES = (*_REQUIRED_COLUMNS, "nodes")
+_TABLE_NAMES = (*COLUMN_RULES["required"], "nodes")
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 
@@ -102,7 +91,7 @@ def open_table(name: str, path: Path) -> RawTable:
     rows = pl.scan_parquet(path, glob=False)
     with name_damaged_file({name: path}):
         schema = rows.collect_schema()
-    legacy = _LEGACY_COLUMNS.get(name, {})
+    legacy = COLUMN_RULES["renamed"].get(name, {})
     rows = rows.rename({a: b for a, b in legacy.items() if a in schema and b not in schema})
     if name == "communities" and "community" not in schema:
         # In version 0 the id of a community is its number.
@@ -127,7 +116,7 @@ def open_table(name: str, path: Path) -> RawTable:
 
 def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
     """Raise TableError if a required table or column is missing."""
-    for name, columns in _REQUIRED_COLUMNS.items():
+    for name, columns in COLUMN_RULES["required"].items():
         if name not in tables:
             if name in _OPTIONAL_TABLES:
                 continue
@@ -136,7 +125,7 @@ def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
                 f"create_final_{name}.parquet): copy it there from where the index was made."
             )
         raw, path = tables[name], folder.files[name]
-        for alternatives in columns.split():
+        for alternatives in columns:
             names = alternatives.split("|")
             if set(names) & set(raw.columns):
                 continue

@@ -22,6 +22,7 @@ from graphrag_index.microsoft.read_communities import (
     complete_reports,
 )
 from graphrag_index.microsoft.read_files import (
+    COLUMN_RULES,
     RawTable,
     check_tables,
     find_folder,
@@ -41,13 +42,6 @@ from graphrag_index.storage.memo import batches
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
-# Columns that are derived if a file lacks them, and columns that only our tables have.
-_DERIVED_COLUMNS = {
-    "documents": "title text_unit_ids path metadata language",
-    "text_units": "n_tokens entity_ids relationship_ids covariate_ids start_char end_char",
-    "entities": "text_unit_ids frequency degree x y evidence",
-    "relationships": "weight combined_degree source_id target_id evidence",
-}
 _BATCH_ROWS = 1_024  # documents or text units per batch
 _ENCODING = "cl100k_base"
 
@@ -127,12 +121,12 @@ class MicrosoftIndex:
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
     def _derive_columns(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
-        """Replace the columns in `_DERIVED_COLUMNS` by derived values, computed on first use.
+        """Replace the derived columns of a table by values that are computed on first use.
 
         Columns that `derive` does not return keep the values of the file.
         """
         base, schema = self._file_tables[name], TABLES[name].schema
-        columns = pl.Schema({column: schema[column] for column in _DERIVED_COLUMNS[name].split()})
+        columns = pl.Schema({column: schema[column] for column in COLUMN_RULES["derived"][name]})
 
         @cache
         def compute_columns() -> pl.DataFrame:
