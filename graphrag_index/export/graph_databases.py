@@ -36,14 +36,9 @@ _STATEMENT_ROWS = 100
 _RELATED_PROPERTIES = pl.Schema(
     parse_columns("id, number: int64, type, description, weight: float64, text_unit_ids: strings")
 )
-_ROW_NUMBER = pl.col("human_readable_id").alias("number")
-# fmt: off
-_DOCUMENT_COLUMNS = ("id", _ROW_NUMBER, "title", "path", "creation_date", "language", "metadata")
-_TEXT_UNIT_COLUMNS = (
-    "id", _ROW_NUMBER, "text", "n_tokens", "start_char", "end_char", "headings", "metadata",
-)
-_COMMUNITY_COLUMNS = ("id", "community", "level", "title", "size", "period", "island")
-# fmt: on
+_DOCUMENT_COLUMNS = "id number title path creation_date language metadata".split()
+_TEXT_UNIT_COLUMNS = "id number text n_tokens start_char end_char headings metadata".split()
+_COMMUNITY_COLUMNS = "id community level title size period island".split()
 _NEO4J_NODES = {
     "Entity": "entities.csv",
     "Document": "documents.csv",
@@ -101,12 +96,13 @@ class GraphPart:
 def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[GraphPart]]:
     """Return the nodes and the links of an index; `GraphPart.batches` reads their rows."""
     documents, text_units, communities = (
-        _exported_rows(graph, name) for name in ("documents", "text_units", "communities")
+        _exported_rows(graph, name).rename({"human_readable_id": "number"})
+        for name in ("documents", "text_units", "communities")
     )
     nodes = [
         GraphPart("Entity", graph.node_rows().collect_schema(), graph.node_batches),
-        _make_part("Document", documents.select(*_DOCUMENT_COLUMNS)),
-        _make_part("TextUnit", text_units.select(*_TEXT_UNIT_COLUMNS), size=_TEXT_BATCH),
+        _make_part("Document", documents.select(_DOCUMENT_COLUMNS)),
+        _make_part("TextUnit", text_units.select(_TEXT_UNIT_COLUMNS), size=_TEXT_BATCH),
         _make_part("Community", _join_reports(graph, communities), size=_TEXT_BATCH),
     ]
     kept = graph.kept_entities()
@@ -174,7 +170,7 @@ def _join_reports(graph: ExportedGraph, communities: pl.LazyFrame) -> pl.LazyFra
         .unique("community", keep="first", maintain_order=True)
     )
     return (
-        communities.select(*_COMMUNITY_COLUMNS)
+        communities.select(_COMMUNITY_COLUMNS)
         .join(reports, on="community", how="left", maintain_order="left")
         .with_columns(title=pl.coalesce("report", "title"))
         .drop("report")

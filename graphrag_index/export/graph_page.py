@@ -10,6 +10,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -25,8 +26,7 @@ from graphrag_index.storage.versions import Version
 # Maximum numbers that a browser draws smoothly without a graphics card.
 MAX_ENTITIES = 20_000
 MAX_RELATIONSHIPS = 60_000
-# Number of rows in the table for screen readers.
-_TABLE_ROWS = 50
+_TABLE_ROWS = 50  # rows in the table for screen readers
 _MAX_DOCUMENTS = 20  # per entity
 # Maximum number of characters of texts on the page.
 _MAX_DESCRIPTION, _MAX_SUMMARY, _MAX_SENTENCE = 600, 1_500, 260
@@ -64,9 +64,7 @@ def write_page(
 def _read_graph(
     store: TableStore, version: Version, max_entities: int, max_relationships: int
 ) -> _DrawnGraph:
-    def table(name: str) -> pl.LazyFrame:
-        return scan_table(store, version, name)
-
+    table = partial(scan_table, store, version)
     drawn = (
         table("entities")
         .select("id", "human_readable_id", "degree", "frequency")
@@ -232,15 +230,13 @@ def _page_pieces(graph: _DrawnGraph, version: Version) -> Iterator[str]:
         )
     elif "relationships" in version.tables and n_strongest < version.tables["relationships"].rows:
         notice = f"Drawn: the {n_strongest:,} strongest relationships."
-    small = {
+    names = ("entities", "relationships", "communities", "documents")
+    counts = [_format_count(version, name) for name in names]
+    texts = {
         # Only the script of the page may run, even if a name contains a script.
-        "policy": f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'",
-        "title": f"Knowledge graph: {_format_count(version, 'entities')}",
-        "counts": f"{_format_count(version, 'entities')}, "
-        f"{_format_count(version, 'relationships')}, "
-        f"{_format_count(version, 'communities')} on all levels, "
-        f"{_format_count(version, 'documents')}, version {version.number}",
+        "digest": digest,
+        "title": f"Knowledge graph: {counts[0]}",
+        "counts": "{}, {}, {} on all levels, {}, version {}".format(*counts, version.number),
         "notice": notice,
         "hide_notice": "" if notice else "hidden",
     }
@@ -252,16 +248,18 @@ def _page_pieces(graph: _DrawnGraph, version: Version) -> Iterator[str]:
         elif part == "rows":
             yield from _table_rows(graph.entities)
         else:
-            yield html.escape(small[part])
+            yield html.escape(texts[part])
 
 
 def _format_count(version: Version, name: str) -> str:
+    """Return the number of rows of a table with the name of a row, such as `1 entity`."""
     rows = version.tables[name].rows if name in version.tables else 0
     singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
     return f"{rows:,} {singular if rows == 1 else name}"
 
 
 def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
+    """Yield the rows of the HTML table for screen readers."""
     columns = ("human_readable_id", "title", "type", "degree", "frequency")
     for number, title, kind, degree, frequency in entities.select(columns).head(_TABLE_ROWS).rows():
         yield (
