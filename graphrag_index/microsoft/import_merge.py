@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.microsoft.import_folder import ImportedIndex, row_batches
 from graphrag_index.microsoft.read_communities import relationships_within
-from graphrag_index.microsoft.read_positions import row_pairs
+from graphrag_index.microsoft.read_positions import first_rows, row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
 from graphrag_index.schema.list_columns import Grouped, gather_lists, positions
@@ -65,23 +65,21 @@ class ImportMerge:
     def merge_graph(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
     ) -> dict[str, pl.DataFrame]:
-        """Merge extracted entities and relationships into the imported ones, or append them.
+        """Merge extracted entities and relationships into imported rows, or append them.
 
-        If an imported entity has the same title, the descriptions of the new entity are added to
-        it. The same holds for relationships between the same two entities, unless their types
-        differ.
+        A new entity is merged into the imported entity with the same title. A new relationship is
+        merged into the imported relationship between the same two entities, unless the types
+        differ. A merged row has the descriptions of both rows.
         """
         found = self.imported_graph()
         before, links = found["extracted_entities"], found["extracted_relationships"]
-        number_of: dict[str, int] = {}
-        for number, title in enumerate(before["title"]):
-            number_of.setdefault(title_key(title), number)
-        known = [number_of.get(title_key(title), -1) for title in entities["title"]]
-        numbers = pl.Series("number", known, dtype=pl.Int64)
+        keys_before, keys = (
+            pl.Series(map(title_key, rows["title"]), dtype=pl.String) for rows in (before, entities)
+        )
+        numbers = pl.Series(first_rows(keys, keys_before))
         is_new = numbers < 0
-        numbers = pl.select(
-            pl.when(is_new).then(len(before) + is_new.cum_sum() - 1).otherwise(numbers)
-        ).to_series()
+        new_numbers = is_new.cum_sum().cast(pl.Int64) + len(before) - 1
+        numbers = new_numbers.zip_with(is_new, numbers)
         entities = self._shift_units(entities).with_columns(human_readable_id=numbers)
         merged = _merge_rows(before, entities.filter(~is_new), "human_readable_id")
         found["extracted_entities"] = pl.concat([merged, entities.filter(is_new)])
@@ -104,18 +102,17 @@ class ImportMerge:
     def append_graph_of_rules(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
     ) -> dict[str, pl.DataFrame]:
-        """Append entities and relationships that rules extracted to the imported ones.
+        """Append entities and relationships that were extracted by rules to the imported rows.
 
-        Later `finalize_graph` merges entities with equal titles and keeps the imported
+        The step `finalize_graph` merges entities with equal titles later, and keeps the imported
         description.
         """
         found = self.imported_graph()
         n = len(self.entity_ids)
+        relationships = _shift_columns(relationships, source=n, target=n)
         new = {
             "extracted_entities": _shift_columns(entities, human_readable_id=n),
-            "extracted_relationships": self._shift_units(
-                _shift_columns(relationships, source=n, target=n)
-            ),
+            "extracted_relationships": self._shift_units(relationships),
         }
         for name, rows in new.items():
             found[name] = pl.concat([_move_description(found[name]), rows])
@@ -157,11 +154,11 @@ class ImportMerge:
         link_ids = links.select(
             table=pl.lit("relationships"), number="source", target="target", id="id"
         )
-        mentions = self.imported.scan("mentions").collect()
+        mentions = self.imported.scan("mentions").select(list(TABLES["extracted_mentions"].columns))
         return {
             "extracted_entities": _to_extracted_rows(entities, "extracted_entities"),
             "extracted_relationships": _to_extracted_rows(links, "extracted_relationships"),
-            "extracted_mentions": mentions.select(list(TABLES["extracted_mentions"].columns)),
+            "extracted_mentions": mentions.collect(),
             "given_ids": pl.concat([entity_ids, link_ids]),
         }
 

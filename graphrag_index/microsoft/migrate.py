@@ -36,12 +36,12 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
 # Value of unset variables while the settings are checked; it is valid as an address too.
-_UNSET_VALUE = "http://unset"
+_UNSET = "http://unset"
 
 
 @dataclass
 class Migration:
-    """The written files, and the lines that report on each part of the conversion."""
+    """The files that a conversion wrote, and lines of text that report on each part."""
 
     written: list[Path] = field(default_factory=list)
     converted: list[str] = field(default_factory=list)
@@ -80,9 +80,7 @@ def convert_project(
         check_can_be_folder(wanted)
     result = convert_settings(project)
     section = result.values.setdefault("load_documents", {})
-    documents = (
-        Path(section.get("folder", folder / "input")) if input_folder is None else input_folder
-    )
+    documents = input_folder or Path(section.get("folder", folder / "input"))
     documents, root = documents.resolve(), folder.resolve()
     named = documents.relative_to(root) if documents.is_relative_to(root) else documents
     section["folder"] = named.as_posix().replace("$", "$$")
@@ -117,16 +115,16 @@ def convert_project(
 def _report_conversion(result: ConvertedSettings, prompts: ConvertedPrompts) -> Migration:
     """List converted keys and prompts, keys that are left out, and tasks for the user."""
     migration = Migration(
-        converted=[f"{theirs} -> {ours}" for theirs, ours in result.kept],
-        skipped=[f"{theirs}: {why}" for theirs, why in result.skipped],
+        converted=[f"{old_key} -> {new_setting}" for old_key, new_setting in result.kept],
+        skipped=[f"{old_key}: {why}" for old_key, why in result.skipped],
     )
     for name, source in prompts.sources.items():
         package = "graphrag_index" if name in _INDEXING_PROMPTS else "graphrag_query"
         ours = files(package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
         # Other encodings give almost the same number of tokens.
         encoding = load_encoding("o200k_base")
-        n_theirs, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
-        sizes = f"{n_theirs:,} tokens, ours {n_ours:,}"
+        n_new, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
+        sizes = f"{n_new:,} tokens, ours {n_ours:,}"
         migration.prompts.append(f"{source} -> {FOLDER}/{name}.txt: {sizes}")
     migration.skipped += [f"{key}: {why}" for key, why in prompts.skipped.items()]
     environment = {**result.project.environment, **result.secrets}
@@ -167,7 +165,7 @@ def _is_placeholder(value: str) -> bool:
 
 
 def _env_text(result: ConvertedSettings, path: Path, migration: Migration) -> str:
-    """Return the new text of our `.env`; empty if the file needs no new variable."""
+    """Return the new text of the `.env` of our project; empty if no variable is missing."""
     project, present = result.project, read_env_file(path)
     wanted = {
         name: project.variables[name]
@@ -192,19 +190,17 @@ def _env_text(result: ConvertedSettings, path: Path, migration: Migration) -> st
 
 
 def _env_line(name: str, value: str) -> str:
-    """Return a line of `.env`; empty if a line cannot express this value."""
+    """Return a line of `.env` that sets a variable; empty if a line cannot hold the value."""
     mark = next((mark for mark in "'\"" if mark not in value), "")
     return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else ""
 
 
 def _check_settings(text: str, result: ConvertedSettings) -> Settings:
-    """Check the new settings by loading them from a temporary folder."""
+    """Load the text of the new settings from a temporary folder; raise if it is invalid."""
     # Variables without a value, such as API keys, are not an error.
-    variables = dict.fromkeys(_used_variables(result), _UNSET_VALUE)
+    variables = dict.fromkeys(_used_variables(result), _UNSET)
     variables |= {**result.project.variables, **result.secrets}
-    lines = [
-        _env_line(name, value) or f"{name}={_UNSET_VALUE}\n" for name, value in variables.items()
-    ]
+    lines = [_env_line(name, value) or f"{name}={_UNSET}\n" for name, value in variables.items()]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / SETTINGS_FILE
         path.write_text(text, encoding="utf-8")
@@ -227,7 +223,7 @@ def _migrate_cache(
     migration: Migration,
 ) -> None:
     """Copy the paid replies into the ledger, and report their number."""
-    if any(_UNSET_VALUE in str(model.identity()) for model in settings.models.values()):
+    if any(_UNSET in str(model.identity()) for model in settings.models.values()):
         migration.to_do.append(
             "The cache was not read, since a model is named by a variable that is not set."
         )
@@ -244,7 +240,7 @@ def _migrate_cache(
 
 @contextmanager
 def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
-    """Yield a function that writes a file; if the block fails, remove all files it wrote."""
+    """Yield a function that writes a file; if the block fails, remove all written files."""
     # New files and folders; a folder comes after its files.
     made: list[Path] = []
     had_output = output.exists()

@@ -91,8 +91,8 @@ def _derive_members(
 ) -> pl.Series:
     members = members_from_nodes(nodes, entities) if nodes is not None else None
     if members is None:
-        return pl.Series("entity_ids", [[]] * rows.height, dtype=STRINGS)
-    return _values_by_community(rows, members.collect(), "entity_ids").fill_null([])
+        return pl.Series([None] * rows.height, dtype=STRINGS)
+    return _values_by_community(rows, members.collect(), "entity_ids")
 
 
 def _derive_parents(rows: pl.DataFrame) -> pl.Series:
@@ -102,7 +102,7 @@ def _derive_parents(rows: pl.DataFrame) -> pl.Series:
     )
     first = held.unique("community", keep="first", maintain_order=True)
     parents = first.join(above, on=["member", "level"], how="left").select("community", "parent")
-    return _values_by_community(rows, parents, "parent").fill_null(-1)
+    return _values_by_community(rows, parents, "parent")
 
 
 def _derive_children(rows: pl.DataFrame) -> pl.Series:
@@ -112,7 +112,7 @@ def _derive_children(rows: pl.DataFrame) -> pl.Series:
         .group_by(community="parent", maintain_order=True)
         .agg(children=pl.col("community"))
     )
-    return _values_by_community(rows, children, "children").cast(INTEGERS).fill_null([])
+    return _values_by_community(rows, children, "children").cast(INTEGERS)
 
 
 def _values_by_community(rows: pl.DataFrame, values: pl.DataFrame, column: str) -> pl.Series:

@@ -16,7 +16,7 @@ from graphrag_index.schema.list_columns import (
     positions,
     spread_lists,
 )
-from graphrag_index.schema.table import EVIDENCE
+from graphrag_index.schema.table import EVIDENCE, parse_columns
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import fold_in_place, is_unspaced
 from graphrag_index.text.sentences import split_sentences
@@ -172,8 +172,8 @@ def _document_texts(
 
 def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:
     """Group spans (row, document id, start, end) into one evidence list per row."""
-    schema = {"row": pl.Int64, "document_id": pl.String, "start_char": pl.Int64}
-    places = pl.DataFrame(rows, schema={**schema, "end_char": pl.Int64}, orient="row")
+    columns = "row: int64, document_id, start_char: int64, end_char: int64"
+    places = pl.DataFrame(rows, schema=parse_columns(columns), orient="row")
     places = places.sort("row", maintain_order=True)
     values = places.select("document_id", "start_char", "end_char").to_struct()
     lists = gather_lists(places["row"].to_numpy(), values, n_rows)
