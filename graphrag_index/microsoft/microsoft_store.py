@@ -73,7 +73,7 @@ class MicrosoftStore:
             rows = " and ".join(EMBEDDED_COLUMNS[name][0].replace("_", " ") for name in lacking)
             notes.append(
                 f"There are no vectors of {rows} of {self.dimension:,} numbers in "
-                f"{self.output / 'lancedb'}: these are found by names and words alone."
+                f"{self.output / 'lancedb'}: these rows are found by names and words alone."
             )
         # The search that this note belongs to has computed the positions already.
         are_found = self.index.positions.text_units["is_found"]
@@ -89,7 +89,7 @@ class MicrosoftStore:
 
     def _explain_missing_vectors(self, settings: Settings) -> str:
         """Return the reason why vector search is impossible; empty if it is possible."""
-        by_words = "it was searched by names and words alone"
+        by_words = "the index was searched by names and words alone"
         if not self._usable:
             damaged = [
                 f"{path} cannot be opened ({why[:120]})"
@@ -122,14 +122,12 @@ class MicrosoftStore:
         # Questions are answered by the model of the reports, if the settings give access to it.
         wrote = settings.models.get(settings.create_community_reports.model)
         is_reachable = wrote and (wrote.api_key or wrote.base_url)
-        steps = (
-            StepRecord("create_community_reports" if is_reachable else "microsoft", "", tables),
-        )
+        step = StepRecord("create_community_reports" if is_reachable else "microsoft", "", tables)
         name = f"Microsoft GraphRAG {self.index.generation}"
         secret: Any = {"models": {"__all__": {"api_key"}}}
         values = settings.model_dump(mode="json", exclude=secret)
         # Microsoft GraphRAG keeps no versions, so the number is 0.
-        return Version(0, f"that of {name}", name, steps, values)
+        return Version(0, f"that of {name}", name, (step,), values)
 
     def is_gone(self, number: int) -> bool:
         """Return whether the folder was deleted after it was opened."""
@@ -231,7 +229,7 @@ class InMemoryVectors:
     """Rows with texts and vectors in memory, with the search methods of `VectorTable`.
 
     Vectors are normalized to length 1. A row without a vector gets a vector of zeros, and only
-    full-text search finds the row. If `vectors` is None, no row has a vector.
+    full-text search finds this row. If the argument `vectors` is None, no row has a vector.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ def convert_models(result: ConvertedSettings) -> dict[str, dict[str, Any]]:
             name = old_name if old_name not in models else f"{old_name}_{len(models)}"
         model = _ModelConversion(result, path, name, values)
         if "model" not in model.old:
-            result.skip_key(path, "it names no model")
+            result.skip_key(path, "this section names no model")
             continue
         models[name] = model.convert(is_embedding)
         result.names[old_name] = name
@@ -98,7 +98,7 @@ class _ModelConversion:
             elif value == "auto":
                 self._skip_key(old_key, "not needed: the limits that a server states are respected")
             elif is_embedding and new_key in ("temperature", "max_output_tokens"):
-                self._skip_key(old_key, "not needed: it embeds")
+                self._skip_key(old_key, "not needed: an embedding model writes no text")
             else:
                 self._convert_setting(old_key, new_key, value)
         self._convert_rate_limit()
@@ -149,7 +149,7 @@ class _ModelConversion:
         if is_azure and "base_url" not in self.new:
             # Settings for Azure are invalid without an address: write a placeholder.
             self.new["base_url"] = "https://NAME.openai.azure.com"
-            self._skip_key("api_base", "it is missing: write the address of Azure into base_url")
+            self._skip_key("api_base", "no address: write that of Azure into base_url")
 
     def _use_address_variable(self) -> str:
         """Set the address to a new variable, so that no request goes to OpenAI by default."""
@@ -162,9 +162,9 @@ class _ModelConversion:
         setting = next((key for key in ("auth_method", "auth_type") if key in self.old), "")
         method = self.old.pop(setting, None)
         if method == "api_key":
-            self._skip_key(setting, "not needed: a key is the only way")
+            self._skip_key(setting, "not needed: an API key is the only way to sign in")
         elif method is not None:
-            self._skip_key(setting, "only keys are known: write one into .env, for api_key")
+            self._skip_key(setting, "only API keys are supported: write one into .env, for api_key")
         needs_key = method in (None, "api_key")
         key = self.old.pop("api_key", None)
         if key is None and needs_key and self.path in ("llm", "embeddings.llm"):
@@ -219,7 +219,6 @@ class _ModelConversion:
 
     def _convert_parameters(self) -> None:
         """Convert the parameters that are sent with each request."""
-        parameters = {}
         for old_key in list(self.old):
             name = old_key.removeprefix("call_args.")
             is_sent = old_key.startswith("call_args.") and "." not in name
@@ -227,13 +226,11 @@ class _ModelConversion:
                 continue
             value = self.old.pop(old_key)
             if _SECRET_NAME.search(name):
-                self._skip_key(old_key, "it may hold a secret: use api_key")
+                self._skip_key(old_key, "this value may be a secret: use api_key")
             else:
-                parameters[name] = value
+                self.new.setdefault("parameters", {})[name] = value
                 path = self._new_path(f"parameters.{name}")
                 self.result.keep_key(f"{self.path}.{old_key}", path, value)
-        if parameters:
-            self.new["parameters"] = parameters
 
     def _convert_setting(self, old_key: str, new_key: str, value: Any, old_path: str = "") -> None:
         """Convert a value to a setting of our model, or record why it is invalid."""

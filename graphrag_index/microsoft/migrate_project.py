@@ -44,7 +44,7 @@ SKIPPED_PROMPTS = invert_section("skipped_prompts")
 # A field of our prompts: `{{max_words}}`.
 _PROMPT_FIELD = re.compile(r"\{\{(\w+)\}\}")
 # The reason for a key that `migrate_keys.yaml` does not list.
-UNKNOWN_KEY = "it is not known to this program"
+UNKNOWN_KEY = "this key is not known to this program"
 _SETTINGS_FILES = ("settings.yaml", "settings.yml", "settings.json")
 # `$$`, `$NAME` or `${NAME}`: the syntax of Python's string.Template.
 _VARIABLE = re.compile(r"\$(?:(\$)|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
@@ -89,7 +89,7 @@ class MicrosoftProject:
         try:
             text = Template(value).substitute(self.environment)
         except KeyError as error:
-            message = f"it uses the variable {error.args[0]}, which is not set"
+            message = f"the value uses the variable {error.args[0]}, which is not set"
             raise UnsetVariableError(message) from None
         try:
             return read_yaml(text) if find_variables(value) else text
@@ -317,7 +317,7 @@ def convert_prompt(text: str, name: str, numbers: Mapping[str, str]) -> str:
     try:
         parts = list(Formatter().parse(text))
     except ValueError as error:
-        raise ConversionError(f"its braces are not what str.format takes ({error})") from None
+        raise ConversionError(f"the braces are not valid for str.format ({error})") from None
     whole = ""
     for literal, place, form, conversion in parts:
         whole += literal
@@ -325,12 +325,10 @@ def convert_prompt(text: str, name: str, numbers: Mapping[str, str]) -> str:
             continue
         if place not in places or form or conversion:
             known = ", ".join(f"{{{known_place}}}" for known_place in places)
-            raise ConversionError(
-                f"it has the place {{{place}}}, which nothing fills; known: {known}"
-            )
+            raise ConversionError(f"the prompt has the unknown field {{{place}}}; known: {known}")
         whole += numbers.get(places[place], places[place])
     for found in _PROMPT_FIELD.finditer(whole):
         if found.group() not in places.values():
-            raise ConversionError(f"it has {found.group()}, which would be a place here")
+            raise ConversionError(f"the prompt has {found.group()}, a field of our prompts")
     added = [RULES["no_record"]] if RULES["prompts"][name].get("answers") else []
     return "\n".join([f"{whole.rstrip()}\n", *added, RULES["no_instructions"], ""])

@@ -177,7 +177,7 @@ def _choose_workflow(result: ConvertedSettings) -> None:
     elif is_fast:
         result.keep_key("output/stats.json", "workflow", f"{name}; that index was made so")
     if is_fast and has_claims:
-        result.skip_key(key, "the workflow fast has no claims: standard has")
+        result.skip_key(key, "the workflow fast has no claims: use standard for claims")
     elif key:
         result.keep_key(key, "workflow", name)
 
@@ -202,16 +202,15 @@ def _limit_overlap(result: ConvertedSettings) -> None:
     if isinstance(size, int) and isinstance(overlap, int) and overlap * 2 > size:
         section["overlap_tokens"] = size // 2
         key = "chunks.overlap" if project.get("chunks") else "chunking.overlap"
-        result.skip_key(key, f"it is at most half of max_tokens here, so {size // 2}")
+        result.skip_key(key, f"the limit is half of max_tokens, so {size // 2}")
 
 
 def _report_others(result: ConvertedSettings) -> None:
     """Report why the remaining keys are not converted; report a known parent key once."""
     reported = {key for key, _ in (*result.kept, *result.skipped)}
     convertible = [*invert_section("settings"), *STEP_MODELS, *PROMPT_KEYS, *SKIPPED_PROMPTS]
-    handled = {*convertible, *RULES["answering_models"], *RULES["question_embedding_models"]}
     for key, _ in result.project.all_values():
-        if key in handled or key in reported or find_parent_key(key, RULES["handled"]):
+        if key in reported or key in convertible or find_parent_key(key, RULES["handled"]):
             continue
         if prefix := find_parent_key(key, _SKIPPED):
             if prefix not in reported:
@@ -228,7 +227,7 @@ def _convert_metadata(value: Any) -> list[str]:
         raise ConversionError("name the fields in load_documents.metadata_columns")
     columns = [str(name) for name in value if str(name) not in _OWN_COLUMNS]
     if not columns:
-        raise ConversionError("not needed: these have columns of their own")
+        raise ConversionError("not needed: these fields have columns of their own")
     return columns
 
 
@@ -240,7 +239,7 @@ def _convert_encoding(value: Any) -> str:
 
 def _convert_levels(value: Any) -> int:
     if not isinstance(value, int):
-        raise ConversionError("it is no number")
+        raise ConversionError("the value is no number")
     # Microsoft's value is the number of the deepest level, from 0; our value is a count.
     return value + 1
 

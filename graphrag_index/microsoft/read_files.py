@@ -28,8 +28,6 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
 # Columns of structs, which are converted to JSON text.
 _RECORD_COLUMNS = ("raw_data", "metadata")
 _VECTOR_BATCH = 8_192  # rows per batch
-# Table names of versions 2 and 3. Versions 0 and 1 have the layout of entities in `nodes`.
-_TABLE_NAMES = (*COLUMN_RULES["required"], "nodes")
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 
@@ -65,7 +63,8 @@ def find_folder(folder: Path) -> IndexFolder:
     for place in (folder, folder / "output", *runs):
         paths = {
             name: path
-            for name in _TABLE_NAMES
+            # Versions 0 and 1 have the layout of entities in `nodes`.
+            for name in (*COLUMN_RULES["required"], "nodes")
             for path in (place / f"{_LEGACY_PREFIX}{name}.parquet", place / f"{name}.parquet")
             if path.is_file()
         }

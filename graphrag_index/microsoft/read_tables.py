@@ -278,21 +278,19 @@ def renumber_rows(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.LazyFrame]
     for name in (*_NUMBERED_TABLES, "communities", "community_reports"):
         if name not in tables:
             continue
-        has_numbers = name in _NUMBERED_TABLES
-        rows = tables[name].select("id", *["human_readable_id"] * has_numbers).collect()
+        rows = tables[name].select("id", "human_readable_id").collect()
         if rows["id"].n_unique() < rows.height:
             occurrence = pl.int_range(1, pl.len() + 1).over("id")
             unique = pl.when(occurrence > 1).then(pl.format("{}-{}", "id", occurrence))
             ids = rows.lazy().select(unique.otherwise("id").alias("id"))
             others, order = found[name].drop("id"), found[name].collect_schema().names()
             found[name] = pl.concat([others, ids], how="horizontal").select(order)
-        if has_numbers:
-            numbers = rows["human_readable_id"].to_list()
-            if numbers != list(range(rows.height)):
-                row_number = pl.int_range(pl.len(), dtype=pl.Int64)
-                found[name] = found[name].with_columns(human_readable_id=row_number)
-                # If several rows have the same number, citations refer to the first row.
-                moved[name] = {numbers[row]: row for row in reversed(range(rows.height))}
+        numbers = rows["human_readable_id"].to_list()
+        if name in _NUMBERED_TABLES and numbers != list(range(rows.height)):
+            row_number = pl.int_range(pl.len(), dtype=pl.Int64)
+            found[name] = found[name].with_columns(human_readable_id=row_number)
+            # If several rows have the same number, citations refer to the first row.
+            moved[name] = {numbers[row]: row for row in reversed(range(rows.height))}
     moves = {section: moved[name] for section, name in _CITED_TABLES.items() if name in moved}
     if moves and "community_reports" in found:
         found["community_reports"] = _renumber_reports(found["community_reports"], moves)

@@ -135,7 +135,7 @@ def test_what_version_2_says(tmp_path: Path) -> None:
     }
     # A key that stood in the settings themselves goes elsewhere, and in no other's place.
     assert result.secrets == {"GRAPHRAG_API_KEY_CHAT": "sk-a-literal-key"}
-    assert dict(result.skipped)["chunks.overlap"] == "it is at most half of max_tokens here, so 150"
+    assert dict(result.skipped)["chunks.overlap"] == "the limit is half of max_tokens, so 150"
     assert "sk-a-literal-key" not in repr(result)
 
 
@@ -221,12 +221,12 @@ def test_a_value_that_ours_cannot_have_is_left_and_said(tmp_path: Path) -> None:
         "input should be greater than or equal to 8)",
         "chunking.encoding_model": "only o200k_base and cl100k_base are known: "
         "create_text_units.encoding",
-        "chunking.prepend_metadata": "not needed: these have columns of their own",
-        "basic_search.k": "it uses the variable HOW_MANY, which is not set",
+        "chunking.prepend_metadata": "not needed: these fields have columns of their own",
+        "basic_search.k": "the value uses the variable HOW_MANY, which is not set",
         "global_search.max_tokens": "global_search.max_context_tokens cannot have this value "
         "(max_context_tokens is '$5': input should be a valid integer, unable to parse string as "
         "an integer)",
-        "local_serach.top_k_entities": "it is not known to this program; did you mean "
+        "local_serach.top_k_entities": "this key is not known to this program; did you mean "
         "local_search.top_k_entities?",
     }
 
@@ -378,12 +378,12 @@ def test_words_that_are_no_place_stay_as_they_are(before: str, behind: str) -> N
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{input_text} {", "its braces are not what str.format takes"),
-        ("a } b", "its braces are not what str.format takes"),
-        ("{persona}", "it has the place {persona}, which nothing fills; known: {entity_types}, "),
-        ("{input_text!r}", "it has the place {input_text}, which nothing fills"),
-        ("{0}", "it has the place {0}, which nothing fills"),
-        ("{{{{mine}}}}", "it has {{mine}}, which would be a place here"),
+        ("{input_text} {", "the braces are not valid for str.format"),
+        ("a } b", "the braces are not valid for str.format"),
+        ("{persona}", "the prompt has the unknown field {persona}; known: {entity_types}, "),
+        ("{input_text!r}", "the prompt has the unknown field {input_text}"),
+        ("{0}", "the prompt has the unknown field {0}"),
+        ("{{{{mine}}}}", "the prompt has {{mine}}, a field of our prompts"),
     ],
 )
 def test_a_prompt_that_does_not_fit_says_why(text: str, why: str) -> None:
@@ -423,10 +423,10 @@ def test_those_that_fit_are_read_and_the_others_told_of(tmp_path: Path) -> None:
     assert prompts.originals == {"extract_graph": EXTRACTION}
     assert {key: why.partition(":")[0][:40] for key, why in prompts.skipped.items()} == {
         "summarize_descriptions.prompt": "there is no file prompts/none.txt",
-        "extract_claims.prompt": "its replies are tuples of eight unnamed ",
-        "community_reports.graph_prompt": "its braces are not what str.format takes",
+        "extract_claims.prompt": "the replies to this prompt are tuples of",
+        "community_reports.graph_prompt": "the braces are not valid for str.format ",
         "community_reports.text_prompt": "reports are written from the graph here,",
-        "basic_search.prompt": "it uses the variable NOWHERE, which is n",
+        "basic_search.prompt": "the value uses the variable NOWHERE, whi",
     }
 
 
