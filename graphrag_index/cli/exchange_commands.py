@@ -215,7 +215,7 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
         "No model was asked. What was imported lies in imported/, and belongs to the project.",
     ]
     embed = f"`graphrag-index run --set workflow=imported{root_option(root)}` makes them"
-    if not result.has_vectors:
+    if not result.without_vectors:
         lines.append(f"There are no vectors: {embed}; path and neighbourhood need none.")
     lacking = [f"{n:,} rows of {name}" for name, n in result.without_vectors.items() if n]
     if lacking:

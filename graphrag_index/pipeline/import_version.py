@@ -31,12 +31,14 @@ from graphrag_index.storage.versions import Version
 
 # Name of the step by which a workflow extends an imported index.
 _EXTENDING_STEP = "skip_imported"
+# Name of an extraction step → name of the step that adds the imported rows to its rows.
+_MERGE_STEPS = {"extract_graph": "add_imported", "extract_graph_nlp": "add_imported_nlp"}
 # Names of steps: a version with one of these steps contains the imported index.
 _IMPORT_STEPS = ("read_imported", _EXTENDING_STEP)
 _WORKFLOW_LINE = re.compile(r"^workflow:[ \t]*([\w.-]+)[ \t]*(#.*)?$", re.MULTILINE)
 _WORKFLOW_HEADING = (
-    "# The workflow {name}, going on from the index in the folder imported/: only documents that\n"
-    "# did not come with it are read.\n"
+    "# The workflow {name} for an update of the index in the folder imported/. Documents that the\n"
+    "# imported index has already are not read again.\n"
 )
 
 
@@ -49,8 +51,7 @@ class ImportResult:
     n_both_ways: int  # relationships that also exist in the other direction
     n_dangling: int  # relationships whose source or target is not an entity
     n_outside: int  # entities without a community
-    without_vectors: Mapping[str, int]  # rows without a vector, by vector table
-    has_vectors: bool
+    without_vectors: Mapping[str, int]  # rows without a vector, by imported vector table
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,14 @@ def import_index(
     source = open_source(folder)
     if store.output.resolve() == source.place.resolve():
         raise InputError(
-            f"{source.place} is where this project writes its own tables: name another folder with "
-            "`--set output=FOLDER`, there and for each run."
+            f"{source.place} is the output folder of this project: name another one with "
+            "`--set output=FOLDER`, for the import and for each run."
         )
     current = store.read_pointer()
     if current is not None and not replace:
         raise InputError(
-            f"{store.output} holds an index already (version {current.number}): with --replace "
-            "the imported one takes its place, and `graphrag-index rollback` brings it back."
+            f"{store.output} already has an index (version {current.number}). With --replace, the "
+            "imported index becomes current; `graphrag-index rollback` restores the old index."
         )
     model = _check_vectors(source, settings) if vectors and source.vectors else None
     with lock_output(store):
@@ -194,31 +195,27 @@ def _build_import_result(
         int((~is_link).sum()),
         int((~entities.is_in(members["entity_ids"].implode())).sum()),
         without_vectors,
-        bool(imported.vectors),
     )
 
 
 def list_continuing_steps(steps: Sequence[str]) -> list[str]:
     """Return the steps of a workflow, plus the steps that merge the imported index."""
-    if "skip_imported" in steps:
+    if _EXTENDING_STEP in steps:
         return list(steps)
-    extraction = next((s for s in ("extract_graph", "extract_graph_nlp") if s in steps), None)
+    extraction = next((step for step in _MERGE_STEPS if step in steps), None)
     if "load_documents" not in steps or extraction is None:
         raise WorkflowError(
-            "A workflow that goes on from an imported index needs load_documents and "
+            "A workflow that updates an imported index needs load_documents and "
             "extract_graph or extract_graph_nlp: name one with `--set workflow=NAME`."
         )
-    made = []
     # Claims are extracted from new text units only. So extract_covariates runs before the step
     # that adds the imported text units.
-    for step in (step for step in steps if step != "extract_covariates"):
-        made.append(step)
-        if step == "load_documents":
-            made.append("skip_imported")
-        elif step == extraction:
-            made += ["extract_covariates"] * ("extract_covariates" in steps)
-            made.append("add_imported" if step == "extract_graph" else "add_imported_nlp")
-    return made
+    claims = [step for step in steps if step == "extract_covariates"]
+    added = {
+        "load_documents": [_EXTENDING_STEP],
+        extraction: [*claims, _MERGE_STEPS[extraction]],
+    }
+    return [name for step in steps if step not in claims for name in (step, *added.get(step, ()))]
 
 
 def write_continuing_workflow(root: Path, name: str) -> str:

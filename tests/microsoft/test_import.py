@@ -514,7 +514,7 @@ def test_the_folder_of_theirs_is_not_written_over(
     settings = ("--set", f"output={theirs}")
     result = graphrag_index("import", theirs, "--root", project, *settings)
     assert result.code == ExitCode.WRONG_USE
-    assert "is where this project writes" in result.err
+    assert "is the output folder of this project" in result.err
     assert {path: path.read_bytes() for path in theirs.glob("*.parquet")} == before
     assert not (project / "imported").exists()
 
