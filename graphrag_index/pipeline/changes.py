@@ -51,7 +51,6 @@ _PAIRING_COLUMNS = (["path", "text", "details"], ["path", "text"], ["text"], ["p
 # Pattern of citations. Their row numbers change when other rows change, so citations are removed.
 _CITATION = r"\[Data:[^\]]*\]"
 
-
 # For each table: the key of its rows, the display name of a row, and the compared columns. Not
 # compared are weights, degrees, positions and ids of text units: other documents change them.
 COMPARED_TABLES = {

@@ -238,8 +238,7 @@ class Sample:
                     for text in rows["text"]:
                         names.add_document(text)
             yield mine
-        if self.n_sampled < self.n_documents:
-            self.growth = whole.compute_growth(sampled)
+        self.growth = whole.compute_growth(sampled)
 
 
 class _NameCounts:

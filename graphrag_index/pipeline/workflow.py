@@ -211,12 +211,8 @@ def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
         A step cannot run, or `settings.steps` names a step that the workflow does not have.
     """
     sections = select_sections(workflow, settings)
-    shipped = {type(section) for _, section in settings}
-    own = [
-        step.name
-        for step in workflow.steps
-        if "settings" in step.services and step.settings_model not in shipped
-    ]
+    shipped = {type(section) for _, section in settings if isinstance(section, Section)}
+    own = [name for name, section in sections.items() if type(section) not in shipped]
     for name in settings.steps:
         if name not in own:
             raise SettingsError(

@@ -37,9 +37,10 @@ from graphrag_index.communities.simple_graph import (
     modularity,
     simple_graph,
 )
-from graphrag_index.schema.list_columns import positions, spread_lists
+from graphrag_index.schema.list_columns import positions
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.step import step
+from graphrag_index.storage.memo import list_pairs
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
@@ -133,10 +134,9 @@ def _pair_with_text_units(
     table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series
 ) -> Integers:
     """Return an array of pairs: row number of the table, row number of a text unit."""
-    rows = table.select("id", "text_unit_ids").collect()
-    row, named = spread_lists(rows["text_unit_ids"])
-    pairs = np.stack([positions(rows["id"], ids)[row], positions(named, text_unit_ids)], axis=1)
-    known: Integers = pairs[(pairs >= 0).all(axis=1)]
+    row, text_unit = list_pairs(table.select("text_unit_ids"), text_unit_ids)
+    number = positions(table.select("id").collect()["id"], ids)[row]
+    known: Integers = np.stack([number, text_unit], axis=1)[number >= 0]
     return known
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.reports.extractive import Evidence, write_findings
 from graphrag_index.reports.report import Report, community_rows, join_titles, report_rows
-from graphrag_index.schema.list_columns import Grouped, Integers, positions
+from graphrag_index.schema.list_columns import Grouped, Integers, distinct_pairs, positions
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.extract_graph_nlp import find_rows_at
@@ -182,10 +182,8 @@ def _pair_sentences_with_entities(
     )
     row = find_rows_at(sentences, places)
     is_quotable = are_quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
-    width = np.int64(1 << 32)
-    # Overlapping text units repeat mentions; np.unique drops the repetitions.
-    keys = np.unique(row[is_quotable] * width + found["entity"].to_numpy()[is_quotable])
-    return keys // width, keys % width
+    # Overlapping text units repeat mentions.
+    return distinct_pairs(row[is_quotable], found["entity"].to_numpy()[is_quotable])
 
 
 def _choose_best_sentences(

@@ -33,7 +33,6 @@ MAX_READ_RATIO = 4
 # Columns of a document that its text units depend on.
 INPUT_COLUMNS = ("id", "text", "metadata")
 
-
 # Schemas of the rows of cut documents. `at` is the position of the document in its batch. Columns
 # that depend on other documents are added later.
 CUT_SCHEMAS = {

@@ -68,7 +68,8 @@ def extract_covariates(
         for batch in label_text_units(base_text_units, names):
             new = batch.filter(todo[batch["number"]]).select("number", "text", "label")
             for number, text, label in new.iter_rows():
-                yield (number, text), prompt.request(label, prompt.messages(text))
+                user = Message(role="user", content=f"Passage:\n{text}")
+                yield (number, text), prompt.request(label, [prompt.system, user])
 
     def new_rows() -> Iterator[tuple[int, str, Sequence[str], int, Sequence[Claim]]]:
         for (number, text), outcome in pair_outcomes(chat_model, requests()):
@@ -137,9 +138,6 @@ class _ClaimsPrompt:
         self.system = Message(role="system", content=system.strip())
         gleans = settings.max_gleanings > 0
         self.continuing = prompts.fill("continue_covariates", {}).strip() if gleans else ""
-
-    def messages(self, text: str) -> list[Message]:
-        return [self.system, Message(role="user", content=f"Passage:\n{text}")]
 
     def request(
         self, label: str, messages: Sequence[Message], before: tuple[Claim, ...] = (), n: int = 0

@@ -36,7 +36,7 @@ BATCH_DOCUMENTS = 512
 
 
 class _TextUnit(NamedTuple):
-    """A text unit with the other inputs of its request; the columns of `_read_text_units`."""
+    """A text unit with the other inputs of its request."""
 
     number: int
     text: str
@@ -77,7 +77,7 @@ def extract_graph(
     prompt = ExtractionPrompt(
         schema_from_settings(settings), settings.max_gleanings, prompts, chat_model
     )
-    read = partial(_read_text_units, base_text_units, documents, settings.star)
+    read = partial(label_text_units, base_text_units, _read_documents(documents, settings.star))
 
     def hashes() -> pl.Series:
         """Return one hash per text unit, of all inputs of its request."""
@@ -129,7 +129,8 @@ def _make_requests(
     text_units: Iterable[pl.DataFrame], todo: Flags, prompt: ExtractionPrompt
 ) -> Iterator[tuple[tuple[_TextUnit, Passage], Request]]:
     for batch in text_units:
-        for row in batch.filter(todo[batch["number"]]).iter_rows():
+        rows = batch.select(_TextUnit._fields).filter(todo[batch["number"]])
+        for row in rows.iter_rows():
             unit = _TextUnit(*row)
             passage = Passage(unit.text, unit.language)
             request = prompt.request(PassagePrompt(passage, unit.label, unit.headings))
@@ -150,16 +151,6 @@ def _add_star(
     return starred, {**places, key: mentions}
 
 
-def _read_text_units(
-    base_text_units: pl.LazyFrame, documents: pl.LazyFrame, star: Star | None
-) -> Iterator[pl.DataFrame]:
-    """Yield batches of text units; the columns are the fields of `_TextUnit`."""
-    names = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
-    known = pl.DataFrame(list(_read_documents(documents, star)), names, orient="row")
-    for batch in label_text_units(base_text_units, known):
-        yield batch.select(_TextUnit._fields)
-
-
 def label_text_units(
     base_text_units: pl.LazyFrame, documents: pl.DataFrame
 ) -> Iterator[pl.DataFrame]:
@@ -176,13 +167,12 @@ def label_text_units(
         yield named.with_columns(label=label)
 
 
-def _read_documents(
-    documents: pl.LazyFrame, star: Star | None
-) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (id, language, key, name) of each document; the key may be empty."""
+def _read_documents(documents: pl.LazyFrame, star: Star | None) -> pl.DataFrame:
+    """Return `document_id`, `language`, `key` and `name` of each document; a key may be empty."""
     columns = documents.select("id", "language", "title", "path", "metadata")
-    rows = chain.from_iterable(batch.iter_rows() for batch in batches(columns, BATCH_DOCUMENTS))
-    for document_id, language, title, path, metadata in rows:
+    found = []
+    for row in chain.from_iterable(rows.iter_rows() for rows in batches(columns, BATCH_DOCUMENTS)):
+        document_id, language, title, path, metadata = row
         key = ""
         if star is not None:
             key = title if star.key == "title" else json.loads(metadata or "{}").get(star.key)
@@ -190,4 +180,6 @@ def _read_documents(
         name = path or title
         if title and path and title not in path:
             name = f"{path} ({clean_line(title)})"
-        yield document_id, language, key if title_key(key) else "", name
+        found.append((document_id, language, key if title_key(key) else "", name))
+    schema = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
+    return pl.DataFrame(found, schema, orient="row")
