@@ -59,21 +59,15 @@ def output_folder_error(store: TableStore) -> SettingsError:
     )
 
 
-def make_version_record(
-    spent: Spending, steps_run: tuple[str, ...] = (), tables_of: int | None = None
-) -> Made:
-    """Return a record of the date, the steps and the model usage of a finished version.
-
-    `tables_of` is the number of the version whose tables a rollback restores, else None.
-    """
+def make_version_record(spent: Spending, **fields: Any) -> Made:
+    """Return the record of a version that is finished now; `fields` are other fields of `Made`."""
     return Made(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        steps_run=steps_run,
         calls=spent.calls,
         prompt_tokens=spent.usage.prompt,
         completion_tokens=spent.usage.completion,
         cost=spent.cost,
-        tables_of=tables_of,
+        **fields,
     )
 
 

@@ -17,12 +17,7 @@ from graphrag_index.microsoft.import_folder import (
 )
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.pipeline.run import Watcher, run_workflow
-from graphrag_index.pipeline.workflow import (
-    Workflow,
-    load_step,
-    make_services,
-    read_step_names,
-)
+from graphrag_index.pipeline.workflow import Workflow, load_step, make_services, read_step_names
 from graphrag_index.schema.settings.models import vector_identity
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.atomic import write_text_file

@@ -253,7 +253,7 @@ class _WorkflowRun:
             program=__version__,
             steps=tuple(self.done),
             settings=self.settings.model_dump(mode="json", exclude=SECRET),
-            made=make_version_record(spent(self.number), tuple(self.steps_run)),
+            made=make_version_record(spent(self.number), steps_run=tuple(self.steps_run)),
         )
         if self.current and replace(version, number=self.current.number) == self.current:
             version = self.current

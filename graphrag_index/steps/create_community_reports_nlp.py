@@ -102,17 +102,15 @@ def _choose_title_members(
     return list(ranked[:n])
 
 
-def _explain_rank(row: dict[str, object]) -> str:
-    return (
-        f"{row['rank']} of 10 among the communities of its level, for "
-        f"{_format_count(row['size'], 'entity', 'entities')}, "
-        f"{_format_count(row['n_relationships'], 'relationship', 'relationships')} and "
-        f"{_format_count(row['n_text_units'], 'text unit', 'text units')}."
-    )
-
-
-def _format_count(n: object, singular: str, plural: str) -> str:
-    return f"{n} {singular if n == 1 else plural}"
+def _explain_rank(row: Mapping[str, object]) -> str:
+    nouns = {
+        "size": ("entity", "entities"),
+        "n_relationships": ("relationship", "relationships"),
+        "n_text_units": ("text unit", "text units"),
+    }
+    entities, *others = (f"{row[name]} {noun[row[name] != 1]}" for name, noun in nouns.items())
+    counts = f"{entities}, {' and '.join(others)}"
+    return f"{row['rank']} of 10 among the communities of its level, for {counts}."
 
 
 def _list_members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:

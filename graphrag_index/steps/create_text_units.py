@@ -315,12 +315,12 @@ class TextCutter:
         if stop >= len(segments) or segments[stop].opens_section:
             return stop
         begin, overlap = stop, 0
+        # The next sentence must fit after the repeated sentences.
+        max_overlap = min(self.overlap_tokens, self.max_tokens - segments[stop].n_tokens)
         while begin - 1 > first:
             previous = segments[begin - 1]
             overlap += previous.n_tokens
-            # The next sentence must fit after the repeated ones.
-            room = self.max_tokens - segments[stop].n_tokens
-            if overlap > min(self.overlap_tokens, room):
+            if overlap > max_overlap:
                 break
             begin -= 1
             if previous.opens_section:

@@ -207,4 +207,4 @@ def _warn_of_decisions(
         p.title for p in parts if title_key(p.title) not in held and p != PartConditions(p.title)
     ]
     for title in empty[:MAX_WARNINGS]:
-        logger.warning("%s: the marks of the split entry %r occur in no text unit.", file, title)
+        logger.warning("%s: the conditions of the split entry %r match no text unit.", file, title)

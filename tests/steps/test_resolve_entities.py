@@ -284,7 +284,7 @@ def test_a_part_that_no_text_unit_means_is_a_warning(
     assert resolved(made) == {"Oslo": "Oslo (city)"}
     assert [record.getMessage() for record in caplog.records] == [
         "resolutions.yaml: split names 'Gone', which no document has.",
-        "resolutions.yaml: the marks of the split entry 'Oslo (ship)' occur in no text unit.",
+        "resolutions.yaml: the conditions of the split entry 'Oslo (ship)' match no text unit.",
     ]
 
 
