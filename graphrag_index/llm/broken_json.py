@@ -105,11 +105,8 @@ class BrokenJSON:
             if mark == "}":
                 self._position += 1
                 return fields
-            if (
-                mark == "{"
-                or (mark == "]" and parent == "[")
-                or text.startswith("```", self._position)
-            ):
+            ends_parent = mark == "]" and parent == "["
+            if mark == "{" or ends_parent or text.startswith("```", self._position):
                 # The closing brace of this object is missing.
                 return fields
             key = self._parse_key(mark)
@@ -163,7 +160,7 @@ class BrokenJSON:
         return None
 
     def _parse_list(self, depth: int, parent: str | None, end: str = "]") -> list[Any]:
-        text, items = self.text, list[Any]()
+        text, items, may_nest = self.text, list[Any](), depth < MAX_DEPTH
         # After unquoted words, quoted text is not a value but part of the prose.
         is_prose = False
         while True:
@@ -183,21 +180,18 @@ class BrokenJSON:
                     return items
                 self._position += 1
             elif mark in "[{":
-                if depth < MAX_DEPTH:
+                if may_nest:
                     items.append(self._parse_container(depth + 1, "["))
                 else:
                     self._skip_match(_DEEP_BRACKETS)
-            elif mark == "(" and depth < MAX_DEPTH and _TUPLE.match(text, start):
+            elif mark == "(" and may_nest and _TUPLE.match(text, start):
                 self._position += 1
                 items.append(self._parse_list(depth + 1, "[", ")"))
             elif mark in _QUOTES and not is_prose:
                 value = self._parse_string(_AFTER_ITEM)
                 colon = _COLON.match(text, self._position)
-                if (
-                    colon
-                    and depth < MAX_DEPTH
-                    and _starts_record(value, items, text[colon.end() :][:9])
-                ):
+                after = text[colon.end() : colon.end() + 9] if colon else ""
+                if colon and may_nest and _starts_record(value, items, after):
                     # The opening brace of a record is missing.
                     self._position = start
                     items.append(self._parse_object(depth + 1, "["))
@@ -249,14 +243,15 @@ class BrokenJSON:
         self._position = found.end() if found else self._position
 
 
-def _starts_record(key: str | None, items: list[Any], value: str) -> bool:
-    """Tell whether a string before a colon in a list is a field of a record without a brace.
+def _starts_record(key: str | None, items: list[Any], after: str) -> bool:
+    """Tell whether a string before a colon in a list is a key of a record without a brace.
 
-    In the first record of a list, the value of this field is not an object or a list.
+    `after` is the text after the colon. The first record of a list begins with a field whose
+    value is not an object or a list.
     """
     if items:
         return isinstance(items[-1], dict) and key in items[-1]
-    return key is not None and not value.lstrip().startswith(("[", "{"))
+    return key is not None and not after.lstrip().startswith(("[", "{"))
 
 
 def _parse_scalar(bare: str) -> Any:

@@ -28,23 +28,14 @@ _IS_UNUSED = "key NOT IN (SELECT key FROM temp.used)"
 class Models:
     """The models in the settings, for one run.
 
-    Parameters
-    ----------
-    output
-        Folder of the index and its ledger. With None, the ledger is in memory.
-    version
-        Function that returns the version of the index that the run creates.
-    needed
-        Maps the name of each model that the run needs to "" for a chat model, or to the step
-        for an embedding model. When the first model is created, all of these are checked, so
-        that a wrong key is found before any request is paid for. An embedding model is checked
-        by requesting one vector.
-    budget
-        Maximum cost of the run, in dollars; None means no limit.
-    batch
-        Whether chat models send their requests in the provider's batches.
-    check
-        Whether to check that the servers of the models in `needed` answer.
+    `output` is the folder of the index and its ledger; with None, the ledger is in memory.
+    `version` returns the version of the index that the run creates. `needed` maps the name of
+    each model that the run needs to "" for a chat model, or to the step for an embedding model.
+    The creation of the first model requests one vector from each needed embedding model; with
+    `check`, it first checks that the servers of all needed models answer and accept the key.
+    So a wrong key is found before any request is paid for. `budget` is the maximum cost of the
+    run in dollars; None means no limit. With `batch`, chat models send their requests in the
+    provider's batches.
     """
 
     def __init__(

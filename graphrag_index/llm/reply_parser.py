@@ -270,11 +270,9 @@ class VisibleText:
         """Write the next piece of the stream."""
         self._buffer += piece
         if self._in_reasoning:
-            opening = _OPENING.match(self._buffer)
+            opening, start = _OPENING.match(self._buffer), self._buffer.lstrip()
             if opening is None:
-                self._in_reasoning = len(self._buffer.lstrip()) < _MAX_OPENING and (
-                    not self._buffer.strip() or self._buffer.lstrip()[0] in "<[◁"
-                )
+                self._in_reasoning = len(start) < _MAX_OPENING and start[:1] in "<[◁"
             elif end := re.search(rf"[<\[◁]/{opening[1]}[>\]▷]\s*", self._buffer, re.IGNORECASE):
                 self._buffer, self._in_reasoning = self._buffer[end.end() :], False
         if not self._in_reasoning and self._buffer:

@@ -95,12 +95,9 @@ class ReplyShape:
             if isinstance(records, list):
                 fitted[name] = [_fit_record(record, fields) for record in records]
         for name, fields in self.lists.items():
-            if name not in fitted:
-                inner = [
-                    _fit_record(record, fields) for record in self._nested_records(fitted, name)
-                ]
-                if inner:
-                    fitted[name] = inner
+            inner = [] if name in fitted else list(self._nested_records(fitted, name))
+            if inner:
+                fitted[name] = [_fit_record(record, fields) for record in inner]
         return fitted
 
     def assign_records(self, records: list[Any]) -> Any:
@@ -148,13 +145,13 @@ class ReplyShape:
         """
         missing = [name for name in self.lists if name not in value]
         unknown = {key: value[key] for key in value if key not in self.properties}
-        others = [
+        unknown_lists = [
             key
             for key, part in unknown.items()
             if isinstance(part, list) and part and all(isinstance(record, dict) for record in part)
         ]
-        if len(missing) == len(others):
-            for name, key in zip(missing, others, strict=True):
+        if len(missing) == len(unknown_lists):
+            for name, key in zip(missing, unknown_lists, strict=True):
                 value[name] = value.pop(key)
 
     def _nested_records(self, value: Mapping[str, Any], name: str) -> Iterator[Any]:
