@@ -70,36 +70,28 @@ class Prompts:
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """Token limits for the context in a prompt."""
+    """Token limits for the context in a prompt.
+
+    The cost of a text is its number of tokens, or an estimate from its bytes if that is higher.
+    The estimate is scaled so that a context within `limit` also fits `room`.
+    """
 
     limit: int  # maximum tokens of the context
     room: int  # tokens of the context window that are free for the context
 
-    def costs_of_counts(self, n_tokens: Integers, n_bytes: Integers) -> Integers:
-        """Return the cost of each text, in tokens.
-
-        The cost is the number of tokens, or a scaled estimate from the bytes if that is higher,
-        so that a context within `limit` also fits `room` by the estimate.
-        """
-        estimated = np.ceil(n_bytes * self._scale).astype(np.int64)
-        costs: Integers = np.maximum(n_tokens, estimated)
-        return costs
+    @property
+    def tokens_per_byte(self) -> float:
+        """The scaled estimate of the tokens of one byte."""
+        return 10 * self.limit / (BYTES_OF_TEN_TOKENS * self.room)
 
     def cost_of(self, text: str) -> int:
         """Return the cost of one text, in tokens."""
-        return self._cost_of_counts(count_tokens(text, load_encoding(ENCODING)), _n_bytes(text))
+        n_tokens = count_tokens(text, load_encoding(ENCODING))
+        return max(n_tokens, math.ceil(_n_bytes(text) * self.tokens_per_byte))
 
     def max_cost_of(self, text: str) -> int:
         """Return an upper bound of the cost of a text: a token has at least one byte."""
-        n_bytes = _n_bytes(text)
-        return self._cost_of_counts(n_bytes, n_bytes)
-
-    def _cost_of_counts(self, n_tokens: int, n_bytes: int) -> int:
-        return max(n_tokens, math.ceil(n_bytes * self._scale))
-
-    @property
-    def _scale(self) -> float:
-        return 10 * self.limit / (BYTES_OF_TEN_TOKENS * self.room)
+        return math.ceil(_n_bytes(text) * max(1, self.tokens_per_byte))
 
 
 def _n_bytes(text: str) -> int:
@@ -145,7 +137,8 @@ class RenderedRows:
             + "\n"
         ).to_series()
         n_bytes = text.str.len_bytes().cast(pl.Int64).to_numpy()
-        cost = budget.costs_of_counts((count or count_lines)(text), n_bytes)
+        estimate = np.ceil(n_bytes * budget.tokens_per_byte).astype(np.int64)
+        cost = np.maximum((count or count_lines)(text), estimate)
         longest = budget.limit // ROW_SHARE
         too_long = np.flatnonzero(cost > longest)
         if len(too_long):
@@ -180,7 +173,7 @@ def count_lines(lines: pl.Series) -> Integers:
 def _shorten_row(cells: Sequence[object], longest: int, budget: TokenBudget) -> tuple[str, int]:
     """Cut the longest cells of a row until its cost is at most `longest`.
 
-    Returns the line of the row and its cost, both in the shortened form.
+    Returns the line of the shortened row, and the cost of this line.
     """
     number, *texts = (str(cell) for cell in cells)
     width = max(map(len, texts))
