@@ -57,8 +57,8 @@ class RemoteEmbeddingModel(RemoteModel):
         )
         if self.settings.dimensions not in (None, self.dimension):
             raise ModelError(
-                f"Model {self.name} gives vectors of {self.dimension} numbers, whatever "
-                f"`dimensions` says: set it to {self.dimension} or null."
+                f"Model {self.name} returns vectors of {self.dimension} numbers and ignores "
+                f"`dimensions`: set this to {self.dimension} or null."
             )
         if not known:
             self.set_meta(self._dimension_name, str(self.dimension))
@@ -113,19 +113,19 @@ class RemoteEmbeddingModel(RemoteModel):
 
     async def _request_dimension(self) -> int:
         """Request one vector, and return its dimension."""
+        probe = (text_key(PROBE_TEXT, self.settings), PROBE_TEXT)
         for _ in range(MAX_ATTEMPTS):
             try:
-                (row,) = await self._send_until_answered(
-                    [(text_key(PROBE_TEXT, self.settings), PROBE_TEXT)]
-                )
+                (row,) = await self._send_until_answered([probe], is_recorded=False)
             except RejectedError as error:
                 raise ModelError(
-                    f"Model {self.name} gives no vectors: {self._client.redact(str(error))}."
+                    f"Model {self.name} returns no vectors: {self._client.redact(str(error))}."
                 ) from None
             if _normalize_vector(row) is not None:
                 return len(row)
         raise ModelError(
-            f"Model {self.name} gives vectors without direction: it may be no embedding model."
+            f"Model {self.name} returns vectors that are zero or not finite: it may not be an "
+            "embedding model."
         )
 
     async def _request_vectors(self, batch: Sequence[KeyedText]) -> "Vectors":
@@ -142,7 +142,7 @@ class RemoteEmbeddingModel(RemoteModel):
                 reason = self._client.redact(str(error))
                 break
             batch, length = self._keep_usable(batch, rows, vectors)
-            reason = "its vector has no direction"
+            reason = "its vector is zero or not finite"
             if length is not None:
                 reason = f"its vector has {length} numbers and not {self.dimension}"
             if not batch:
@@ -155,23 +155,25 @@ class RemoteEmbeddingModel(RemoteModel):
         if length is not None and not self._has_fitting_vector:
             self.set_meta(self._dimension_name, "")
             raise ModelError(
-                f"Model {self.name} gives vectors of {length} numbers, and gave {self.dimension} "
-                "before: set the model back, or run again to compute all vectors again."
+                f"Model {self.name} returns vectors of {length} numbers instead of "
+                f"{self.dimension} as before: restore the model, or run again to compute all "
+                "vectors again."
             )
         for key, _ in batch:
             self.ledger.record_failure(key, reason)
             self._used.append(key)
         return vectors
 
-    async def _send_until_answered(self, batch: Sequence[KeyedText]) -> list[list[float]]:
-        """Send a batch of texts until the server answers; returns its vectors."""
+    async def _send_until_answered(
+        self, batch: Sequence[KeyedText], is_recorded: bool = True
+    ) -> list[list[float]]:
+        """Send texts until the server answers; `is_recorded` adds each text to the ledger."""
         texts = [text for _, text in batch]
 
         def before_send() -> None:
-            for key, text in batch:
-                if text != PROBE_TEXT:
-                    unit = " ".join(text[:60].split())
-                    self.ledger.record_sent(key, self.step, unit, self.name)
+            for key, text in batch if is_recorded else ():
+                unit = " ".join(text[:60].split())
+                self.ledger.record_sent(key, self.step, unit, self.name)
 
         async def send() -> tuple[list[list[float]], Usage]:
             rows, used = await self._client.request_vectors(texts)
@@ -189,7 +191,7 @@ class RemoteEmbeddingModel(RemoteModel):
         """Store the usable vectors in `vectors` and in the ledger.
 
         Returns the texts without a usable vector, and the dimension of the last unusable
-        vector (None if it has no direction).
+        vector (None if that vector is zero or not finite).
         """
         rest, replies = [], {}
         wrong: int | None = None

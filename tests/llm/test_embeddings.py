@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.embeddings import MAX_TEXTS, RemoteEmbeddingModel
+from graphrag_index.llm.embeddings import MAX_TEXTS, PROBE_TEXT, RemoteEmbeddingModel
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings, Price
 from tests.llm.conftest import OPENED
@@ -25,7 +25,7 @@ def asked(server: Server) -> int:
 
 
 def test_vectors_come_in_order_of_length_one_and_are_paid_once(tmp_path: Path) -> None:
-    texts = [f"text {n}" for n in range(MAX_TEXTS + 10)]
+    texts = [PROBE_TEXT, *(f"text {n}" for n in range(MAX_TEXTS + 10))]
     with Server(dimensions=32) as server:
         model = embedding(server, tmp_path)
         vectors = model.embed(texts)
@@ -59,7 +59,7 @@ def test_a_transient_fault_loses_nothing(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("nan_vectors", "its vector has no direction"),
+        ("nan_vectors", "its vector is zero or not finite"),
         ("wrong_size", "its vector has 7 numbers and not 64"),
         ("400_content_filter", "HTTP 400"),
     ],
@@ -97,7 +97,7 @@ def test_a_model_without_the_parameter_may_have_the_wanted_dimension(
     faults = Faults(rate=1, kinds=["unsupported:dimensions"])
     with Server(faults=faults, dimensions=48) as server:
         assert embedding(server, tmp_path / "a", dimensions=48).embed(["a"]).shape == (1, 48)
-        with pytest.raises(ModelError, match=r"vectors of 48 numbers.*set it to 48 or null"):
+        with pytest.raises(ModelError, match=r"vectors of 48 numbers.*set this to 48 or null"):
             embedding(server, tmp_path / "b", dimensions=16)
 
 
@@ -122,7 +122,7 @@ def test_a_wrong_dimension_is_one_message(tmp_path: Path) -> None:
     faults = Faults(rate=1, kinds=["wrong_size"])
     with (
         Server(faults=faults) as server,
-        pytest.raises(ModelError, match=r"vectors of 7 numbers.*set it to 7 or null"),
+        pytest.raises(ModelError, match=r"vectors of 7 numbers.*set this to 7 or null"),
     ):
         embedding(server, tmp_path, dimensions=16)
 
@@ -131,7 +131,7 @@ def test_another_model_of_the_same_name_recomputes_all_vectors(tmp_path: Path) -
     with Server(dimensions=32) as server:
         embedding(server, tmp_path).embed(["a", "b"])
         server.dimensions = 48
-        with pytest.raises(ModelError, match="vectors of 48 numbers, and gave 32 before"):
+        with pytest.raises(ModelError, match="vectors of 48 numbers instead of 32 as before"):
             embedding(server, tmp_path).embed(["a", "c"])
         assert embedding(server, tmp_path).embed(["a", "b", "c"]).shape == (3, 48)
 
