@@ -52,9 +52,7 @@ class RemoteEmbeddingModel(RemoteModel):
         from the settings.
         """
         known = self.get_meta(self._dimension_name)
-        self.dimension = (
-            int(known) if known else self._loop.run_coroutine(self._request_dimension())
-        )
+        self.dimension = int(known or self._loop.run_coroutine(self._request_dimension()))
         if self.settings.dimensions not in (None, self.dimension):
             raise ModelError(
                 f"Model {self.name} returns vectors of {self.dimension} numbers and ignores "
@@ -107,9 +105,8 @@ class RemoteEmbeddingModel(RemoteModel):
             if advance is not None:
                 advance(len(batch))
         self._save_used_keys()
-        if not texts:
-            return np.empty((0, self.dimension), np.float32)
-        return np.stack([vectors.get(key, zeros) for key in keys])
+        rows = [vectors.get(key, zeros) for key in keys]
+        return np.array(rows, np.float32).reshape(len(texts), self.dimension)
 
     async def _request_dimension(self) -> int:
         """Request one vector, and return its dimension."""

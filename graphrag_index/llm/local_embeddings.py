@@ -14,11 +14,11 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,12 +125,10 @@ def _batch_rows(lengths: Sequence[int]) -> list[list[int]]:
 
     The longest texts come first, so that all threads end at about the same time.
     """
-    rows_of_length: dict[int, list[int]] = defaultdict(list)
-    for row, length in enumerate(lengths):
-        rows_of_length[length].append(row)
     batches = []
-    for length, rows in sorted(rows_of_length.items(), reverse=True):
-        size = max(1, BATCH_WORD_PIECES // length)
+    ordered = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    for length, group in groupby(ordered, key=lengths.__getitem__):
+        rows, size = list(group), max(1, BATCH_WORD_PIECES // length)
         batches += [rows[start : start + size] for start in range(0, len(rows), size)]
     return batches
 
