@@ -35,10 +35,10 @@ _UNKNOWN_WORDS = re.compile("unsupported|not support|unrecognized|unknown|unexpe
 
 @dataclass(frozen=True)
 class Capabilities:
-    """The response format and the parameters that a server supports; stored in the ledger."""
+    """The best response format that a server supports, and the parameters that it rejects."""
 
     response_format: str
-    dropped: tuple[str, ...] = ()  # parameters that the server does not support
+    dropped: tuple[str, ...] = ()  # rejected parameters, which requests omit
 
     def to_json(self) -> str:
         """Serialize the capabilities for the ledger."""
@@ -65,7 +65,7 @@ class RequestWriter:
 
     def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
         self.name, self.settings, self._ledger = name, settings, ledger
-        # The name by which the server knows the model.
+        # The name of the model on the server.
         self.model = settings.deployment or settings.model
         self._cache_key = Capabilities.cache_key(settings)
         self.capabilities = Capabilities.from_json(settings, ledger.get_meta(self._cache_key))
@@ -146,7 +146,7 @@ class RequestWriter:
         return _FORMAT_WORDS.search(text) is not None and self._fall_back_to_next_format()
 
     def adapt_to_embedding_error(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
-        """Drop the parameter that the server rejects in an error; False if there is none."""
+        """Drop the parameter that the server rejects in an error; False if it rejects none."""
         text = str(error).lower()
         # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
         name = "dimensions" if _reports_unknown_parameter(text, "dimensions") else "encoding_format"
@@ -171,9 +171,11 @@ class RequestWriter:
             self._fall_back_to_next_format()
 
     def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
-        """Return the parameter that an error message (in lower case) rejects; None if none."""
-        for name in (*OPTIONAL_PARAMETERS, *OPTIONAL_PARAMETERS.values()):
-            if name and name in body and name in text and name not in self.capabilities.dropped:
+        """Return the parameter that an error message (in lower case) rejects, or None."""
+        for name in (*OPTIONAL_PARAMETERS, *filter(None, OPTIONAL_PARAMETERS.values())):
+            # Not within a word: "stream" is no part of "upstream".
+            is_named = name in body and re.search(rf"(?<!\w){name}", text)
+            if is_named and name not in self.capabilities.dropped:
                 return name
         for name in self.settings.parameters:
             if name in body and _reports_unknown_parameter(text, name.lower()):
@@ -182,9 +184,8 @@ class RequestWriter:
 
     def _drop_parameter(self, name: str) -> None:
         """Omit a parameter from all further requests."""
-        self._save_capabilities(
-            replace(self.capabilities, dropped=(*self.capabilities.dropped, name))
-        )
+        dropped = (*self.capabilities.dropped, name)
+        self._save_capabilities(replace(self.capabilities, dropped=dropped))
 
     def _fall_back_to_next_format(self) -> bool:
         """Use the next response format for all further requests; False if there is none."""

@@ -120,13 +120,14 @@ def test_an_unknown_parameter_of_the_settings_is_dropped(tmp_path: Path) -> None
         assert "json_schema" in last["response_format"]
 
 
-def test_a_wrong_value_of_a_parameter_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reason", ["Invalid value: 'lo'. Supported are low, high. effort",
+                                    "The upstream provider failed."])  # fmt: skip
+def test_an_error_about_no_parameter_drops_none(reason: str, tmp_path: Path) -> None:
     settings = {"base_url": "http://127.0.0.1:9", "parameters": {"effort": "lo"}}
     OPENED.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
     writer = RequestWriter("chat", ModelSettings(model="m", **settings), OPENED[-1].ledger)
-    body = writer.chat_body([], WORDS, 10)
-    wrong = UnsupportedError("HTTP 400: Invalid value: 'lo'. Supported are low, high. effort")
-    assert not writer.adapt_to_chat_error(wrong, body, writer.capabilities)
+    body = writer.chat_body([], WORDS, 10, stream=True)
+    assert not writer.adapt_to_chat_error(UnsupportedError(reason), body, writer.capabilities)
 
 
 def test_all_tool_calls_of_a_reply_are_read() -> None:
