@@ -93,7 +93,7 @@ class ExportedGraph:
     def edge_batches(self) -> Iterator[pl.DataFrame]:
         """Yield the exported relationships in batches, in the order of the table.
 
-        `source` and `target` are ids of entities, `source_row` and `target_row` row numbers.
+        `source` and `target` are ids of entities; `source_row` and `target_row` are row numbers.
         """
         self.n_edges = self.n_dangling = 0
         rows = self.scan_table("relationships").select(
@@ -177,7 +177,7 @@ def stream_rows(rows: pl.LazyFrame, size: int = BATCH_ROWS) -> Iterator[pl.DataF
 def regroup_rows(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
     """Yield the rows of all batches in batches of `size` rows; the last may be smaller.
 
-    The sizes of batches decide how an export groups rows, so equal sizes give equal files.
+    An export groups rows by batch, so equal sizes of batches give equal files.
     """
     rest: list[pl.DataFrame] = []
     for part in parts:
@@ -190,7 +190,7 @@ def regroup_rows(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFr
 
 
 def _first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:
-    """Return `id` of all members, and the first of the communities that contains the member."""
+    """Return the `id` of each member, and the first community that contains the member."""
     return (
         communities.select(pl.col("community").cast(pl.Int64), id="entity_ids")
         .explode("id", empty_as_null=False)

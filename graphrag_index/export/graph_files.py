@@ -118,7 +118,7 @@ def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
 
 
 def _format_attributes(opening: str, types: Mapping[str, str], closing: str) -> pl.Expr:
-    """Format the attributes of a row that are not null; `{}` in `opening` is the name."""
+    """Format the attributes of a row that are not null; `{}` in `opening` stands for the name."""
     parts = []
     for name, dtype in types.items():
         text = escape_xml(name) if dtype == "string" else pl.col(name).cast(pl.String)

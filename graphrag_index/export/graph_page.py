@@ -57,7 +57,7 @@ def write_page(
     """
     store, version = open_index(output)
     graph = _read_graph(store, version, max_entities, max_relationships)
-    # The security policy of the page has the hash of its script: do not change line ends.
+    # Line ends must stay: the security policy of the page has the hash of its script.
     write_text_file(file, _page_pieces(graph, version))
 
 
@@ -233,7 +233,7 @@ def _page_pieces(graph: _DrawnGraph, version: Version) -> Iterator[str]:
     names = ("entities", "relationships", "communities", "documents")
     counts = [_format_count(version, name) for name in names]
     texts = {
-        # Only the script of the page may run, even if a name contains a script.
+        # The security policy of the page allows only the script with this hash.
         "digest": digest,
         "title": f"Knowledge graph: {counts[0]}",
         "counts": "{}, {}, {} on all levels, {}, version {}".format(*counts, version.number),

@@ -75,7 +75,7 @@ def export(
     _check_target(target)
     tables = _open_tables(store, version)
     stored = {name: version.tables[name] for name in EMBEDDED_COLUMNS if name in version.tables}
-    # The vector table records the server's name of the model; else take it from the settings.
+    # The vector table records the server's name of the model; otherwise the settings name it.
     models = [table.vectors.model for table in stored.values() if table.vectors]
     model = next(filter(None, models), None)
     model = model or version.settings.get("generate_text_embeddings", {}).get("model") or None
@@ -132,7 +132,7 @@ def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]
 def _check_target(target: Path) -> None:
     """Raise ExportError if the target folder holds anything but an earlier export.
 
-    An index that Microsoft GraphRAG wrote has files of the same names.
+    An index that Microsoft GraphRAG wrote has files of the same names, so names prove nothing.
     """
     own_files = {f"{name}.lance" for name in EMBEDDED_COLUMNS}
     inner = sorted(path.name for path in (target / LANCEDB).glob("*"))
@@ -201,7 +201,7 @@ def _settings_lines(target: Path, dimensions: Mapping[str, int]) -> list[str]:
 
 
 def shared_columns(name: str) -> list[str]:
-    """Return the columns of Microsoft's table of this name, in Microsoft's order."""
+    """Return the columns that Microsoft's table and our table share, in Microsoft's order."""
     columns = list(TABLES[name].columns)
     first = FIRST_OWN[name]
     return columns if first is None else columns[: columns.index(first)]
@@ -277,8 +277,8 @@ def _convert_batch(batch: pl.DataFrame, schema: pa.Schema) -> pa.Table:
 def _use_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame) -> pl.LazyFrame:
     """Replace titles and text units of communities by the values of Microsoft GraphRAG.
 
-    There, text units of a community are those of its relationships. The values differ from ours
-    for island communities and for communities without relationships.
+    In Microsoft GraphRAG, a community has the text units of its relationships. The values differ
+    from ours for island communities and for communities without relationships.
     """
     is_other = pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
     others = communities.filter(is_other).select("community", id="relationship_ids")

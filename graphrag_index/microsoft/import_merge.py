@@ -174,7 +174,7 @@ class ImportMerge:
 
 
 def _move_description(rows: pl.DataFrame) -> pl.DataFrame:
-    """Move the first description out of its list, as in rows that rules extracted."""
+    """Move the first description from its list to the column `description`."""
     lists = {"descriptions", "description_text_units", "types"} & set(rows.columns)
     if "types" in lists:
         lists.add("text_units")
@@ -185,7 +185,7 @@ def _move_description(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _to_extracted_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Turn the description into a list whose source is the first text unit (-1 if none)."""
+    """Put the description into a list; its source is the first text unit, or -1 without one."""
     is_described = pl.col("description") != ""
     first = pl.col("text_units").list.get(0, null_on_oob=True).fill_null(-1)
     made = rows.with_columns(
@@ -197,7 +197,7 @@ def _to_extracted_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _find_imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:
-    """Return, for each new relationship, the row of the equal imported one; -1 if none."""
+    """Return the row of the equal imported relationship for each new one; -1 if none is equal."""
     known: dict[frozenset[int], list[tuple[int, str]]] = defaultdict(list)
     columns = ("source", "target", "type")
     for row, (source, target, kind) in enumerate(links.select(columns).rows()):
@@ -321,7 +321,7 @@ def evidence_of_reports(
 def _renumber_report(
     row: Mapping[str, Any], new_rows: Mapping[str, Mapping[int, int]]
 ) -> CitedReport:
-    """Renumber the citations of a report by the index in its lists of cited rows."""
+    """Replace each cited number by its index in the lists of rows that the report cites."""
     rows: dict[str, list[int]] = {}
 
     def find_local_number(section: str, number: int) -> int | None:

@@ -75,7 +75,7 @@ class MicrosoftStore:
                 f"There are no vectors of {rows} of {self.dimension:,} numbers in "
                 f"{self.output / 'lancedb'}: these rows are found by names and words alone."
             )
-        # The search that this note belongs to has computed the positions already.
+        # The search that shows these notes has computed the positions already.
         are_found = self.index.positions.text_units["is_found"]
         if n_lost := int((~are_found).sum()):
             notes.append(

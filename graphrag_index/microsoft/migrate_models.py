@@ -75,7 +75,7 @@ def _read_models(project: MicrosoftProject) -> list[tuple[str, Mapping[str, Any]
 
 
 class _ModelConversion:
-    """The conversion of one model: each setting moves to `ours`, or is reported with a reason."""
+    """The conversion of one model: each setting moves to `new`, or is skipped for a reason."""
 
     def __init__(
         self, result: ConvertedSettings, path: str, name: str, values: Mapping[str, Any]
@@ -211,7 +211,7 @@ class _ModelConversion:
                 )
 
     def _read_positive_number(self, old_key: str) -> float:
-        """Return the positive number of a setting of Microsoft's; 0 if there is none."""
+        """Return the value of a Microsoft setting; 0 if the value is no positive number."""
         value = None
         with self.result.record_errors(f"{self.path}.{old_key}"):
             value = self.result.project.expand(self.old.get(old_key))
@@ -233,7 +233,7 @@ class _ModelConversion:
                 self.result.keep_key(f"{self.path}.{old_key}", path, value)
 
     def _convert_setting(self, old_key: str, new_key: str, value: Any, old_path: str = "") -> None:
-        """Convert a value to a setting of our model, or record why it is invalid."""
+        """Convert a value to a setting of our model, or record why the value is invalid."""
         old_path = old_path or f"{self.path}.{old_key}"
         try:
             expanded = self.result.project.expand(value)

@@ -27,14 +27,14 @@ from graphrag_index.schema.settings.section import (
 from graphrag_index.schema.settings.settings import read_env_file
 from graphrag_index.text.normalize import fit_line
 
-# The conversion of each setting key; the comments in `migrate_keys.yaml` describe the sections.
+# Rules of the conversion; the comments in `migrate_keys.yaml` describe the sections.
 RULES: Mapping[str, Any] = read_yaml(
     files("graphrag_index").joinpath("microsoft", "migrate_keys.yaml").read_text(encoding="utf-8")
 )
 
 
 def invert_section(section: str) -> dict[str, str]:
-    """Invert a section of `RULES`: map each key of Microsoft's to our key or to a reason."""
+    """Invert a section of `RULES`: map each Microsoft key to our key or to a reason."""
     return {old_key: new_key for new_key, keys in RULES[section].items() for old_key in keys}
 
 
@@ -55,7 +55,7 @@ _MAX_SHOWN = 80  # columns of a value in a message
 
 
 class ConversionError(Exception):
-    """A setting that cannot be converted to ours; the message is the reason."""
+    """A setting or prompt that cannot be converted; the message is the reason."""
 
 
 class UnsetVariableError(ConversionError):

@@ -108,7 +108,7 @@ class ReplyCache:
             try:
                 response = json.loads(stored)["result"]["response"] if stored else None
             except (ValueError, KeyError, TypeError):
-                # The file is truncated.
+                # A truncated file counts as a missing reply.
                 continue
             if isinstance(response, Mapping):
                 self._found.add((step, key))
@@ -285,7 +285,7 @@ class _ReplyReader:
         model: ModelSettings,
         result: StepReplies,
     ) -> Mapping[str, Any] | None:
-        """Find a response that this model wrote; count responses of other models.
+        """Find a response of this model in the cache; count responses of other models.
 
         The cache of Microsoft GraphRAG ignores the model: after a change of the model it still
         returns the replies of the previous model.

@@ -108,7 +108,7 @@ def _convert_input_pattern(result: ConvertedSettings) -> None:
 
 
 def _convert_setting(result: ConvertedSettings, old_key: str, new_key: str, value: Any) -> None:
-    """Convert a value to our setting, or record why the setting does not accept it."""
+    """Convert a value to our setting, or record why the setting rejects the value."""
     section, _, key = new_key.partition(".")
     with result.record_errors(old_key):
         if key in result.values.get(section, {}):

@@ -30,7 +30,7 @@ def complete_communities(
     rows = communities.collect()
     has = set(rows.columns)
     size = pl.col("entity_ids").list.len().cast(pl.Int64)
-    # By column: (function that derives the values, value that replaces null).
+    # By column: (function that derives missing values, value that replaces null).
     columns: dict[str, tuple[Callable[[], Any], Any]] = {
         "entity_ids": (lambda: _derive_members(rows, nodes, entities), []),
         "level": (lambda: pl.lit(0, pl.Int64), 0),
@@ -53,7 +53,7 @@ def complete_communities(
 def complete_reports(
     reports: pl.DataFrame, has: Collection[str], communities: pl.DataFrame
 ) -> pl.DataFrame:
-    """Add the missing columns of reports; `has` are the columns of the file."""
+    """Add the missing columns of reports; `has` lists the columns of the file."""
     at = first_rows(reports["community"], communities["community"])
     for name, default in _COMMUNITY_COLUMNS.items():
         if name not in has:
