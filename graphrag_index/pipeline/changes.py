@@ -134,7 +134,7 @@ class Changes:
 
 
 def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return one row of `COLUMNS` per document of `loaded_documents`, in the same order."""
+    """Return the columns `COLUMNS` of loaded documents: one row per document, in order."""
     n_of_text: dict[bytes, int] = {}
     parts = [pl.DataFrame(schema=COLUMNS)]
     for batch in batches:
@@ -189,7 +189,7 @@ def compare_documents(old: pl.DataFrame, new: pl.DataFrame) -> Changes:
 
 
 def _number_equal_keys(rows: pl.DataFrame, keys: Sequence[str], prefix: str) -> pl.DataFrame:
-    """Add a `key` to each row, and as `nth` the number of earlier rows with the same key."""
+    """Add the columns `key` and `nth`, the number of earlier rows with the same key."""
     key = pl.struct(pl.col(f"{prefix}{name}").alias(name) for name in keys)
     return rows.with_columns(key=key).with_columns(nth=pl.int_range(pl.len()).over("key"))
 

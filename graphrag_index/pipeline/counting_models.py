@@ -256,7 +256,7 @@ def simulate_reply(request: Request) -> Any:
 def _simulate_extraction(text: str) -> Json:
     entities: dict[str, Json] = {}
     links: dict[tuple[str, str], Json] = {}
-    for sentence, names in sentences_with_names(text):
+    for sentence, names in split_sentences_with_names(text):
         description = _first_words(sentence, DESCRIPTION_WORDS)
         for name in names:
             entity = {"name": name, "type": "organization", "description": description}
@@ -285,7 +285,7 @@ def _simulate_claims(text: str) -> Json:
             "description": _first_words(sentence, DESCRIPTION_WORDS),
             "source_text": sentence,
         }
-        for sentence, names in sentences_with_names(text)
+        for sentence, names in split_sentences_with_names(text)
         if names and (years := _YEAR.findall(sentence))
     ]
     return {"claims": claims}
@@ -323,7 +323,7 @@ _SIMULATIONS: Mapping[str, Callable[[str], Json]] = {
 }
 
 
-def sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
+def split_sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each sentence with its distinct names.
 
     In a script without capital letters, recurring terms replace names.

@@ -343,7 +343,7 @@ def _wrap_failures(step: Step) -> Iterator[None]:
     except BaseException as error:
         logger.debug("%s failed:", step.name, exc_info=True)
         where = "" if step.is_shipped else find_last_line(error, step.function.__module__)
-        hint = " This is a mistake of the program: --verbose shows where." * step.is_shipped
+        hint = " This is a bug in the program: --verbose shows where." * step.is_shipped
         raise StepError(
             f"Step {step.name}{where} failed: {describe_error(error)}.{hint}"
         ) from error

@@ -96,7 +96,7 @@ def create_community_reports(
             if at in kept_numbers:
                 writer.add_report(at, next(kept_reports))
             elif outcome is None:
-                writer.add_report(at, requests.plain_report(at))
+                writer.add_report(at, requests.make_plain_report(at))
             else:
                 n_failed += bool(outcome.failure)
                 n_dropped += outcome.dropped
@@ -177,7 +177,7 @@ class _ReportRequests:
             report_format(context.shown, title),
         )
 
-    def plain_report(self, at: int) -> CitedReport:
+    def make_plain_report(self, at: int) -> CitedReport:
         """Return a report that lists the members with their distinct descriptions."""
         members = self.contexts.sort_by_degree(at)[0]
         title = self._make_title(at)

@@ -111,7 +111,7 @@ def _read_text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.D
 
 
 def _locate_mentions(mentions: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
-    """Find the text units of each mention; drop mentions that no text unit contains whole.
+    """Find the text units of each mention; drop mentions that are not inside a text unit.
 
     The added column `text_unit` is the number of the last text unit with the mention. The column
     `earlier` is the number of overlapping earlier text units with the same mention.

@@ -77,7 +77,7 @@ def finalize_graph(
     links = _MergedRelationships(
         _read_one_description(extracted_relationships, _RELATIONSHIP_COLUMNS), numbers
     )
-    given = links.given_ids(given_ids, numbers)
+    given = links.find_given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
     # Nodes are numbered by id, as in create_communities. So the layout and the communities refer
     # to the same nodes, and the layout does not depend on the order of the entities.
@@ -102,7 +102,7 @@ def finalize_graph(
         low = source_ids.zip_with(is_upward, target_ids)
         high = target_ids.zip_with(is_upward, source_ids)
         link_ids = given[batch].fill_null(content_ids("relationship", low, high))
-        relationships = links.rows(batch, text_unit_ids).with_columns(
+        relationships = links.make_rows(batch, text_unit_ids).with_columns(
             link_ids.alias("id"),
             pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
             titles.gather(source).alias("source"),
@@ -227,7 +227,7 @@ class _MergedRelationships:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
+    def find_given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
         """Return the first id of each relationship in `given_ids`, or null.
 
         No id is returned twice.
@@ -249,7 +249,7 @@ class _MergedRelationships:
         found = pairs.select(_PAIR).join(own, ["one", "other"], "left", maintain_order="left")
         return found["id"]
 
-    def rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
+    def make_rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
         """Return the columns of a batch of relationships that come from their raw rows."""
         first, last = np.searchsorted(self._groups, (batch.start, batch.stop))
         rows = self._rows[first:last]
@@ -330,7 +330,7 @@ def link_text_units(
 def _group_by_text_unit(
     text_unit_ids: pl.Series, table: pl.LazyFrame, named: pl.Expr
 ) -> tuple[pl.Series, Grouped]:
-    """Group the rows of a table by the text units in their column `named`.
+    """Group the rows of a table by text unit; `named` selects the ids of their text units.
 
     Return the ids of the table in order, and the row numbers of each text unit.
     """

@@ -150,10 +150,12 @@ def _digest_text(text: str) -> bytes:
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _make_merge_step(name: str, merge_graph: Callable[..., Mapping[str, pl.DataFrame]]) -> Step:
+def _make_merge_step(
+    name: str, merge_graph: Callable[..., Mapping[str, pl.DataFrame]], docstring: str
+) -> Step:
     """Make a step that merges the imported rows with the rows of new documents.
 
-    Imported rows come first. Nothing is extracted from imported text units.
+    Nothing is extracted from imported text units.
     """
 
     def merge_imported(
@@ -187,7 +189,7 @@ def _make_merge_step(name: str, merge_graph: Callable[..., Mapping[str, pl.DataF
             yield {"covariates": batch}
         yield merge_graph(merge, extracted_entities, extracted_relationships, extracted_mentions)
 
-    merge_imported.__name__ = name
+    merge_imported.__name__, merge_imported.__doc__ = name, docstring
     return step(
         writes=[
             *("documents", "base_text_units", "sentences", "covariates", "extracted_entities"),
@@ -197,12 +199,22 @@ def _make_merge_step(name: str, merge_graph: Callable[..., Mapping[str, pl.DataF
     )(merge_imported)
 
 
-# Entities with the same title are merged: the merged entity keeps the id, title and type of the
-# imported entity, and has the descriptions of both. Relationships between the same two entities
-# are merged in the same way, and their weights are added.
-add_imported = _make_merge_step("add_imported", ImportMerge.merge_graph)
+add_imported = _make_merge_step(
+    "add_imported",
+    ImportMerge.merge_graph,
+    """Merge the imported rows with the rows of new documents; imported rows come first.
 
-# The imported rows are put before the rows of `extract_graph_nlp`. The step `finalize_graph` merges
-# entities with the same title later. The merged entity keeps the id, title, type and description
-# of the imported entity.
-add_imported_nlp = _make_merge_step("add_imported_nlp", ImportMerge.append_graph_of_rules)
+    Entities with the same title are merged: the merged entity keeps the id, title and type of the
+    imported entity, and has the descriptions of both. Relationships between the same two entities
+    are merged in the same way, and their weights are added.
+    """,
+)
+add_imported_nlp = _make_merge_step(
+    "add_imported_nlp",
+    ImportMerge.append_graph_of_rules,
+    """Put the imported rows before the rows of `extract_graph_nlp`.
+
+    The step `finalize_graph` merges entities with the same title later. The merged entity keeps
+    the id, title, type and description of the imported entity.
+    """,
+)

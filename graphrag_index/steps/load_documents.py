@@ -116,7 +116,7 @@ def load_documents(
 
 
 class _MissingColumns:
-    """Columns of the settings that no record has yet.
+    """Columns that the settings name, but no record has had so far.
 
     Default columns may be missing without a warning. A missing text or id is reported for each
     record elsewhere.

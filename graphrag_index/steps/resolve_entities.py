@@ -78,7 +78,7 @@ def resolve_entities(
     prompts: Prompts,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame | None]]:
-    """Merge names of one thing: by decisions of a person, then by rules, then by a model.
+    """Merge entities that are one thing, by decisions of a person, by rules and by a model.
 
     Each merged entity matches the most mentioned entity of its group directly.
 

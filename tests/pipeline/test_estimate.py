@@ -20,8 +20,8 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, Usage
 from graphrag_index.pipeline.counting_models import (
     PastReplies,
-    sentences_with_names,
     simulate_reply,
+    split_sentences_with_names,
 )
 from graphrag_index.pipeline.estimate import Estimate, GrowthRatios, Sample, estimate
 from graphrag_index.pipeline.workflow import load_workflow
@@ -315,7 +315,7 @@ def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_names_are_found(text: str, names: list[list[str]]) -> None:
-    assert [found for _, found in sentences_with_names(text)] == names
+    assert [found for _, found in split_sentences_with_names(text)] == names
 
 
 @given(st.text(), st.sampled_from(["extraction", "claims", "description", "community_report"]))

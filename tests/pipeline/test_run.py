@@ -418,8 +418,7 @@ class TestFailuresAndDamage:
         with pytest.raises(StepError) as caught:
             run(tmp_path, Settings(), Workflow("w", (step(writes=[NUMBERS])(give),)))
         assert str(caught.value) == (
-            "Step give failed: KeyError: 'x'. "
-            "This is a mistake of the program: --verbose shows where."
+            "Step give failed: KeyError: 'x'. This is a bug in the program: --verbose shows where."
         )
 
     @pytest.mark.parametrize(
