@@ -27,7 +27,7 @@ from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.community_descent import Descent, IndexHierarchy, Ranking
+from graphrag_query.retrieval.community_descent import IndexHierarchy, QueryScores, RelevanceTests
 from graphrag_query.retrieval.index_store import IndexStore
 
 QUESTION = "What is told of {name}, and of all who had dealings with {name}?"
@@ -83,7 +83,7 @@ def proper(name: str) -> str:
 def compare(store: IndexStore, relevant: Mapping[str, set[int]], budgets: list[int]) -> None:
     """Print the share of the relevant passages that each way finds, by budget."""
     hierarchy = IndexHierarchy(store)
-    n_passages = store.rows("text_units")
+    n_passages = store.n_rows("text_units")
     n_relevant = sum(map(len, relevant.values())) / len(relevant)
     print(
         f"{n_passages:,} passages, {len(relevant)} questions, {n_relevant:.1f} relevant ones each"
@@ -99,12 +99,14 @@ def compare(store: IndexStore, relevant: Mapping[str, set[int]], budgets: list[i
             question = Question(QUESTION.format(name=name), store)
             question.vector  # noqa: B018  embedding is not what is measured
             started = time.perf_counter()
-            ranking = Ranking.of(question, [question.text], settings)
+            ranking = QueryScores.compute(question, [question.text], settings)
 
             def rate(numbers: list[int], wanted: set[int] = wanted) -> list[float | None]:
                 return [float(number in wanted) for number in numbers]
 
-            spent = Descent(ranking.scores, hierarchy, ranking.score, rate, settings, 1.0).run()
+            spent = RelevanceTests(
+                ranking.scores, hierarchy, ranking.score, rate, settings, 1.0
+            ).run()
             seconds += time.perf_counter() - started
             table = store.vectors("text_unit_text")
             near = table.nearest(question.vector, spent.n_tests, ["human_readable_id"])

@@ -92,7 +92,7 @@ def ask(project: Path) -> dict[str, float]:
     started = time.perf_counter()
     index = graphrag_query.open(project / "output")
     store = index.store
-    n_entities = store.rows("entity_rows")
+    n_entities = store.n_rows("entity_rows")
     for name in ("text_unit_text", "entity_description", "community_full_content"):
         store.vectors(name)
     for name, stored in store.version.tables.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphrag_query.structured.sandbox import QueryResult
 
 app = typer.Typer(
-    help="Ask an index that `graphrag-index run` has made.",
+    help="Ask questions to an index that `graphrag-index run` has built.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -53,52 +53,52 @@ AsOf = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 ShowContext = Annotated[
-    bool, typer.Option("--show-context", help="Print what a model is shown, before the answer.")
+    bool, typer.Option("--show-context", help="Print the context of the model before the answer.")
 ]
 Stream = Annotated[
     bool, typer.Option("--stream", help="Print the answer while it is being written.")
 ]
 SessionFile = Annotated[
     Path | None,
-    typer.Option("--session", help="Go on with the conversation in this file.", metavar="FILE"),
+    typer.Option("--session", help="Continue the conversation in this file.", metavar="FILE"),
 ]
 Where = Annotated[
     list[str] | None,
     typer.Option(
         "--where",
-        help="Only documents like this, by path, title, language or metadata.",
+        help="Use only documents with this path, title, language or metadata.",
         metavar="COLUMN=PATTERN",
     ),
 ]
 Type = Annotated[
     list[str] | None,
-    typer.Option("--type", help="Only entities of this type.", metavar="TYPE"),
+    typer.Option("--type", help="Use only entities of this type.", metavar="TYPE"),
 ]
 Since = Annotated[
-    str, typer.Option("--since", help="Only documents since, such as 1914-08.", metavar="DATE")
+    str, typer.Option("--since", help="Use documents since a date such as 1914.", metavar="DATE")
 ]
 Until = Annotated[
-    str, typer.Option("--until", help="Only documents until, with that day.", metavar="DATE")
+    str, typer.Option("--until", help="Use documents until a date such as 1914.", metavar="DATE")
 ]
 Limit = Annotated[
-    int | None, typer.Option("--limit", help="Rows at most (1,000).", metavar="ROWS", min=1)
+    int | None, typer.Option("--limit", help="Maximum rows (1,000).", metavar="ROWS", min=1)
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", help="End it after so long (30).", metavar="SECONDS")
+    float | None, typer.Option("--timeout", help="Time limit of the query (30).", metavar="SECONDS")
 ]
 JsonRows = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
-Schema = Annotated[bool, typer.Option("--schema", help="Print what can be asked, and end.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the schema, and exit.")]
 
 # The help text of each search command.
 SEARCHES = {
-    "ask": "Ask anything: it chooses a search, and says which.",
+    "ask": "Choose a search for a question, and answer with it.",
     "local": "Ask about a person, place or thing.",
-    "global": "Ask about the whole, from the community reports.",
-    "basic": "Ask about a passage, from the text units themselves.",
-    "drift": "Ask broadly: from the reports into the detail.",
+    "global": "Ask about the whole corpus: answer from community reports.",
+    "basic": "Ask about a passage: answer from similar text units.",
+    "drift": "Ask a broad question: answer from reports, then from details.",
     "lazy": "Ask about anything, without reports.",
-    "structured": "Ask how many, or which: a model writes a query.",
+    "structured": "Ask how many or which: a model writes a query.",
 }
 SEARCHES_OF_NAMES = {
     "path": "Ask how two or more entities are connected.",
@@ -106,8 +106,8 @@ SEARCHES_OF_NAMES = {
 }
 # The help text of each query command.
 LANGUAGES = {
-    "sql": "Ask the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type.",
-    "cypher": "Ask the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title "
+    "sql": "Query the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type.",
+    "cypher": "Query the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title "
     "LIMIT 5.",
 }
 
@@ -232,7 +232,7 @@ def _query_command(language: str) -> Callable[..., None]:
             limits: dict[str, Any] = {"max_rows": limit, "timeout": timeout}
             limits = {name: value for name, value in limits.items() if value is not None}
             if query is None:
-                raise typer.BadParameter("give a query, or --schema to see what can be asked")
+                raise typer.BadParameter("write a query, or use --schema")
             text = sys.stdin.read() if query == "-" else query
             if language == "sql":
                 result = index.sql(text, **limits)
@@ -295,7 +295,7 @@ def _print_answer(
         with terminal.show_status("Looking ..."):
             answer = search()
     if as_json:
-        terminal.print_json(answer, show_context)
+        print(json.dumps(answer.to_dict(show_context), ensure_ascii=False, indent=2))
     else:
         if question is not None:
             terminal.print_rewritten(question, answer)
@@ -332,7 +332,7 @@ def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
         for line in (result.columns, *rows):
             print("\t".join(" ".join(cell.split()) for cell in line))
     if result.is_cut:
-        print(f"Only the first {len(result):,} rows; --limit asks for more.", file=sys.stderr)
+        print(f"Only the first {len(result):,} rows; raise --limit for more.", file=sys.stderr)
 
 
 def _format_cell(value: Any) -> str:

@@ -1,7 +1,7 @@
 """The result of a search: text, citations, outcome and usage."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -93,15 +93,12 @@ class Answer:
 
     def to_dict(self, with_context: bool = False) -> dict[str, Any]:
         """Return the answer as values for JSON. The key `answer` has its text."""
-        content: dict[str, Any] = {"answer": self.text}
-        for name in (f.name for f in fields(self) if f.name not in ("text", "context", "graph")):
-            content[name] = getattr(self, name)
-        content["citations"] = [vars(citation) for citation in self.citations]
-        content["usage"] = vars(self.usage)
-        if with_context and self.context is not None:
-            content["context"] = self.context.to_dict()
-        if with_context and self.graph is not None:
-            content["graph"] = self.graph.to_dict()
+        content = {"answer": self.text, **vars(self)}
+        content |= {"citations": list(map(vars, self.citations)), "usage": vars(self.usage)}
+        parts = {name: content.pop(name) for name in ("text", "context", "graph")}
+        for name in ("context", "graph") if with_context else ():
+            if parts[name] is not None:
+                content[name] = parts[name].to_dict()
         return content
 
     def __str__(self) -> str:

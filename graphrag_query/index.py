@@ -17,9 +17,9 @@ from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.searches.router import SEARCHES, check_method, choose
+from graphrag_query.searches.router import SEARCHES, check_method, choose_search
 from graphrag_query.structured.queries import run_cypher, run_sql
-from graphrag_query.structured.sandbox import QueryResult, limits_of
+from graphrag_query.structured.sandbox import QueryResult, read_limits
 
 
 class Index:
@@ -119,7 +119,7 @@ class Index:
         drops_llm = False
         if method == "ask":
             with self.store.pinned_version():
-                choice = choose(asked)
+                choice = choose_search(asked)
             method, drops_llm = choice.method, choice.is_without_model
             notes = (f"Answered by {method} search: {choice.why}.", *choice.notes)
         chosen = SEARCHES[method]
@@ -139,7 +139,7 @@ class Index:
             # The answer has the counts of the rows that were read before the model failed.
             answer = asked.answer(str(error), Outcome.PROVIDER_ERROR)
         if drops_llm:
-            self._llms.drop()
+            self._llms.discard_models()
         if counting and counting.is_empty:
             # Nothing was streamed, for example without a model: write the whole text.
             counting.write(answer.text)
@@ -188,8 +188,8 @@ class Index:
         try:
             found = suggest_questions(answer, most, question)
         except ModelError as error:
-            self._llms.drop()
-            note = f"No questions to ask next, since no model suggested any: {error}"
+            self._llms.discard_models()
+            note = f"No questions are suggested, because the model failed: {error}"
             return replace(answer, notes=(*answer.notes, note))
         usage = question.llm.usage if question.llm is not None else answer.usage
         return replace(answer, follow_ups=found, usage=usage)
@@ -199,7 +199,7 @@ class Index:
         gaps = self.store.backend.gaps
         steps = [step for step in self.store.version.steps if step.quarantined]
         listed = ", ".join(f"{step.quarantined} of {step.name}" for step in steps)
-        note = f"The index is not whole: requests to a model without a result: {listed}."
+        note = f"The index is incomplete. Requests to a model without a result: {listed}."
         return (*gaps, note) if steps else gaps
 
     def stream(self, method: str, question: str, **values: Any) -> AnswerStream:
@@ -223,8 +223,8 @@ class Index:
         found = without_llm.search(method, question, **values)
         if found.context is None and found.outcome is Outcome.ANSWERED:
             raise SettingsError(
-                f"The search {method} has no one context: it asks a model step by step. local, "
-                "basic and global have."
+                f"The search {method} has no single context, because it calls a model several "
+                "times. The searches local, basic and global have a single context."
             )
         return found.context or Context({}, "", 0, {})
 
@@ -276,10 +276,10 @@ class Index:
         except ModelError as error:
             # Continue without a rewritten question. The search reports any further failure.
             rewritten = _check_question(question)
-            notes = (f"The question was asked as it stands, since no model rewrote it: {error}",)
+            notes = (f"The question was not rewritten, because the model failed: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
         if notes:
-            self._llms.drop()
+            self._llms.discard_models()
         if llm is not None:
             answer = replace(answer, usage=llm.usage + answer.usage, notes=(*notes, *answer.notes))
         conversation.add(question, answer)
@@ -294,7 +294,7 @@ class Index:
         """
         with self.store.pinned_version():
             settings = self.settings.structured_search.with_values(values)
-            return run_sql(self.store, query, limits_of(settings))
+            return run_sql(self.store, query, read_limits(settings))
 
     def cypher(
         self, query: str, *, say: Callable[[str], None] = lambda text: None, **values: Any
@@ -309,7 +309,7 @@ class Index:
         """
         with self.store.pinned_version():
             settings = self.settings.structured_search.with_values(values)
-            return run_cypher(self.store, query, limits_of(settings), say)
+            return run_cypher(self.store, query, read_limits(settings), say)
 
     def close(self) -> None:
         """Close the connections to models. The next question opens them again."""

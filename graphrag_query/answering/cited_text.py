@@ -18,7 +18,7 @@ from graphrag_index.text.citations import (
 from graphrag_index.text.normalize import UNSPACED, letters, stem_word
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
-from graphrag_query.answering.extractive import Candidate, TextUnit, cite
+from graphrag_query.answering.extractive import Candidate, TextUnit, cite_passage
 from graphrag_query.question.question_words import WORD, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -53,7 +53,7 @@ _QUOTED = re.compile(
     r"|(?<!\w)‘([^‘\n]*?)’(?!\w)"
 )
 # Omissions and insertions in a quotation: "He … was [in 1914] lost".
-_CHANGED = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
+_OMISSION = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
 _UNSPACED = re.compile(UNSPACED)
 # Maximum characters before a citation that are compared with sentences.
 _CLAIM_CHARS = 600
@@ -192,7 +192,7 @@ class CitedText:
             is_marked = "^" in footnote["numbers"]
             # A number is a year if there is no row with this number, or if the sentence goes on
             # after the brackets: there, citations are rare.
-            no_row = min(numbers) >= self._index.rows("text_unit_rows")
+            no_row = min(numbers) >= self._index.n_rows("text_unit_rows")
             are_years = all(number in YEARS for number in numbers) and (
                 no_row or re.match(r"\s*[\w,]", behind) is not None
             )
@@ -238,8 +238,8 @@ class CitedText:
         """Add a passage to the citations if it is new, and return its footnote number."""
         place = (unit["document_id"], candidate.start_char, candidate.end_char)
         if place not in self._number_of:
-            self._number_of[place] = len(self.citations) + 1
-            self.citations.append(cite(len(self.citations) + 1, candidate, unit, cited_as))
+            number = self._number_of[place] = len(self.citations) + 1
+            self.citations.append(cite_passage(number, candidate, unit, cited_as))
         return self._number_of[place]
 
 
@@ -329,7 +329,7 @@ def _content_stems(text: str) -> set[str]:
 def _contains_quotation(text: str, quotation: str) -> bool:
     """Return whether a text contains a quotation, ignoring punctuation and marked omissions."""
     held, start = letters(text), 0
-    for part in map(letters, _CHANGED.split(quotation)):
+    for part in map(letters, _OMISSION.split(quotation)):
         found = held.find(part, start)
         if found < 0:
             return False

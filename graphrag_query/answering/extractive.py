@@ -15,7 +15,7 @@ from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,
-    HeldWords,
+    TextWords,
     content_words,
     is_unreadable,
     share_words,
@@ -42,7 +42,7 @@ SHARE_OF_BEST = 0.6
 MIN_COVERAGE = 0.34
 # Coverage of a sentence that contains all words of a question. Because of rounding, the sum of the
 # shares may be slightly less than 1.
-ALL_WORDS = 0.999
+FULL_COVERAGE = 0.999
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def rarity_of(n_holding: int, n_all: int) -> float:
     return log(1 + n_all / (1 + n_holding))
 
 
-def without_repetition(ranked: Sequence[RankedSentence], most: int) -> list[RankedSentence]:
+def choose_distinct_sentences(ranked: Sequence[RankedSentence], most: int) -> list[RankedSentence]:
     """Choose the best sentences by maximal marginal relevance, without near duplicates.
 
     Similarity to an already chosen sentence lowers the score of a sentence (Carbonell &
@@ -188,7 +188,7 @@ def without_repetition(ranked: Sequence[RankedSentence], most: int) -> list[Rank
     return taken
 
 
-def cite(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") -> Citation:
+def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") -> Citation:
     """Build the citation of a sentence."""
     return Citation(
         number=number,
@@ -235,17 +235,17 @@ def answer_from_sentences(
     evidence = _select_evidence(question, ranked(prose=True), named, settings.min_similarity)
     if not evidence:
         # A line that is not prose is evidence only if it contains all words of the question.
-        evidence = [line for line in ranked(prose=False) if line.coverage > ALL_WORDS]
+        evidence = [line for line in ranked(prose=False) if line.coverage > FULL_COVERAGE]
     # Sentences with a much lower score than the best sentence add nothing to the answer.
     evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
-    chosen = without_repetition(evidence, settings.max_sentences)
+    chosen = choose_distinct_sentences(evidence, settings.max_sentences)
     if not chosen:
         return question.answer(NOTHING_ANSWERS, Outcome.NO_EVIDENCE, context=context)
     if groups is not None:
         order = list(dict.fromkeys(groups[s.candidate.text_unit] for s in chosen))
         chosen.sort(key=lambda s: order.index(groups[s.candidate.text_unit]))
     citations = tuple(
-        cite(number, sentence.candidate, text_units[sentence.candidate.text_unit])
+        cite_passage(number, sentence.candidate, text_units[sentence.candidate.text_unit])
         for number, sentence in enumerate(chosen, 1)
     )
     text = " ".join(f"{as_one_line(citation.quote)} [{citation.number}]" for citation in citations)
@@ -269,15 +269,15 @@ def _select_evidence(
     evidence = [
         s
         for s in ranked
-        if (has_number and s.coverage > ALL_WORDS)
+        if (has_number and s.coverage > FULL_COVERAGE)
         or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
     ]
-    if evidence and _misses_the_point(question, named, evidence, min_similarity):
+    if evidence and _is_evidence_too_weak(question, named, evidence, min_similarity):
         return []
     return evidence
 
 
-def _misses_the_point(
+def _is_evidence_too_weak(
     question: Question,
     named: Sequence[str],
     evidence: Sequence[RankedSentence],
@@ -300,7 +300,7 @@ def _misses_the_point(
         )
         return similarity < 2 * min_similarity and (
             not is_held
-            or bool(HeldWords(texts, question.language).missing(question.mentions.spans))
+            or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
         )
     asked = set(question.content_words) - {w for n in named for w in content_words(n)}
     words = {word for text in texts for word in content_words(text)}

@@ -21,6 +21,7 @@ from graphrag_index.llm.request import (
     TextSink,
     object_schema,
 )
+from graphrag_index.text.languages import read_lists
 from graphrag_query.answer import Usage
 
 if TYPE_CHECKING:
@@ -36,12 +37,10 @@ _WRITING_STEPS = ("create_community_reports", "extract_graph")
 STEP = "search"
 # Highest rating of relevance; the lowest rating is 0.
 MAX_RATING = 5
-# Field names that models use for a rating.
-_RATINGS = ("rating", "score", "relevance", "relevance_score", "relevant", "value")
+# Names that models use for the fields of their replies.
+REPLY_FIELDS = read_lists("reply_fields", Path(__file__).parent)
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
-# Field names that models use for a question.
-QUESTION_FIELDS = ("question", "query", "sub_query", "sub_question", "text", "follow_up")
+_SCALE = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 # Maximum length of a question in characters; a longer text is not a question.
 MAX_QUESTION_CHARS = 400
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
@@ -154,7 +153,7 @@ class LLMPool:
             return LLM(writes, prompts, rates, writes.stop)
         return LLM(writes, prompts, rates)
 
-    def drop(self) -> None:
+    def discard_models(self) -> None:
         """Make the next question open the models again.
 
         A model whose server has failed refuses all further requests.
@@ -243,7 +242,8 @@ def read_questions(records: Sequence[Any]) -> list[str]:
 
     A record is a text or an object. A record without a question is left out.
     """
-    texts = (first_field(r, QUESTION_FIELDS) if isinstance(r, Mapping) else r for r in records)
+    names = REPLY_FIELDS["question"]
+    texts = (first_field(r, names) if isinstance(r, Mapping) else r for r in records)
     found = [" ".join(_LIST_MARK.sub("", clean_text(text)).split()) for text in texts]
     return list(dict.fromkeys(text for text in found if 0 < len(text) <= MAX_QUESTION_CHARS))
 
@@ -269,7 +269,7 @@ def read_score(value: object, highest: float) -> float | None:
     if number is None:
         return None
     score = _as_number(number[0])
-    scale = _OUT_OF.match(text, number.end())
+    scale = _SCALE.match(text, number.end())
     if scale and _as_number(scale[1]) > 0:
         score *= highest / _as_number(scale[1])
     elif text[number.end() :].lstrip().startswith("%"):
@@ -291,7 +291,7 @@ def _read_rating(data: Any) -> ParsedReply:
     """Parse a rating: a number, true or false, or the first value in an object or a list."""
     data = first_item(data)
     if isinstance(data, Mapping):
-        named = first_field(data, _RATINGS)
+        named = first_field(data, REPLY_FIELDS["rating"])
         data = next(iter(data.values()), None) if named is None else named
     if isinstance(data, bool):
         return ParsedReply(float(MAX_RATING if data else 0))
@@ -301,7 +301,7 @@ def _read_rating(data: Any) -> ParsedReply:
     return ParsedReply(rating)
 
 
-RATING = ReplyFormat(
+RATING_FORMAT = ReplyFormat(
     "rating",
     object_schema({"rating": {"type": "integer"}}),
     _read_rating,

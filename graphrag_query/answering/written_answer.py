@@ -19,12 +19,12 @@ from graphrag_query.question.question import Question
 # Tokens reserved for the heading lines of each section.
 HEADING_TOKENS = 24
 NOTHING_READ = "The index holds nothing about this question."
-CUT_OFF = "The model was cut off before its end: raise max_output_tokens of this model."
+CUT_OFF = "The model reached its output limit: raise max_output_tokens of this model."
 # Maximum number of missing quotations that the notes list; a last note counts the rest.
 MAX_NOT_FOUND = 3
 NO_RECORD_TEXT = "The documents that were read hold no record of this."
 # Text between an interrupted answer and its second attempt.
-RESTARTED = "\n\n[The model broke off; once more from the start:]\n\n"
+RESTARTED = "\n\n[The model stopped. The answer begins again:]\n\n"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Context:
         return {name: rows.to_dicts() for name, rows in self.tables.items()}
 
 
-def pack(sections: Sequence[Section], max_tokens: int) -> Context:
+def pack_sections(sections: Sequence[Section], max_tokens: int) -> Context:
     """Pack the best rows of each section into a context of at most `max_tokens`.
 
     A row takes at most a quarter of the token budget; longer rows are shortened.
@@ -117,7 +117,7 @@ def source_context(
 ) -> Context:
     """Pack text units into a context with the section Sources; the best text unit is first."""
     section = Section("Sources", source_rows(text_units), 1.0)
-    return pack([section], question.max_context_tokens(max_tokens))
+    return pack_sections([section], question.max_context_tokens(max_tokens))
 
 
 def pack_statements(
@@ -128,7 +128,7 @@ def pack_statements(
     The last column of `rows` has the texts of the statements. `sources` has the rows that they
     may cite. Returns the context and the number of packed statements; 0 if they cite nothing.
     """
-    packed = pack([Section(name, rows, 1.0)], max_tokens)
+    packed = pack_sections([Section(name, rows, 1.0)], max_tokens)
     n_packed = packed.n_rows(name)
     numbers = cited_rows("\n".join(rows.to_series(-1)[:n_packed]))
     tables = {
@@ -187,25 +187,25 @@ def write_answer(
         Outcome.NO_EVIDENCE if cited.has_no_record or not text else Outcome.ANSWERED,
         # An answer without a record may cite related passages.
         citations=tuple(cited.citations),
-        notes=(*notes, *(notes_on(cited) if citable else ())),
+        notes=(*notes, *(describe_citation_errors(cited) if citable else ())),
         context=context,
     )
 
 
-def notes_on(cited: CitedText) -> tuple[str, ...]:
+def describe_citation_errors(cited: CitedText) -> tuple[str, ...]:
     """Describe the errors in the citations of a text."""
     notes = []
     if cited.n_removed:
-        what = "citation" if cited.n_removed == 1 else "citations"
-        notes.append(f"{cited.n_removed} {what} of rows that the model was not shown removed.")
+        removed = "citation was" if cited.n_removed == 1 else "citations were"
+        notes.append(f"{cited.n_removed} {removed} removed, because the context has no such row.")
     if cited.has_begun and not (cited.citations or cited.has_no_record):
         notes.append("The model cites no passage for this.")
     not_found = list(dict.fromkeys(cited.not_found))
     listed = not_found if len(not_found) <= MAX_NOT_FOUND + 1 else not_found[:MAX_NOT_FOUND]
-    notes += [f"Not in the passage cited: “{quotation}”." for quotation in listed]
+    notes += [f"This quotation is not in the cited passage: “{quotation}”." for quotation in listed]
     if len(listed) < len(not_found):
         more = len(not_found) - len(listed)
-        notes.append(f"{more} more quotations are not in the passages cited for them.")
+        notes.append(f"{more} more quotations are not in the cited passages.")
     return tuple(notes)
 
 
@@ -253,7 +253,7 @@ class AnswerStream:
         self._pieces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._answer: Answer | None = None
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(ask,), daemon=True)
+        self._thread = threading.Thread(target=self._run_search, args=(ask,), daemon=True)
         self._thread.start()
 
     def write(self, piece: str) -> None:
@@ -281,7 +281,7 @@ class AnswerStream:
         assert self._answer is not None
         return self._answer
 
-    def _run(self, ask: Callable[[TextSink], Answer]) -> None:
+    def _run_search(self, ask: Callable[[TextSink], Answer]) -> None:
         try:
             self._answer = ask(self)
         except BaseException as error:  # noqa: BLE001 - raised where the answer is read

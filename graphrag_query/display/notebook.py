@@ -84,9 +84,17 @@ def format_place(citation: "Citation") -> str:
     return f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
 
 
+def format_count(name: str, n: int) -> str:
+    """Write a count and its name in words, in the singular for 1: "1 sub query"."""
+    words = name.replace("_", " ")
+    if n == 1:
+        words = re.sub(r"s\b", "", re.sub(r"ies\b", "y", words))
+    return f"{n:,} {words}"
+
+
 def _describe_outcome(answer: "Answer") -> str:
     """Describe the outcome of a search, the number of rows that it read, and its cost."""
-    looked = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in answer.looked_at.items())
+    looked = ", ".join(format_count(name, n) for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome.replace('_', ' ')} by {answer.method} search"]
     if looked:
         parts.append(f"looked at {looked}")
@@ -94,7 +102,7 @@ def _describe_outcome(answer: "Answer") -> str:
     if usage.calls:
         tokens = usage.prompt_tokens + usage.completion_tokens
         cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
-        parts.append(f"{usage.calls:,} calls, {tokens:,} tokens{cost}")
+        parts.append(f"{format_count('calls', usage.calls)}, {tokens:,} tokens{cost}")
     return "; ".join([*parts, f"{usage.seconds:.1f} s"])
 
 

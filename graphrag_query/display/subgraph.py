@@ -19,13 +19,9 @@ if TYPE_CHECKING:
     Box = tuple[float, float, float, float]  # left, top, right, bottom
     Label = tuple[Box, str]  # (box, SVG text anchor: start, middle or end)
 
-# fmt: off
 RELATIONSHIP_COLUMNS = (
-    "human_readable_id", "source", "target", "source_entity", "target_entity",
-    "type", "description", "weight",
+    "human_readable_id source target source_entity target_entity type description weight".split()
 )
-# fmt: on
-
 _ENTITY_SECTION = ("title", "type", "description")
 # Maximum number of entities in a drawing; the drawing states how many are left out.
 MAX_DRAWN = 60
@@ -36,7 +32,7 @@ MAX_LABEL = 28
 # Sizes in pixels. LETTER is the mean width of a letter; letters of wide scripts count twice.
 FONT, LETTER, MARGIN, RADIUS = 13, 7.2, 24, 7
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_DOUBLE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
+_WIDE_LETTER = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +100,7 @@ class Subgraph:
         return f"<Subgraph: {entities} entities, {relationships} relationships>"
 
 
-def subgraph_of(
+def read_subgraph(
     index: "IndexStore", rings: Mapping[int, int], relationships: Sequence[int]
 ) -> Subgraph:
     """Read some entities and relationships from the index, in the order of the arguments.
@@ -271,7 +267,7 @@ def _shorten_title(title: str) -> str:
 
 
 def _label_width(label: str) -> float:
-    return LETTER * (len(label) + len(_DOUBLE.findall(label)))
+    return LETTER * (len(label) + len(_WIDE_LETTER.findall(label)))
 
 
 def _escape_xml(text: str) -> str:

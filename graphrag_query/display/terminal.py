@@ -1,6 +1,5 @@
 """Output of the command line: rendered Markdown in a terminal, plain text in a pipe."""
 
-import json
 import re
 import signal
 import sys
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import AnswerStream
+from graphrag_query.display.notebook import format_count
 
 _BLANK = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
@@ -37,34 +37,21 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
 
 def summarize_answer(answer: Answer) -> str:
     """Return one line with the outcome, the number of rows that were read, and the cost."""
-    looked = ", ".join(f"{n:,} {_format_noun(name, n)}" for name, n in answer.looked_at.items())
+    looked = ", ".join(format_count(name, n) for name, n in answer.looked_at.items())
     parts = [f"{answer.outcome}: looked at {looked}" if looked else str(answer.outcome)]
     usage = answer.usage
     if usage.calls:
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
         price = "price not known" if usage.cost is None else f"${usage.cost:.4f}"
-        calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
-        parts.append(f"{calls}, {tokens}, {price}")
+        parts.append(f"{format_count('calls', usage.calls)}, {tokens}, {price}")
     parts.append(f"in {usage.seconds:.1f} s.")
     return ", ".join(parts)
-
-
-def _format_noun(name: str, count: int) -> str:
-    """Convert the name of a count to words, in the singular for 1: sub_queries, "sub query"."""
-    words = name.replace("_", " ")
-    return re.sub(r"s\b", "", re.sub(r"ies\b", "y", words)) if count == 1 else words
-
-
-def print_json(answer: Answer, with_context: bool) -> None:
-    """Print an answer as JSON."""
-    json.dump(answer.to_dict(with_context), sys.stdout, ensure_ascii=False, indent=2)
-    print()
 
 
 def print_context(answer: Answer) -> None:
     """Print the context that the model receives for a question."""
     text = answer.context.text if answer.context is not None else ""
-    print(text or "This search shows a model no one context.")
+    print(text or "This search has no single context.")
     print()
 
 

@@ -77,8 +77,8 @@ class Conversation:
         if not self.turns:
             return question
         if llm is not None:
-            return _rewritten_by_model(question, self.turns[-MAX_TURNS:], llm)
-        return _rewritten_by_rule(question, self.turns, index)
+            return _rewrite_by_model(question, self.turns[-MAX_TURNS:], llm)
+        return _rewrite_by_rule(question, self.turns, index)
 
 
 def _read_turns(path: Path) -> list[Turn]:
@@ -95,19 +95,19 @@ def _read_turns(path: Path) -> list[Turn]:
             raise TypeError("no text")
     except (ValueError, TypeError) as error:
         raise SettingsError(
-            f"{path} is no session of this program: name another file with --session."
+            f"{path} contains no conversation: name another file with --session."
         ) from error
     return read
 
 
-def _rewritten_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
+def _rewrite_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
     """Let a model rewrite a question. If the reply is invalid, return the question unchanged."""
     said = "\n\n".join(
         f"Question: {turn.asked}\nAnswer: {turn.answer[:_ANSWER_CHARS]}" for turn in turns
     )
     asked = f"Conversation:\n{said}\n\nNew question: {question}"
     messages = llm.messages("rewrite_question", asked)
-    [outcome] = llm.replies([Request(question, messages, _REWRITTEN)], rating=True)
+    [outcome] = llm.replies([Request(question, messages, _QUESTION_FORMAT)], rating=True)
     return str(outcome.values[0]) if outcome.values else question
 
 
@@ -118,7 +118,7 @@ def _read_question(data: Any) -> ParsedReply:
     return ParsedReply(" ".join(text.split()))
 
 
-_REWRITTEN = ReplyFormat(
+_QUESTION_FORMAT = ReplyFormat(
     "rewritten_question",
     object_schema({"question": {"type": "string"}}),
     _read_question,
@@ -126,7 +126,7 @@ _REWRITTEN = ReplyFormat(
 )
 
 
-def _rewritten_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) -> str:
+def _rewrite_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) -> str:
     """Replace the first pronoun with the last name mentioned."""
     if _find_named_titles(index, question):
         return question
@@ -159,7 +159,7 @@ def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[st
     Without a model, the questions ask about entities that the search found near the question.
     """
     llm = question.llm
-    names = _names_near(answer, question.index)
+    names = _find_near_names(answer, question.index)
     if llm is None:
         templates = WORD_LISTS["suggestions"]
         person, other = templates.get(detect_language(answer.question), templates["en"])
@@ -170,11 +170,11 @@ def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[st
     said = answer.text[:_SUGGESTING_CHARS]
     asked = f"Question: {answer.question}\n\nAnswer: {said}\n\nNear: {near}"
     messages = llm.messages("suggest_questions", asked, most=str(most))
-    [outcome] = llm.replies([Request(answer.question, messages, _SUGGESTED)], rating=True)
+    [outcome] = llm.replies([Request(answer.question, messages, _SUGGESTIONS_FORMAT)], rating=True)
     return tuple(outcome.values[0][:most]) if outcome.values else ()
 
 
-def _names_near(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
+def _find_near_names(answer: Answer, index: IndexStore) -> list[tuple[str, str]]:
     """Return titles and types of entities near the question that the question does not name.
 
     Entities in the cited passages come first.
@@ -201,7 +201,7 @@ def _read_questions(data: Any) -> ParsedReply:
     return ParsedReply(texts, len(records) - len(texts))
 
 
-_SUGGESTED = ReplyFormat(
+_SUGGESTIONS_FORMAT = ReplyFormat(
     "suggested_questions",
     object_schema({"questions": {"type": "array", "items": {"type": "string"}}}),
     _read_questions,

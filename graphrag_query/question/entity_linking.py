@@ -103,14 +103,14 @@ class EntityLinker:
         differ (kind `part`). A word that no name contains may be spelt differently (kind
         `fuzzy`). If a name matches many entities, each of them has a lower weight.
         """
-        found = [mention for name in whole for mention in self.exact(name)]
+        found = [mention for name in whole for mention in self.link_whole_name(name)]
         covered = {word for mention in found for word in mention.name.split()}
         for words in self._partial_names(covered):
             found += self._find_by_parts(words)
         best: dict[int, Mention] = {}
         # The sort is stable: among mentions with equal weights, the first mention counts.
         for mention in sorted(found, key=lambda mention: (-mention.weight, mention.entity)):
-            if self.index.holds(mention.entity):
+            if self.index.keeps_entity(mention.entity):
                 best.setdefault(mention.entity, mention)
         return list(best.values())
 
@@ -161,7 +161,7 @@ class EntityLinker:
                 capital.append(word != word.lower() or is_unspaced(unit))
         return units, telling, capital
 
-    def exact(self, whole: WholeName) -> list[Mention]:
+    def link_whole_name(self, whole: WholeName) -> list[Mention]:
         """Return mentions of the entities with this name that have the highest degree."""
         rows = whole.rows
         entities = self.index.map("entity_names").slice("entity", rows.start, rows.stop)

@@ -23,8 +23,8 @@ from graphrag_query.question.entity_linking import (
     words_sounding_like,
 )
 from graphrag_query.question.question_words import (
-    HeldWords,
     NameSpan,
+    TextWords,
     content_words,
     language_in,
     name_spans,
@@ -93,10 +93,10 @@ class Mentions:
         return self._linker.link(self.whole_names)
 
     @cached_property
-    def exact(self) -> list[int]:
+    def exact_entities(self) -> list[int]:
         """The numbers of the entities whose whole name is in the text, ascending."""
-        found = {m.entity for name in self.whole_names for m in self._linker.exact(name)}
-        return sorted(filter(self.index.holds, found))
+        found = {m.entity for name in self.whole_names for m in self._linker.link_whole_name(name)}
+        return sorted(filter(self.index.keeps_entity, found))
 
     @cached_property
     def likeliest(self) -> list[Mention]:
@@ -122,7 +122,7 @@ class Mentions:
         """The capitalized names in the text that no entity has."""
         known = {word for mention in self.likeliest for word in mention.name.split()}
         return [
-            UnknownName(text, similar_names(self.index, text))
+            UnknownName(text, find_similar_names(self.index, text))
             for words, text in self._marked_words.items()
             if not words & known
         ]
@@ -147,28 +147,28 @@ class Mentions:
             return ()
         return spelling_notes(self.index, self.likeliest)
 
-    def unmentioned(self, texts: Iterable[str] = ()) -> list[str]:
+    def unmentioned_names(self, texts: Iterable[str] = ()) -> list[str]:
         """Return the capitalized names that the documents do not mention in any form or spelling.
 
         The names are searched first in `texts`, then in the full-text index, and then in the
         names of the entities.
         """
-        held = HeldWords(texts, self.language)
+        held = TextWords(texts, self.language)
         words = dict.fromkeys(word for span in self.spans for word in span.words)
-        if held.missing(self.spans):
+        if held.missing_names(self.spans):
             table = self.index.vectors("text_unit_text")
             for word in words:
-                if not held.hold(word):
-                    held.add(table.matching(word, TOP_K, ["text"])["text"])
-        if held.missing(self.spans):
+                if not held.contains(word):
+                    held.add_texts(table.matching(word, TOP_K, ["text"])["text"])
+        if held.missing_names(self.spans):
             names = self.index.map("name_words")
-            for word in [fold(word) for word in words if not held.hold(word)]:
+            for word in [fold(word) for word in words if not held.contains(word)]:
                 prefix = word[: max(MIN_STEM, len(word) - MAX_ENDING)]
                 rows = rows_with_prefix(names, "word", prefix, MAX_FORMS)
-                held.add(names.texts("word", rows.start, rows.stop))
-        if held.missing(self.spans):
-            held.add(mention.name for mention in self.entities if mention.kind == "fuzzy")
-        return held.missing(self.spans)
+                held.add_texts(names.texts("word", rows.start, rows.stop))
+        if held.missing_names(self.spans):
+            held.add_texts(mention.name for mention in self.entities if mention.kind == "fuzzy")
+        return held.missing_names(self.spans)
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Question:
                 # If the text contains several names, take the longest name.
                 found.append(max(linked, key=lambda mention: len(mention.name)))
             else:
-                unknown.append(UnknownName(name, similar_names(self.index, name)))
+                unknown.append(UnknownName(name, find_similar_names(self.index, name)))
         entities = list(dict.fromkeys(mention.entity for mention in found))
         return entities, unknown, spelling_notes(self.index, found)
 
@@ -252,8 +252,8 @@ class Question:
         Returns None if they mention all names. `texts` are texts that the search has already
         read; their words need no further search.
         """
-        names = self.mentions.unmentioned(texts)
-        return self.answer(not_mentioned(names), Outcome.NO_EVIDENCE) if names else None
+        names = self.mentions.unmentioned_names(texts)
+        return self.answer(format_not_mentioned(names), Outcome.NO_EVIDENCE) if names else None
 
 
 def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str,
     )
 
 
-def similar_names(index: IndexStore, name: str) -> list[str]:
+def find_similar_names(index: IndexStore, name: str) -> list[str]:
     """Return titles of entities with a similar spelling or sound, the most similar first."""
     table = index.map("name_words")
     similarity_of: dict[int, float] = {}
@@ -285,7 +285,7 @@ def similar_names(index: IndexStore, name: str) -> list[str]:
                 similarity_of[row] = max(similarity_of.get(row, 0.0), similarity)
     best = sorted(similarity_of, key=lambda row: (-similarity_of[row], row))[:20]
     entities = dict.fromkeys(int(e) for row in best for e in table.numbers("entities", row, 5))
-    numbers = [entity for entity in entities if index.holds(entity)]
+    numbers = [entity for entity in entities if index.keeps_entity(entity)]
     titles = index.entities(numbers)["title"].to_list()
     asked = fold(name)
     similarities = {
@@ -298,7 +298,7 @@ def similar_names(index: IndexStore, name: str) -> list[str]:
     return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_SIMILAR]
 
 
-def not_mentioned(names: Sequence[str]) -> str:
+def format_not_mentioned(names: Sequence[str]) -> str:
     """Write the sentence that the documents do not mention these names."""
     listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     return f"The documents do not mention {listed}."

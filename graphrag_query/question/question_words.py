@@ -152,33 +152,33 @@ def possible_stems(word: str, language: Language) -> frozenset[str]:
     return forms | {without_s} if len(without_s) >= MIN_STEM else forms
 
 
-class HeldWords:
+class TextWords:
     """The words of some texts. A word is found in any inflected form."""
 
     def __init__(self, texts: Iterable[str], language: Language) -> None:
         self.language = language
         self._by_prefix: dict[str, set[str]] = {}
-        self.add(texts)
+        self.add_texts(texts)
 
-    def add(self, texts: Iterable[str]) -> None:
+    def add_texts(self, texts: Iterable[str]) -> None:
         """Add the words of more texts."""
         for word in {word for text in texts for word in WORD.findall(text.lower())}:
             folded = fold(word)
             self._by_prefix.setdefault(folded[:MIN_STEM], set()).add(folded)
 
-    def hold(self, word: str) -> bool:
+    def contains(self, word: str) -> bool:
         """Return whether a text contains a word, ignoring accents and endings."""
         folded = fold(word)
         near = self._by_prefix.get(folded[:MIN_STEM], set())
         forms = possible_stems(folded, self.language)
         return folded in near or any(forms & possible_stems(other, self.language) for other in near)
 
-    def missing(self, names: Iterable[NameSpan]) -> list[str]:
+    def missing_names(self, names: Iterable[NameSpan]) -> list[str]:
         """Return the names that no text contains, without duplicates."""
         return list(dict.fromkeys(name.text for name in names if self._is_missing(name)))
 
     def _is_missing(self, name: NameSpan) -> bool:
-        absent = [not self.hold(word) for word in name.words]
+        absent = [not self.contains(word) for word in name.words]
         if self.language.capitalizes_nouns:
             # Any noun may have a capital: a name is missing only if it has at least two words and
             # the texts contain none of them.

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_query.answering.extractive import ALL_WORDS, MIN_COVERAGE, rarity_of
+from graphrag_query.answering.extractive import FULL_COVERAGE, MIN_COVERAGE, rarity_of
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
@@ -41,13 +41,13 @@ FULL_TEXT_WEIGHT = 0.25
 COVERAGE_WEIGHT = 0.35
 
 # Function that rates text units and returns the ratings in their order; None for a failed test.
-Rate = Callable[[list[int]], Sequence[float | None]]
+RatingFunction = Callable[[list[int]], Sequence[float | None]]
 # Function that maps text units to similarity scores.
-Score = Callable[[list[int]], Mapping[int, float]]
+ScoreFunction = Callable[[list[int]], Mapping[int, float]]
 
 
 @dataclass
-class Findings:
+class RatedTextUnits:
     """The ratings of relevant text units, and the community where each text unit was found.
 
     `n_tests` includes failed tests.
@@ -67,29 +67,29 @@ class _Community:
     number: int
     waiting: list[int]
     found: float = 0.0  # share of relevant text units in the last batch, or in its parent's
-    n_barren: int = 0  # number of batches in a row without a relevant text unit
+    n_fruitless: int = 0  # number of batches in a row without a relevant text unit
     is_read: bool = False  # whether `waiting` includes all text units of the community
 
 
-class Descent:
+class RelevanceTests:
     """The relevance tests for one question, within a budget. `run` is called once."""
 
     def __init__(
         self,
         scores: Mapping[int, float],
         hierarchy: "IndexHierarchy",
-        score: Score,
-        test: Rate,
+        score: ScoreFunction,
+        test: RatingFunction,
         settings: LazySearch,
         min_rating: float,
     ) -> None:
         self.scores, self.hierarchy = dict(scores), hierarchy
         self.score, self.test = score, test
         self.settings, self.min_rating = settings, min_rating
-        self.tested = Findings()
+        self.tested = RatedTextUnits()
         self.taken: set[int] = set()
 
-    def run(self) -> Findings:
+    def run(self) -> RatedTextUnits:
         """Test text units until the budget is spent or no community is left.
 
         In each round, text units of the best communities are tested, all tests in one batch. A
@@ -162,9 +162,9 @@ class Descent:
         self.tested.community_of |= dict.fromkeys(relevant, community.number)
         community.found = len(relevant) / len(numbers)
         if not relevant:
-            community.n_barren += 1
-            return [community] if community.n_barren < self.settings.patience else []
-        community.n_barren = 0
+            community.n_fruitless += 1
+            return [community] if community.n_fruitless < self.settings.patience else []
+        community.n_fruitless = 0
         return self._read_and_divide(community)
 
     def _coarsest_communities(self) -> list[_Community]:
@@ -217,7 +217,7 @@ class IndexHierarchy:
     def __init__(self, index: IndexStore) -> None:
         self.index = index
         self._communities_of = cache(lambda entity: index.links.communities_of(entity)[1].tolist())
-        # `Descent` asks for the same text unit or community many times: cache the results.
+        # `RelevanceTests` asks for the same text unit or community many times: cache the results.
         self.counts = cache(self._count_entities)
         self.children = cache(self._read_children)
 
@@ -249,7 +249,7 @@ def best_first(scores: Mapping[int, float], numbers: Iterable[int]) -> list[int]
 
 
 @dataclass
-class Ranking:
+class QueryScores:
     """The similarity of each text unit to the most similar of several queries."""
 
     question: Question
@@ -257,7 +257,7 @@ class Ranking:
     scores: dict[int, float]
 
     @classmethod
-    def of(cls, question: Question, queries: Sequence[str], settings: LazySearch) -> "Ranking":
+    def compute(cls, question: Question, queries: Sequence[str], settings: LazySearch) -> Self:
         """Score text units by cosine and full text; the best score of all queries counts."""
         vectors = question.vector[np.newaxis]
         if len(queries) > 1:
@@ -288,7 +288,7 @@ class Ranking:
         best = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
         return dict(zip(numbers, best.tolist(), strict=True))
 
-    def judge(self, min_similarity: float, numbers: list[int]) -> list[float]:
+    def rate_text_units(self, min_similarity: float, numbers: list[int]) -> list[float]:
         """Rate text units by cosine and by the question's words in them; -1 if irrelevant."""
         ordered = sorted(numbers)
         rows = self.question.index.vectors("text_unit_text").at(ordered, ["text", "vector"])
@@ -308,6 +308,6 @@ class Ranking:
             if unreadable:
                 is_relevant = share_words(asked, text)
             elif has_number:
-                is_relevant |= coverage > ALL_WORDS
+                is_relevant |= coverage > FULL_COVERAGE
             ratings[number] = cosine + COVERAGE_WEIGHT * coverage if is_relevant else -1.0
         return [ratings[number] for number in numbers]

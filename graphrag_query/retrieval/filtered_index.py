@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import Flags, Numbers
 
 # Factor for the number of rows of the next attempt if too few rows pass the filters.
-WIDENING = 4
+GROWTH_FACTOR = 4
 # Dates in ISO 8601 can be compared as text. A time may follow the day.
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
 # Columns of documents that filters can use, besides the keys of the documents' metadata.
@@ -91,7 +91,7 @@ class FilterMasks:
     def __init__(self, index: IndexStore, filters: Filters) -> None:
         self.index, self.filters = index, filters
         if not self.documents.any():
-            raise SettingsError(f"No document fits the filter {filters.to_dict()}.")
+            raise SettingsError(f"No document matches the filter {filters.to_dict()}.")
 
     @cached_property
     def documents(self) -> "Flags":
@@ -107,7 +107,7 @@ class FilterMasks:
                 values = [fields.get(name) for fields in metadata]
             else:
                 known = ", ".join([*COLUMNS, *keys])
-                raise SettingsError(f"No document has {name!r}; they have: {known}.")
+                raise SettingsError(f"No document has the key {name!r}. The keys are: {known}.")
             kept &= np.array([_matches_pattern(value, patterns) for value in values], bool)
         if self.filters.since or self.filters.until:
             dates = rows["creation_date"].to_list()
@@ -124,7 +124,7 @@ class FilterMasks:
     @cached_property
     def entities(self) -> "Flags":
         """The entities of the wanted types that the kept text units name."""
-        kept = np.zeros(self.index.rows("entity_rows"), bool)
+        kept = np.zeros(self.index.n_rows("entity_rows"), bool)
         table = self.index.map("entities_of_text_units")
         text_units = table.slice("text_unit", 0, len(table))
         kept[table.slice("entity", 0, len(table))[self.text_units[text_units]]] = True
@@ -135,8 +135,8 @@ class FilterMasks:
             if not matching.any():
                 known = ", ".join(sorted(types.unique().to_list()))
                 raise SettingsError(
-                    f"No entity is of type {' or '.join(self.filters.entity_types)}; "
-                    f"there are: {known}."
+                    f"No entity has the type {' or '.join(self.filters.entity_types)}. "
+                    f"The types are: {known}."
                 )
             kept &= matching
         return kept
@@ -156,7 +156,7 @@ class FilterMasks:
         return set(numbers[enough].tolist())
 
     @cached_property
-    def where(self) -> str | None:
+    def document_condition(self) -> str | None:
         """The SQL condition on documents for the vector store.
 
         None means that all documents match, or too many to list.
@@ -189,11 +189,11 @@ class FilteredIndex(IndexStore):
         """The filters that this index is restricted to."""
         return self.masks.filters.to_dict()
 
-    def holds(self, entity: int) -> bool:
+    def keeps_entity(self, entity: int) -> bool:
         """Return whether the filters keep an entity."""
         return bool(self.masks.entities[entity])
 
-    def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
+    def keeps_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
         """Return a flag for each text unit: whether the filters keep it."""
         kept: Flags = self.masks.text_units[numbers]
         return kept
@@ -214,7 +214,7 @@ class FilteredIndex(IndexStore):
                     lambda numbers: numbers.is_in(self.masks.communities),
                 ),
             }
-            where = self.masks.where if table == "text_unit_text" else None
+            where = self.masks.document_condition if table == "text_unit_text" else None
             self._filtered[table] = FilteredVectors(self.whole.vectors(table), *keys[table], where)
         return self._filtered[table]
 
@@ -289,7 +289,7 @@ class FilteredVectors:
             is_all = rows.height < n_fetched or n_fetched >= len(self._table)
             if kept.height >= top_k or is_all:
                 return kept.head(top_k).drop([name for name in wanted if name not in columns])
-            n_fetched = min(n_fetched * WIDENING, len(self._table))
+            n_fetched = min(n_fetched * GROWTH_FACTOR, len(self._table))
 
 
 class FilteredLinks(Links):

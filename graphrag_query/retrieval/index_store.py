@@ -154,18 +154,18 @@ class IndexStore:
         """The filters that this index is restricted to."""
         return {}
 
-    def holds(self, entity: int) -> bool:
+    def keeps_entity(self, entity: int) -> bool:
         """Return whether the filters keep an entity."""
         return True
 
-    def holds_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
+    def keeps_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
         """Return a flag for each text unit: whether the filters keep it."""
         return np.ones(len(numbers), bool)
 
     @cached_property
     def links(self) -> Links:
         """The links between rows, by number."""
-        return Links(self.map, self.rows("text_unit_rows"))
+        return Links(self.map, self.n_rows("text_unit_rows"))
 
     @cached_property
     def embedder(self) -> QuestionEmbedder:
@@ -210,7 +210,7 @@ class IndexStore:
         lacks_vectors = self.has("text_unit_text") and not self.has("text_unit_vectors")
         if lacks_vectors or not self.has("community_places"):
             raise TableError(
-                f"The index in {self.backend.output} has no tables for searches yet: see that "
+                f"The index in {self.backend.output} has no tables for searches. Check that "
                 f"workflows/{self.version.workflow}.yaml ends with the step create_search_tables, "
                 "and run `graphrag-index run`."
             )
@@ -219,7 +219,7 @@ class IndexStore:
         """Return whether the workflow of this index writes a table."""
         return table in self.version.tables
 
-    def rows(self, table: str) -> int:
+    def n_rows(self, table: str) -> int:
         """Return the number of rows of a table."""
         return self._stored_table(table).rows
 
@@ -246,10 +246,9 @@ class IndexStore:
         tables = self.version.tables
         if table in VECTOR_TABLES and not any(map(self.has, VECTOR_TABLES)):
             raise TableError(
-                f"The index in {self.backend.output} has no vectors, which this search compares: "
-                "`graphrag-index run` makes them with a workflow that has the step "
-                "generate_text_embeddings, or for what was imported alone with "
-                "`--set workflow=imported`."
+                f"The index in {self.backend.output} has no vectors, which this search needs. Run "
+                "`graphrag-index run` with a workflow that has the step generate_text_embeddings. "
+                "For an imported index, add `--set workflow=imported`."
             )
         if table not in tables:
             raise TableError(
@@ -267,7 +266,7 @@ class IndexStore:
 
         Unknown numbers are left out.
         """
-        known = range(self.rows("text_unit_rows"))
+        known = range(self.n_rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
         found = self._fetch_rows("text_unit_rows", wanted)
         columns = (pl.col("id").alias("document_id"), "title", "path", "language")
@@ -367,7 +366,7 @@ class IndexStore:
             return list(self.links.text_units_of(number).numbers.tolist())
         table = {"Sources": "text_unit", "Relationships": "relationship", "Claims": "claim"}[name]
         table += "_rows"
-        if not 0 <= number < self.rows(table):
+        if not 0 <= number < self.n_rows(table):
             return []
         if name == "Sources":
             return [number]

@@ -113,7 +113,7 @@ class QuestionEmbedder:
             if not vectors.any(axis=1).all():
                 name = self._index.settings.generate_text_embeddings.model
                 raise ModelError(
-                    f"Model {name} gives no vector for this question: ask it otherwise."
+                    f"Model {name} gives no vector for this question: ask in other words."
                 )
             made = dict(zip(new, vectors, strict=True))
             known |= made
@@ -126,7 +126,9 @@ class QuestionEmbedder:
         index = self._index
         newest = index.backend.read_pointer()
         is_newest = newest is not None and newest.number == index.version.number
-        fix = "run `graphrag-index run`, or set it back" if is_newest else "set it back to ask it"
+        fix = "restore the setting"
+        if is_newest:
+            fix = "run `graphrag-index run`, or restore the setting"
         version = "" if is_newest else f", version {index.version.number},"
         return SettingsError(
             f"The vectors of {index.backend.output}{version} were made by "
@@ -142,13 +144,13 @@ class QuestionEmbedder:
             return ModelError(
                 f"The vectors of {index.backend.output} have {self.dimension:,} numbers, and "
                 f"model {name} gives {n_numbers:,} for a question: set "
-                "generate_text_embeddings.model to the one that made them, or "
+                "generate_text_embeddings.model to the model that made these vectors, or "
                 f"models.{name}.dimensions to {self.dimension}."
             )
         return ModelError(
             f"The vectors of {index.backend.output} have {self.dimension} numbers, and model "
-            f"{name} gives {n_numbers} for a question: it is another one by the same name. Put "
-            f"the one back that made them, or set models.{name}.dimensions to {n_numbers} and run "
+            f"{name} gives {n_numbers} for a question: another model now has this name. Restore "
+            f"the old model, or set models.{name}.dimensions to {n_numbers} and run "
             "`graphrag-index run`."
         )
 

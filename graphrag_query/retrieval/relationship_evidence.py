@@ -8,7 +8,7 @@ import polars as pl
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
-from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line, cite
+from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line, cite_passage
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of text units that are searched for a relationship without exact evidence.
@@ -55,7 +55,7 @@ class CitedRelationships:
         self._numbers: dict[tuple[str, int, int], int] = {}
         self.citations: list[Citation] = []
 
-    def line(self, relationship: int, start: str) -> str:
+    def write_line(self, relationship: int, start: str) -> str:
         """Write a relationship as a line that begins with the entity `start`.
 
         The description follows, unless the passage contains it. A passage is quoted when it is
@@ -70,28 +70,27 @@ class CitedRelationships:
         parts = [f"{start} {link} {other}:"]
         passage = self._passages.get(relationship)
         if passage is None:
-            return " ".join([*parts, said or "no passage tells of it."])
+            return " ".join([*parts, said or "no passage supports this relationship."])
         quote = as_one_line(passage[0].text)
-        is_new, number = self._number_passage(relationship, *passage)
+        n_before = len(self.citations)
+        number = self._number_passage(relationship, *passage)
         # A description may come from evidence that the filters drop.
         evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
         is_kept = not evidence or (passage[1]["document"], passage[0].start_char) in evidence
         if said and said not in quote and is_kept:
             parts.append(said)
-        if is_new:
+        if number > n_before:
             parts.append(f"“{quote}”")
         return " ".join([*parts, f"[{number}]"])
 
-    def _number_passage(
-        self, relationship: int, candidate: Candidate, unit: TextUnit
-    ) -> tuple[bool, int]:
-        """Return the number of a passage, and whether it is cited for the first time."""
+    def _number_passage(self, relationship: int, candidate: Candidate, unit: TextUnit) -> int:
+        """Return the number of a passage; cite the passage if it is not cited yet."""
         place = (unit["document_id"], candidate.start_char, candidate.end_char)
-        if place in self._numbers:
-            return False, self._numbers[place]
-        number = self._numbers[place] = len(self._numbers) + 1
-        self.citations.append(cite(number, candidate, unit, f"Relationships ({relationship})"))
-        return True, number
+        if place not in self._numbers:
+            number = self._numbers[place] = len(self.citations) + 1
+            cited_as = f"Relationships ({relationship})"
+            self.citations.append(cite_passage(number, candidate, unit, cited_as))
+        return self._numbers[place]
 
 
 def _find_text_unit(index: IndexStore, text_units: list[int], places: list[Place]) -> int | None:
@@ -115,13 +114,13 @@ def _choose_passage(
         for place in places:
             if _is_inside(place, span):
                 return Candidate.within(unit, place[1] - span[1], place[2] - span[1]), unit
-    together = [found for unit in units if (found := _naming_both(row, unit))]
+    together = [found for unit in units if (found := _find_naming_both(row, unit))]
     if together:
         return min(together, key=lambda found: (found[0], found[1][0].text_unit))[1]
     return best_sentence(f"{row['source']} {row['target']} {row['description']}", units)
 
 
-def _naming_both(row: Mapping[str, Any], unit: TextUnit) -> tuple[int, Passage] | None:
+def _find_naming_both(row: Mapping[str, Any], unit: TextUnit) -> tuple[int, Passage] | None:
     """Return the shortest run of sentences that names both entities, and its length.
 
     The last word of a title counts as a name if no sentence contains the whole title.

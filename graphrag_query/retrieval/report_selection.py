@@ -13,7 +13,7 @@ from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
 from graphrag_index.text.normalize import stem_word
-from graphrag_query.answering.llm import LLM, MAX_RATING, RATING
+from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.question import PROMPT_TOKENS, Question
 from graphrag_query.question.question_words import WORD_LISTS
@@ -47,7 +47,9 @@ class ReportChoice:
     notes: tuple[str, ...]  # failed calls, and the reports that were left out
 
 
-def _note_on(left_out: pl.DataFrame, n_read: int, level: int | None, why: str) -> tuple[str, ...]:
+def _describe_left_out(
+    left_out: pl.DataFrame, n_read: int, level: int | None, why: str
+) -> tuple[str, ...]:
     """Return a note on the reports that were left out, and why; empty without such reports."""
     if not left_out.height:
         return ()
@@ -129,7 +131,7 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
         as_context_rows(question.index, chosen, column),
         tuple(left_out["community"]),
         level,
-        _note_on(left_out, chosen.height, level, why),
+        _describe_left_out(left_out, chosen.height, level, why),
     )
 
 
@@ -176,7 +178,7 @@ def as_context_rows(index: IndexStore, reports: pl.DataFrame, column: str) -> pl
     )
 
 
-def in_batches(question: Question, reports: pl.DataFrame, max_tokens: int) -> list[Context]:
+def split_reports(question: Question, reports: pl.DataFrame, max_tokens: int) -> list[Context]:
     """Split reports, in their order, into contexts of at most `max_tokens`.
 
     A report takes at most half of a context; longer reports are shortened.
@@ -245,7 +247,7 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
         reports_read=chosen.height, reports_left_out=reports.height - chosen.height
     )
     why = f"rated below {settings.min_rating} of {MAX_RATING}"
-    notes = _note_on(left_out, chosen.height, None, why)
+    notes = _describe_left_out(left_out, chosen.height, None, why)
     if failed:
         listed = ", ".join(map(str, failed))
         notes = (f"{len(failed)} calls failed: reports {listed} were not rated.", *notes)
@@ -259,4 +261,4 @@ def _rating_request(question: Question, llm: LLM, report: Mapping[str, Any]) -> 
     gist = check_citations(gist, {})[0][:MAX_GIST_CHARS]
     asked = f"Report:\n{gist}\n\nQuestion: {question.text}"
     unit = f"report {report['community']}"
-    return Request(unit, llm.messages("global_rating", asked), RATING)
+    return Request(unit, llm.messages("global_rating", asked), RATING_FORMAT)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Read = Callable[[list[int]], tuple[Floats, Flags]]
 
 # Number of text units that the vector search returns, and that the full-text search returns.
-REACH = 100
+TOP_K_MATCHES = 100
 # If a weight changes by a third, recall changes by about one percentage point.
 # Weight of the full-text score, divided by the best full-text score, added to the cosine.
 FULL_TEXT_WEIGHT = 0.25
@@ -92,13 +92,13 @@ def start_search(
     where = None
     if within is not None:
         where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
-    near = index.threads.submit(table.nearest, vector, REACH, ["human_readable_id"], where)
+    near = index.threads.submit(table.nearest, vector, TOP_K_MATCHES, ["human_readable_id"], where)
     plain = plain_words(question.language)
     # The words are not stemmed here, because the full-text index stems them.
     words = [word for word in _WORD.findall(question.text.lower()) if word not in plain]
     asked = " ".join(words) or question.text
     matching = index.threads.submit(
-        table.matching, asked, REACH, ["human_readable_id"], where=where
+        table.matching, asked, TOP_K_MATCHES, ["human_readable_id"], where=where
     )
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
@@ -143,7 +143,7 @@ def titled_text_units(question: Question) -> dict[int, float]:
         if 0 < count <= MAX_TEXT_UNITS:
             for start, end in zip(starts.tolist(), stops.tolist(), strict=True):
                 numbers = np.arange(start, end)
-                kept = numbers[index.holds_text_units(numbers)]
+                kept = numbers[index.keeps_text_units(numbers)]
                 found |= dict.fromkeys(kept.tolist(), rarity(count, len(units)))
     return found
 
@@ -205,7 +205,7 @@ class TextUnitRanking:
         self.matches: dict[int, float] = {}
         self.words: dict[int, Flags] = {}
         self.word_weights: Floats = np.zeros(0)
-        self.ways: dict[int, _Link] = {}
+        self.best_links: dict[int, _Link] = {}
 
     def rank(self, found: Collection[int]) -> list[RankedTextUnit]:
         """Rank the text units in `found` and the text units linked with them.
@@ -215,13 +215,15 @@ class TextUnitRanking:
         self._score_matches({*found, *self.named})
         seeds = self._best_text_units(self.matches)
         self._follow_links(seeds, 1.0)
-        self._follow_links(self._best_text_units(self.ways.keys() - set(seeds)), SECOND_STEP_SHARE)
+        self._follow_links(
+            self._best_text_units(self.best_links.keys() - set(seeds)), SECOND_STEP_SHARE
+        )
         leading: dict[int, float] = {}
-        for link in self.ways.values():
+        for link in self.best_links.values():
             leading[link.origin] = max(leading.get(link.origin, 0.0), LEADING_SHARE * link.score)
         ranked = []
         for number, match in self.matches.items():
-            way = self.ways.get(number)
+            way = self.best_links.get(number)
             score = match + max(way.score if way else 0.0, leading.get(number, 0.0))
             reason: tuple[Reason, int | None, int | None] = ("match", None, None)
             if way and number not in seeds:
@@ -276,7 +278,7 @@ class TextUnitRanking:
 
     def _best_text_units(self, numbers: Collection[int]) -> list[int]:
         def place(number: int) -> tuple[float, int]:
-            way = self.ways.get(number)
+            way = self.best_links.get(number)
             return -self.matches[number] - (way.score if way else 0.0), number
 
         return sorted(numbers, key=place)[:N_SEEDS]
@@ -285,11 +287,11 @@ class TextUnitRanking:
         """Score the text units linked with seeds. For each text unit, the best link counts."""
         reached = {seed: self._find_linked_text_units(seed) for seed in seeds}
         self._score_matches({number for way in reached.values() for number in way})
-        found = dict(self.ways)
+        found = dict(self.best_links)
         for seed, ways in reached.items():
             said = self.words[seed]
-            if seed in self.ways:
-                said = said | self.words[self.ways[seed].origin]
+            if seed in self.best_links:
+                said = said | self.words[self.best_links[seed].origin]
             for number, (strength, entity) in ways.items():
                 new_words = self.words[number] & ~said
                 score = LINK_WEIGHT * max(self.matches[seed], 0.0) * strength
@@ -297,7 +299,7 @@ class TextUnitRanking:
                 way = _Link(share * score, seed, entity)
                 if number not in found or way.score > found[number].score:
                     found[number] = way
-        self.ways = found
+        self.best_links = found
 
     def _find_linked_text_units(self, seed: int) -> dict[int, tuple[float, int]]:
         """Map the text units linked with a seed to (strength, entity) of their best link.

@@ -9,9 +9,9 @@ from graphrag_query.question.question import Question
 # Constant k of reciprocal rank fusion, from the paper.
 RANK_OFFSET = 60
 # Number of rows that each ranking contributes to the fusion, per text unit of the result.
-REACH = 4
+FUSION_REACH = 4
 # Minimum number of rows that each ranking contributes to the fusion.
-MIN_REACH = 50
+MIN_FUSION_REACH = 50
 
 
 def basic_search(question: Question, settings: BasicSearch) -> Answer:
@@ -50,21 +50,21 @@ def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, floa
     """
     table = question.index.vectors("text_unit_text")
     top_k = settings.top_k_text_units
-    reach = top_k if settings.mode != "hybrid" else max(REACH * top_k, MIN_REACH)
-    rankings: list[dict[int, float]] = []
+    reach = top_k if settings.mode != "hybrid" else max(FUSION_REACH * top_k, MIN_FUSION_REACH)
+    near: dict[int, float] = {}
+    matching: dict[int, float] = {}
     if settings.mode != "text":
-        near = table.nearest(question.vector, reach, ["human_readable_id"])
-        rankings.append(dict(near.iter_rows()))
+        near = dict(table.nearest(question.vector, reach, ["human_readable_id"]).iter_rows())
     if settings.mode != "vector":
         words = " ".join(question.content_words) or question.text
-        rankings.append(dict(table.matching(words, reach, ["human_readable_id"]).iter_rows()))
+        matching = dict(table.matching(words, reach, ["human_readable_id"]).iter_rows())
     if settings.mode == "vector":
-        return rankings[0]
+        return near
     if settings.mode == "text":
-        best = max(rankings[0].values(), default=1.0) or 1.0
-        return {number: score / best for number, score in rankings[0].items()}
+        best = max(matching.values(), default=1.0) or 1.0
+        return {number: score / best for number, score in matching.items()}
     fused: dict[int, float] = {}
-    for ranking in rankings:
+    for ranking in (near, matching):
         for rank, number in enumerate(ranking):
             share = (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + rank) / 2
             fused[number] = fused.get(number, 0.0) + share

@@ -25,7 +25,7 @@ from graphrag_query.answering.extractive import (
 )
 from graphrag_query.answering.llm import (
     LLM,
-    QUESTION_FIELDS,
+    REPLY_FIELDS,
     clean_text,
     find_records,
     first_field,
@@ -37,7 +37,7 @@ from graphrag_query.answering.written_answer import (
     Context,
     Section,
     merge_contexts,
-    pack,
+    pack_sections,
     pack_statements,
     source_context,
     write_answer,
@@ -66,15 +66,12 @@ SCHEMA = object_schema(
         "follow_ups": {"type": "array", "items": {"type": "string"}},
     }
 )
-IN_WORDS = (
+INSTRUCTIONS = (
     'Reply with one JSON object and nothing else: {"answer": "text [Data: Sources (ids)]", '
     '"score": number from 0 to 100, "follow_ups": ["question", ...]}'
 )
-# Alternative field names that some models use.
-_ANSWERS = ("answer", "intermediate_answer", "response", "text", "summary")
-_FOLLOW_UPS = ("follow_ups", "follow_up_queries", "follow_up_questions", "questions", "queries")
 # The name of a count, and the section of a context whose rows it counts.
-_COUNTED = {
+_SECTION_OF_COUNT = {
     "community_reports": "Reports",
     "entities": "Entities",
     "relationships": "Relationships",
@@ -108,26 +105,26 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     refusal = question.refuse()
     if refusal is not None:
         # The check of the names has searched all text units.
-        counts = {"text_units": question.index.rows("text_unit_rows"), "steps": 0}
+        counts = {"text_units": question.index.n_rows("text_unit_rows"), "steps": 0}
         return replace(refusal, looked_at=counts)
 
     steps = _Steps(question, question.llm, settings)
-    steps.ask([question.text], [steps.report_context()])
+    steps.ask_model([question.text], [steps.report_context()])
     for _ in range(settings.rounds):
         asked = steps.next_questions()
-        steps.ask(asked, [steps.evidence(text) for text in asked])
-    steps.check()
+        steps.ask_model(asked, [steps.local_context(text) for text in asked])
+    steps.check_failures()
 
     best = sorted(steps.answers, key=lambda step: -step[1].score)
     found = [(text, step) for text, step in best if step.score > 0]
-    context, n_used = steps.context_of(found)
-    question.counts.update(steps.counts(), answers=len(found), answers_used=n_used)
+    context, n_used = steps.pack_answers(found)
+    question.counts.update(steps.count_rows(), answers=len(found), answers_used=n_used)
     notes = tuple(steps.notes)
     read = merge_contexts(steps.contexts)
     if not n_used:
         return question.answer(NOTHING_FOUND, Outcome.NO_EVIDENCE, notes=notes, context=read)
     written = write_answer(question, "drift_reduce", context, notes)
-    return replace(written, follow_ups=tuple(steps.waiting(MAX_SUGGESTED)), context=read)
+    return replace(written, follow_ups=tuple(steps.best_follow_ups(MAX_SUGGESTED)), context=read)
 
 
 @dataclass
@@ -156,9 +153,9 @@ class _Steps:
         reports = score_reports(self.question).sort("score", "community", descending=[True, False])
         best = reports.head(self.settings.top_k_reports)
         rows = as_context_rows(self.question.index, best, "full_content")
-        return pack([Section("Reports", rows, 1.0)], self.max_context_tokens)
+        return pack_sections([Section("Reports", rows, 1.0)], self.max_context_tokens)
 
-    def evidence(self, asked: str) -> Context:
+    def local_context(self, asked: str) -> Context:
         """Return the context of local search for a follow-up question."""
         follow_up = replace(self.question, text=asked, sink=None)
         limit = {"max_context_tokens": self.max_context_tokens}
@@ -170,19 +167,19 @@ class _Steps:
 
         Without follow-up questions in the first round, return the question itself.
         """
-        chosen = self.waiting(self.settings.follow_ups)
+        chosen = self.best_follow_ups(self.settings.follow_ups)
         if not chosen and len(self._asked) == 1:
             chosen = [self.question.text]
         self._follow_ups = [f for f in self._follow_ups if f[1] not in chosen]
         return chosen
 
-    def waiting(self, most: int) -> list[str]:
+    def best_follow_ups(self, most: int) -> list[str]:
         """Return follow-up questions that were not asked; those of the best answers come first."""
         # The sort is stable: follow-up questions with equal scores keep their order.
         ordered = sorted(self._follow_ups, key=lambda follow_up: -follow_up[0])
         return [text for _, text in ordered[:most]]
 
-    def ask(self, questions: Sequence[str], contexts: Sequence[Context]) -> None:
+    def ask_model(self, questions: Sequence[str], contexts: Sequence[Context]) -> None:
         """Let the model answer questions from their contexts, while the token budget allows."""
         left = [
             (text, context, step_request(self.llm, self.question.text, text, context))
@@ -197,7 +194,7 @@ class _Steps:
                 noun = "question was" if n_left == 1 else "questions were"
                 self.notes.append(f"{n_left} follow-up {noun} not asked: max_total_tokens is used.")
                 return
-            self.question.counts.update(self.counts([context for _, context, _ in left[:n]]))
+            self.question.counts.update(self.count_rows([context for _, context, _ in left[:n]]))
             outcomes = self.llm.replies([request for _, _, request in left[:n]])
             for (text, context, request), outcome in zip(left[:n], outcomes, strict=True):
                 self._estimated += _estimate_tokens(request)
@@ -232,23 +229,23 @@ class _Steps:
         )
         return sum(total <= left for total in accumulate(costs))
 
-    def check(self) -> None:
+    def check_failures(self) -> None:
         """Raise `ModelError` if calls were made and all of them failed."""
         if self._failures and not self.answers:
             n_failed = len(self._failures)
             self.question.counts.update(steps=n_failed, steps_failed=n_failed)
             raise ModelError(f"The model answered no step: {self._failures[0]}.")
 
-    def counts(self, asked: Sequence[Context] = ()) -> dict[str, int]:
+    def count_rows(self, asked: Sequence[Context] = ()) -> dict[str, int]:
         """Count the rows that the steps have read, including the contexts `asked` just now."""
         shown = merge_contexts([*self.contexts, *asked]).shown
-        counts = {name: len(shown.get(section, ())) for name, section in _COUNTED.items()}
+        counts = {name: len(shown.get(section, ())) for name, section in _SECTION_OF_COUNT.items()}
         return counts | {
             "steps": len(self.answers) + len(self._failures),
             "steps_failed": len(self._failures),
         }
 
-    def context_of(self, found: Sequence[tuple[str, StepAnswer]]) -> tuple[Context, int]:
+    def pack_answers(self, found: Sequence[tuple[str, StepAnswer]]) -> tuple[Context, int]:
         """Pack the best answers into a context. Returns the context and their number."""
         rows = pl.DataFrame(
             [(n, round(step.score), text, step.answer) for n, (text, step) in enumerate(found, 1)],
@@ -273,7 +270,7 @@ def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
     return Request(
         asked,
         llm.messages("drift_step", "\n".join(lines)),
-        ReplyFormat("drift_step", SCHEMA, partial(_parse_step, context.shown), IN_WORDS),
+        ReplyFormat("drift_step", SCHEMA, partial(_parse_step, context.shown), INSTRUCTIONS),
     )
 
 
@@ -284,14 +281,15 @@ def _parse_step(shown: ShownRows, data: Any) -> ParsedReply:
         data = {"answer": data}
     if not isinstance(data, Mapping):
         raise ReplyError("it is no JSON object with answer, score and follow_ups")
-    text = next((t for key in _ANSWERS if isinstance(t := data.get(key), str)), "")
+    names = REPLY_FIELDS["answer"]
+    text = next((t for key in names if isinstance(t := data.get(key), str)), "")
     answer, dropped = check_citations(clean_text(text), shown)
     if answer.upper().startswith(NO_RECORD):
         answer = ""
-    listed = {"follow_ups": first_field(data, _FOLLOW_UPS)}
-    records = find_records(listed, "follow_ups", QUESTION_FIELDS)
+    listed = {"follow_ups": first_field(data, REPLY_FIELDS["follow_ups"])}
+    records = find_records(listed, "follow_ups", REPLY_FIELDS["question"])
     follow_ups = tuple(read_questions(records))
-    if not answer and not follow_ups and not any(key in data for key in _ANSWERS):
+    if not answer and not follow_ups and not any(key in data for key in names):
         raise ReplyError("it has no answer and no follow_ups")
     score = read_importance(data.get("score", data.get("rating"))) if answer else 0.0
     dropped += len(records) - len(follow_ups)
@@ -309,17 +307,17 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     reports = score_reports(question).sort("score", "community", descending=[True, False])
     reports = index.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
     first = find_evidence(question, local)
-    text_units, priors = dict(first.text_units), first.priors()
+    text_units, priors = dict(first.text_units), first.own_scores()
     covered = {mention.entity for mention in question.mentions.entities}
     sentences = [
         candidate for report in reports.iter_rows(named=True) for candidate in _split_report(report)
     ]
     followed: list[str] = []
     for _ in range(settings.rounds):
-        entities = _named_in_best(question, sentences, covered, settings.follow_ups)
+        entities = _find_entities_of_best(question, sentences, covered, settings.follow_ups)
         for title in index.entities(entities)["title"]:
             found = find_evidence(replace(question, text=f"{title}: {question.text}"), local)
-            for number, prior in found.priors().items():
+            for number, prior in found.own_scores().items():
                 if number not in text_units and number in found.text_units:
                     text_units[number], priors[number] = found.text_units[number], prior
             followed.append(title)
@@ -359,7 +357,7 @@ def _split_report(report: Mapping[str, Any]) -> list[Candidate]:
     ]
 
 
-def _named_in_best(
+def _find_entities_of_best(
     question: Question, sentences: list[Candidate], covered: set[int], most: int
 ) -> list[int]:
     """Return the entities that the best sentences name and that are not yet `covered`."""
@@ -367,6 +365,6 @@ def _named_in_best(
     for sentence in rank_sentences(question, sentences):
         if len(found) >= most:
             break
-        named = Mentions(question.index, sentence.candidate.text).exact
+        named = Mentions(question.index, sentence.candidate.text).exact_entities
         found |= dict.fromkeys(entity for entity in named if entity not in covered)
     return list(found)[:most]

@@ -14,6 +14,7 @@ from graphrag_index.text.citations import ShownRows, check_citations, cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import (
     LLM,
+    REPLY_FIELDS,
     clean_text,
     find_records,
     first_field,
@@ -30,21 +31,18 @@ from graphrag_query.question.question_words import content_words
 from graphrag_query.retrieval.report_selection import (
     choose_by_rating,
     choose_reports,
-    in_batches,
+    split_reports,
 )
-from graphrag_query.searches.global_sentences import TOO_FAR, global_sentences
+from graphrag_query.searches.global_sentences import NO_SIMILAR_REPORT, global_sentences
 
-POINT = object_schema({"description": {"type": "string"}, "score": {"type": "integer"}})
-SCHEMA = object_schema({"points": {"type": "array", "items": POINT}})
-IN_WORDS = (
+POINT_SCHEMA = object_schema({"description": {"type": "string"}, "score": {"type": "integer"}})
+SCHEMA = object_schema({"points": {"type": "array", "items": POINT_SCHEMA}})
+INSTRUCTIONS = (
     'Reply with one JSON object and nothing else: {"points": [{"description": "text [Data: '
     'Reports (ids)]", "score": number from 0 to 100}, ...]}'
 )
 # Maximum length of a point in characters; a point should be one or two sentences.
 MAX_POINT_CHARS = 1_000
-# Alternative field names that some models use.
-_DESCRIPTIONS = ("description", "point", "text", "answer", "summary", "content")
-_SCORES = ("score", "importance", "rating", "importance_score", "relevance")
 NO_POINTS = "The community reports that were read say nothing on this question."
 
 
@@ -69,7 +67,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
     llm = question.llm
     if llm is None:
         return global_sentences(question, settings)
-    n_reports = question.index.rows("community_reports")
+    n_reports = question.index.n_rows("community_reports")
     refusal = question.refuse()
     if refusal is not None:
         return replace(refusal, looked_at={"community_reports": n_reports, "reports_read": 0})
@@ -82,7 +80,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
     if chosen.reports.height:
         answer = _map_reduce(question, llm, chosen.reports, settings, chosen.notes)
     else:
-        answer = question.answer(TOO_FAR, Outcome.NO_EVIDENCE, notes=chosen.notes)
+        answer = question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, notes=chosen.notes)
     return replace(answer, parameters={"level": chosen.level}, left_out=chosen.left_out)
 
 
@@ -94,7 +92,7 @@ def _map_reduce(
     notes: tuple[str, ...],
 ) -> Answer:
     """Answer from reports in one call if they fit into one context, else from their points."""
-    batches = in_batches(question, reports, settings.max_context_tokens)
+    batches = split_reports(question, reports, settings.max_context_tokens)
     if len(batches) == 1:
         return write_answer(question, "global_search", batches[0], notes)
 
@@ -156,17 +154,17 @@ def _points_request(question: Question, llm: LLM, batch: Context) -> Request:
 
 def points_format(reports: pl.DataFrame) -> ReplyFormat:
     """Return the reply format for points that may cite these reports."""
-    return ReplyFormat("points", SCHEMA, partial(_parse_points, reports), IN_WORDS)
+    return ReplyFormat("points", SCHEMA, partial(_parse_points, reports), INSTRUCTIONS)
 
 
 def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:
     """Parse the points of a reply. Points without a text or a report are dropped."""
     shown = {"Reports": set(reports["id"].to_list())}
     listed = data.get("points") if isinstance(data, Mapping) else None
-    if isinstance(listed, Mapping) and not any(name in listed for name in _DESCRIPTIONS):
+    if isinstance(listed, Mapping) and not any(name in listed for name in REPLY_FIELDS["point"]):
         # {description: score, ...}
         data = [{"description": text, "score": score} for text, score in listed.items()]
-    records = find_records(data, "points", _DESCRIPTIONS)
+    records = find_records(data, "points", REPLY_FIELDS["point"])
     points = [point for record in records if (point := _parse_point(record, reports, shown))]
     return ParsedReply(points, len(records) - len(points))
 
@@ -176,7 +174,8 @@ def _parse_point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point 
         record = {"description": record}
     if not isinstance(record, Mapping):
         return None
-    text = next((t for key in _DESCRIPTIONS if isinstance(t := record.get(key), str)), "")
+    names = REPLY_FIELDS["point"]
+    text = next((t for key in names if isinstance(t := record.get(key), str)), "")
     description, _ = check_citations(clean_text(text), shown)
     if not check_citations(description, {})[0]:
         return None
@@ -191,7 +190,7 @@ def _parse_point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point 
         text = check_citations(description, {})[0][:MAX_POINT_CHARS].rstrip()
         listed = ", ".join(map(str, sorted(numbers)))
         description = f"{text}… [Data: Reports ({listed})]"
-    return Point(description, read_importance(first_field(record, _SCORES)))
+    return Point(description, read_importance(first_field(record, REPLY_FIELDS["score"])))
 
 
 def _most_similar(description: str, reports: pl.DataFrame) -> int | None:

@@ -17,7 +17,7 @@ from graphrag_query.answering.extractive import (
     SHARE_OF_BEST,
     Candidate,
     as_one_line,
-    cite,
+    cite_passage,
     rank_sentences,
     rarity_of,
 )
@@ -46,7 +46,7 @@ _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)
 _TYPES = WORD_LISTS["types"]
 # Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
 _TYPE_OF_WORD = {stem_word(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
-TOO_FAR = "No community report comes close enough to this question."
+NO_SIMILAR_REPORT = "No community report is similar enough to this question."
 
 Place = tuple[str, int]  # (document id, first character of a sentence)
 
@@ -92,7 +92,7 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
         text, citations = _write_themes(index, themes, about_all)
         answer = question.answer(text, citations=citations)
     else:
-        text = refusal.text if refusal else TOO_FAR
+        text = refusal.text if refusal else NO_SIMILAR_REPORT
         answer = question.answer(text, Outcome.NO_EVIDENCE)
     return replace(answer, parameters={"level": level})
 
@@ -107,7 +107,8 @@ def _points_of_top_reports(
         SourcedPoint(report, text, source, report["rank"])
         for report in read.iter_rows(named=True)
         for text, source in sourced_sentences(index, report["community"], report["summary"])
-        if _is_kept(index, source)
+        # A report that the filters keep can cite text units that the filters do not keep.
+        if index.text_units_behind("Sources", source)
     ]
 
 
@@ -128,7 +129,7 @@ def _matching_points(
         sentences = (s for part in parts for s in sourced_sentences(index, number, part))
         for text, source in sentences:
             # The best report comes first. A sentence of several reports belongs to the best one.
-            if text not in report_of and _is_kept(index, source):
+            if text not in report_of and index.text_units_behind("Sources", source):
                 report_of[text] = report
                 candidates.append(Candidate(text, source, 0, 0, report["score"]))
     if unreadable:
@@ -148,14 +149,6 @@ def _matching_points(
             and (r.coverage >= min_coverage or r.similarity >= HIGH_SIMILARITY)
         )
     ]
-
-
-def _is_kept(index: IndexStore, source: int) -> bool:
-    """Return whether the filters keep a text unit.
-
-    A report that passes the filters can also cite text units that do not pass them.
-    """
-    return bool(index.text_units_behind("Sources", source))
 
 
 def _weight_words(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
@@ -230,14 +223,14 @@ def _write_themes(
         parts = []
         for point in theme:
             unit = units[point.source]
-            candidate = locate(point.text, unit)
+            candidate = locate_sentence(point.text, unit)
             said = point.text if candidate is None else candidate.text
             if candidate is None:
                 # A model wrote this sentence: cite the most similar sentence of the passage.
                 best = best_sentence(said, [unit])
                 assert best is not None
                 candidate = best[0]
-            citations.append(cite(len(citations) + 1, candidate, unit))
+            citations.append(cite_passage(len(citations) + 1, candidate, unit))
             parts.append(f"{as_one_line(said)} [{len(citations)}]")
         report = theme[0].report
         cited = f"[Data: Reports ({report['community']})]"
@@ -245,7 +238,7 @@ def _write_themes(
     return "\n".join(lines).rstrip(), tuple(citations)
 
 
-def locate(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
+def locate_sentence(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
     """Find a sentence in its text unit, ignoring differences in white space.
 
     Returns None if the text unit does not contain the sentence.
@@ -280,12 +273,12 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
             offset = unit["start_char"]
             start, end = place["start_char"] - offset, place["end_char"] - offset
             candidate = Candidate.within(unit, start, end)
-            citations.append(cite(len(citations) + 1, candidate, unit))
+            citations.append(cite_passage(len(citations) + 1, candidate, unit))
             lines.append(f"   {as_one_line(candidate.text)} [{len(citations)}]")
         lines.append("")
     if not entities.height:
         lines = [f"The index knows no {plural} of these documents."]
-    question.counts.update(entities=index.rows("entities"), entities_listed=entities.height)
+    question.counts.update(entities=index.n_rows("entities"), entities_listed=entities.height)
     outcome = Outcome.ANSWERED if entities.height else Outcome.NO_EVIDENCE
     return question.answer("\n".join(lines).rstrip(), outcome, citations=tuple(citations))
 

@@ -17,8 +17,8 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import answer_from_sentences
 from graphrag_query.answering.llm import (
     LLM,
-    QUESTION_FIELDS,
-    RATING,
+    RATING_FORMAT,
+    REPLY_FIELDS,
     clean_text,
     find_records,
     first_field,
@@ -28,7 +28,7 @@ from graphrag_query.answering.llm import (
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
-    pack,
+    pack_sections,
     source_context,
     source_rows,
     write_answer,
@@ -36,11 +36,11 @@ from graphrag_query.answering.written_answer import (
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import QUESTION_WORDS, content_words
 from graphrag_query.retrieval.community_descent import (
-    Descent,
-    Findings,
     IndexHierarchy,
-    Ranking,
-    Rate,
+    QueryScores,
+    RatedTextUnits,
+    RatingFunction,
+    RelevanceTests,
     best_first,
 )
 
@@ -54,10 +54,6 @@ _PARTS = re.compile(
     re.IGNORECASE,
 )
 _TEXT = {"type": "string"}
-# Alternative field names that some models use.
-_CLAIMS = ("claim", "description", "statement", "text", "point", "fact")
-_SCORES = ("score", "importance", "rating", "relevance")
-_SOURCES = ("sources", "source_ids", "source", "ids", "id")
 
 
 @dataclass(frozen=True)
@@ -85,14 +81,14 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     question.counts["relevance_tests"] = 0
     llm = question.llm
     queries, notes = _collect_queries(question, settings)
-    ranking = Ranking.of(question, queries, settings)
+    ranking = QueryScores.compute(question, queries, settings)
     failures: list[str] = []
-    test: Rate = partial(ranking.judge, settings.min_similarity)
+    test: RatingFunction = partial(ranking.rate_text_units, settings.min_similarity)
     min_rating: float = settings.min_similarity
     if llm is not None:
         test, min_rating = partial(_rate_text_units, question, llm, failures), settings.min_rating
     hierarchy = IndexHierarchy(question.index)
-    descent = Descent(ranking.scores, hierarchy, ranking.score, test, settings, min_rating)
+    descent = RelevanceTests(ranking.scores, hierarchy, ranking.score, test, settings, min_rating)
     tested = descent.tested
     try:
         descent.run()
@@ -158,7 +154,7 @@ def _rate_text_units(
 def _answer_from_claims(
     question: Question,
     llm: LLM,
-    tested: Findings,
+    tested: RatedTextUnits,
     settings: LazySearch,
     notes: tuple[str, ...],
 ) -> Answer:
@@ -184,7 +180,7 @@ def _answer_from_claims(
     return write_answer(question, "lazy_search", context, notes)
 
 
-def _pack_batches(question: Question, tested: Findings, max_tokens: int) -> list[Context]:
+def _pack_batches(question: Question, tested: RatedTextUnits, max_tokens: int) -> list[Context]:
     """Pack the relevant text units into contexts by community.
 
     Small communities share a context.
@@ -194,7 +190,7 @@ def _pack_batches(question: Question, tested: Findings, max_tokens: int) -> list
     rows = source_rows(units).insert_column(1, group)
     batches = []
     while rows.height:
-        batch = pack([Section("Sources", rows, 1.0)], max_tokens)
+        batch = pack_sections([Section("Sources", rows, 1.0)], max_tokens)
         if batch.is_empty:
             break
         batches.append(batch)
@@ -202,7 +198,7 @@ def _pack_batches(question: Question, tested: Findings, max_tokens: int) -> list
     return batches
 
 
-def _relevant_units(question: Question, tested: Findings) -> dict[int, Mapping[str, Any]]:
+def _relevant_units(question: Question, tested: RatedTextUnits) -> dict[int, Mapping[str, Any]]:
     """Fetch the relevant text units, grouped by community.
 
     The best community comes first, and the best text unit comes first in each community.
@@ -215,7 +211,7 @@ def _relevant_units(question: Question, tested: Findings) -> dict[int, Mapping[s
 
 
 def _pack_claims(
-    question: Question, claims: Sequence[Claim], tested: Findings, max_tokens: int
+    question: Question, claims: Sequence[Claim], tested: RatedTextUnits, max_tokens: int
 ) -> Context:
     """Pack the best claims into a context, grouped by the community of their first source.
 
@@ -238,7 +234,7 @@ def _pack_claims(
             "score": [round(claims[n].score) for n in order],
         }
     )
-    packed = pack([Section("Claims", rows, 1.0)], max_tokens)
+    packed = pack_sections([Section("Claims", rows, 1.0)], max_tokens)
     shown = order[: packed.n_rows("Claims")]
     numbers = dict.fromkeys(number for n in shown for number in claims[n].sources)
     units = question.index.text_units(numbers)
@@ -260,7 +256,7 @@ def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> 
     place = " > ".join(filter(None, (text_unit["title"], text_unit["headings"])))
     asked = f"Passage of {place}:\n{text_unit['text']}\n\nQuestion: {question}"
     unit = f"relevance of text unit {text_unit['human_readable_id']}"
-    return Request(unit, llm.messages("lazy_relevance", asked), RATING)
+    return Request(unit, llm.messages("lazy_relevance", asked), RATING_FORMAT)
 
 
 def claims_request(llm: LLM, question: str, context: Context) -> Request:
@@ -281,7 +277,7 @@ def claims_request(llm: LLM, question: str, context: Context) -> Request:
 
 def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
     """Parse the sub-queries. Duplicates and the question itself are dropped."""
-    records = find_records(data, "questions", QUESTION_FIELDS)
+    records = find_records(data, "questions", REPLY_FIELDS["question"])
     queries: dict[str, str] = {}
     for text in read_questions(records):
         queries.setdefault(text.casefold(), text)
@@ -292,20 +288,21 @@ def _read_queries(question: str, most: int, data: Any) -> ParsedReply:
 
 def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
     """Parse claims. A claim without a text, or without a source in the context, is dropped."""
-    records = find_records(data, "claims", _CLAIMS)
+    records = find_records(data, "claims", REPLY_FIELDS["claim"])
     claims = []
     for record in records:
         if not isinstance(record, Mapping):
             record = {"claim": record}
-        written = clean_text(first_field(record, _CLAIMS))
+        written = clean_text(first_field(record, REPLY_FIELDS["claim"]))
         text, _ = check_citations(written, {})
-        numbers = [n for n in _parse_numbers(first_field(record, _SOURCES)) if n in shown]
+        listed = first_field(record, REPLY_FIELDS["sources"])
+        numbers = [number for number in _parse_numbers(listed) if number in shown]
         # Some models write citations into the text.
         numbers += sorted(cited_rows(written).get("Sources", set()) & shown)
         if text and not numbers and len(shown) == 1:
             numbers = list(shown)
         if text and numbers:
-            score = read_importance(first_field(record, _SCORES))
+            score = read_importance(first_field(record, REPLY_FIELDS["score"]))
             claims.append(Claim(text, score, tuple(dict.fromkeys(numbers))))
     return ParsedReply(claims, len(records) - len(claims))
 

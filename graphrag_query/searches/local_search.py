@@ -14,7 +14,7 @@ from graphrag_query.answering.extractive import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
-    pack,
+    pack_sections,
     source_rows,
     write_answer,
 )
@@ -56,7 +56,7 @@ class Evidence:
     ranked: list[RankedTextUnit]
     bonuses: dict[tuple[str, int], float]
 
-    def priors(self) -> dict[int, float]:
+    def own_scores(self) -> dict[int, float]:
         """Map the number of each text unit to its score without links."""
         return {unit.number: unit.own_score for unit in self.ranked}
 
@@ -85,9 +85,10 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     context = local_context(question, found, settings)
     if question.llm is not None:
         return write_answer(question, "local_search", context)
+    units, scores = found.text_units, found.own_scores()
     named, bonuses = found.named, found.bonuses
     return answer_from_sentences(
-        question, found.text_units, found.priors(), settings, context, named=named, bonuses=bonuses
+        question, units, scores, settings, context, named=named, bonuses=bonuses
     )
 
 
@@ -102,7 +103,7 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
     entities = found.entities.select(number, "title", "type", "description")
     links = found.relationships.select(number, "source", "target", "description")
     reports = found.reports.select(pl.col("community").alias("id"), "title", "summary")
-    context = pack(
+    context = pack_sections(
         [
             Section("Sources", source_rows(found.text_units), settings.text_unit_share),
             Section("Entities", entities, rest / 2),
@@ -142,7 +143,7 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     index = question.index
     # The search for text units runs in other threads while the entities are read.
     rank = start_search(question) if settings.scope != "graph" else None
-    entities, n_named = _near_entities(question, settings.top_k_entities)
+    entities, n_named = _find_near_entities(question, settings.top_k_entities)
     named = entities.head(n_named)
     names = named.select("title", "aliases").rows()
     relationships = _find_relationships(index, entities)
@@ -157,7 +158,7 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
         reports=_find_reports(index, entities),
         text_units={unit.number: units[unit.number] for unit in ranked},
         ranked=ranked,
-        bonuses=_sentence_bonuses(index, named, relationships),
+        bonuses=_collect_sentence_bonuses(index, named, relationships),
     )
 
 
@@ -177,7 +178,7 @@ def _linked_text_units(
     return touched
 
 
-def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, int]:
+def _find_near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, int]:
     """Find entities by name and by vector.
 
     Returns the entities, with the named entities first, and the number of named entities.
@@ -193,7 +194,7 @@ def _near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, int]:
     return index.entities(numbers[: max(top_k, len(named))]), len(named)
 
 
-def _sentence_bonuses(
+def _collect_sentence_bonuses(
     index: IndexStore, named: pl.DataFrame, relationships: pl.DataFrame
 ) -> dict[tuple[str, int], float]:
     """Return a score bonus for sentences that describe the named entities or relationships.

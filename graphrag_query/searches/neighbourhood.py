@@ -6,8 +6,8 @@ import numpy as np
 
 from graphrag_index.schema.settings.searches import NeighbourhoodSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.written_answer import Section, pack
-from graphrag_query.display.subgraph import subgraph_of
+from graphrag_query.answering.written_answer import Section, pack_sections
+from graphrag_query.display.subgraph import read_subgraph
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships, find_passages
@@ -25,13 +25,15 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
     index = question.index
     centres, misses, spellings = question.named_entities()
     centres = [] if question.names and misses else centres
-    rings, found, n_read = gather(index.links, centres, settings.hops, settings.max_relationships)
+    rings, found, n_read = gather_relationships(
+        index.links, centres, settings.hops, settings.max_relationships
+    )
     question.counts.update(entities=len(rings), relationships=n_read)
     unknown = tuple(map(str, misses))
     if not centres:
         nothing = "The question names no entity that the index knows."
         return question.answer(" ".join(unknown) or nothing, Outcome.NO_EVIDENCE)
-    part = subgraph_of(index, rings, [number for number, _, _ in found])
+    part = read_subgraph(index, rings, [number for number, _, _ in found])
     titles = dict(part.entities.select("human_readable_id", "title").iter_rows())
     notes = (*spellings, *unknown)
     if not found:
@@ -39,19 +41,19 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
         return question.answer(text, Outcome.NO_EVIDENCE, graph=part, notes=notes)
     relationships = index.relationships([number for number, _, _ in found])
     lines = CitedRelationships(relationships, find_passages(index, relationships))
-    text = "\n".join(f"- {lines.line(number, titles[start])}" for number, start, _ in found)
+    text = "\n".join(f"- {lines.write_line(number, titles[start])}" for number, start, _ in found)
     if n_read > len(found):
         n_weaker = f"{n_read - len(found):,}"
         notes += (f"{n_weaker} weaker relationships are left out (max_relationships).",)
     links = Section("Relationships", part.shown_relationships(), 0.7)
     entities = Section("Entities", part.shown_entities(), 0.3)
     limit = question.max_context_tokens(settings.max_context_tokens)
-    context = pack([links, entities], limit)
+    context = pack_sections([links, entities], limit)
     citations = tuple(lines.citations)
     return question.answer(text, citations=citations, notes=notes, context=context, graph=part)
 
 
-def gather(
+def gather_relationships(
     links: Links, centres: Iterable[int], hops: int, max_relationships: int
 ) -> tuple[dict[int, int], list[Relationship], int]:
     """Collect the relationships around entities, hop by hop, the strongest of a hop first.

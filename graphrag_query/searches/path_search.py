@@ -12,8 +12,13 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import PathSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.written_answer import Section, pack, source_rows, write_answer
-from graphrag_query.display.subgraph import Subgraph, subgraph_of
+from graphrag_query.answering.written_answer import (
+    Section,
+    pack_sections,
+    source_rows,
+    write_answer,
+)
+from graphrag_query.display.subgraph import Subgraph, read_subgraph
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore, Links
 from graphrag_query.retrieval.relationship_evidence import (
@@ -40,10 +45,10 @@ MAX_REPEATS = 4
 # Maximum number of hops that a further path has more than the best path.
 MAX_DETOUR = 2
 # A further path costs at most twice the cost of the best path plus this value.
-MAX_SHARED = 4 * PENALTY
+MAX_EXTRA_COST = 4 * PENALTY
 # Maximum number of relationships that are followed from one entity, the heaviest first. A
 # relationship is missed only if it is beyond this limit for both of its entities.
-MAX_OF_ENTITY = 1_000
+MAX_RELATIONSHIPS_OF_ENTITY = 1_000
 
 
 class Path(NamedTuple):
@@ -96,7 +101,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
         # The known entities can be connected although another name in the question is unknown.
         notes, unknown = (*notes, *map(str, unknown)), []
     graph = VisitedGraph(index.links, settings.max_visited)
-    connections = [] if unknown else connect(graph, entities, settings)
+    connections = [] if unknown else connect_entities(graph, entities, settings)
     paths = [path for connection in connections for path in connection.paths]
     question.counts.update(
         entities=len(graph.visited), relationships=graph.n_relationships, paths=len(paths)
@@ -110,7 +115,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
             known = known or "none that the index knows"
             text = f"A path needs two entities, and this question names {known}."
         else:
-            text = _no_path(titles, graph, settings)
+            text = _explain_no_path(titles, graph, settings)
         return question.answer(text, Outcome.NO_EVIDENCE, notes=notes)
     part = _fetch_subgraph(index, entities, paths)
     relationships = index.relationships(part.relationships["human_readable_id"])
@@ -118,7 +123,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     question.counts["text_units"] = len({unit["id"] for _, unit in passages.values()})
     notes += _path_notes(titles, connections, graph)
     limit = question.max_context_tokens(settings.max_context_tokens)
-    context = pack(_build_sections(paths, passages, part), limit)
+    context = pack_sections(_build_sections(paths, passages, part), limit)
     if question.llm is not None:
         return replace(write_answer(question, "path_search", context, notes), graph=part)
     lines = CitedRelationships(relationships, passages)
@@ -127,7 +132,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     return question.answer(text, citations=citations, notes=notes, context=context, graph=part)
 
 
-def connect(
+def connect_entities(
     graph: "VisitedGraph", entities: Sequence[int], settings: PathSearch
 ) -> list[Connection]:
     """Find paths that connect entities: several for two, the cheapest tree of paths for more.
@@ -153,11 +158,11 @@ def connect(
     return taken
 
 
-def _no_path(titles: Mapping[int, str], graph: "VisitedGraph", settings: PathSearch) -> str:
+def _explain_no_path(titles: Mapping[int, str], graph: "VisitedGraph", settings: PathSearch) -> str:
     names = " and ".join(titles.values())
     visited = f"{len(graph.visited):,} entities and {graph.n_relationships:,} relationships"
     if graph.is_cut:
-        limit = "that may be visited for one question (max_visited)"
+        limit = "that one search may visit (max_visited)"
         return f"No path between {names} was found in the {visited} {limit}."
     no_path = f"No path of at most {settings.max_hops} hops connects {names}"
     return f"{no_path}: {visited} near them were visited."
@@ -169,9 +174,9 @@ def _path_notes(
     connected = {end for c in connections for end in (c.source, c.target)}
     notes = [f"No path leads to {t}." for entity, t in titles.items() if entity not in connected]
     if len(connected) - len(connections) > 1:
-        notes.append("Not all of them are connected with each other.")
+        notes.append("Not all of these entities are connected with each other.")
     if graph.is_cut:
-        notes.append("There may be better paths: not all that is near was visited (max_visited).")
+        notes.append("There may be better paths: the search stopped after max_visited entities.")
     return tuple(notes)
 
 
@@ -186,7 +191,7 @@ def _fetch_subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[
             ring = min(at, len(path.relationships) - at)
             rings[entity] = min(ring, rings.get(entity, ring))
     hops = dict.fromkeys(number for path in paths for number in path.relationships)
-    return subgraph_of(index, rings, list(hops))
+    return read_subgraph(index, rings, list(hops))
 
 
 def _build_sections(
@@ -224,7 +229,7 @@ def _list_paths(
         hops = "1 hop" if len(path.relationships) == 1 else f"{len(path.relationships)} hops"
         text.append(f"\n{n}. {' – '.join(on_path)} ({hops})")
         for title, number in zip(on_path, path.relationships, strict=False):
-            text.append(f"   - {lines.line(number, title)}")
+            text.append(f"   - {lines.write_line(number, title)}")
     return "\n".join(text)
 
 
@@ -260,9 +265,9 @@ class VisitedGraph:
             self.is_cut = True
             return []
         # Read one row more than allowed, to know whether there are more rows.
-        found = self._links.relationships_of(entity, min(room, MAX_OF_ENTITY) + 1)
+        found = self._links.relationships_of(entity, min(room, MAX_RELATIONSHIPS_OF_ENTITY) + 1)
         self.is_cut = self.is_cut or len(found.entities) > room
-        room = min(room, MAX_OF_ENTITY)
+        room = min(room, MAX_RELATIONSHIPS_OF_ENTITY)
         neighbours = found.entities[:room].tolist()
         self.n_relationships += len(neighbours)
         self.visited.update(neighbours)
@@ -302,7 +307,7 @@ def find_paths(
             repeats = 0
             paths.append(found)
             max_hops = min(max_hops, len(paths[0].relationships) + MAX_DETOUR)
-            limit = 2 * paths[0].cost + MAX_SHARED
+            limit = 2 * paths[0].cost + MAX_EXTRA_COST
         between = [(entity,) for entity in found.entities[1:-1]]
         for used in (*between, *map(_ordered_pair, pairwise(found.entities))):
             extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats

@@ -24,13 +24,7 @@ from graphrag_query.searches.path_search import path_search
 from graphrag_query.structured.structured_search import structured_search
 
 # The searches to choose from and their purposes; the prompt of the choice contains this text.
-PURPOSES: Mapping[str, str] = {
-    "global": "the whole collection: its themes, a summary, what is true across many documents",
-    "local": "a certain person, place, thing, event or fact",
-    "path": "how two or more named things are connected",
-    "basic": "the wording or the place of a passage",
-    "neighbourhood": "all that is linked with one named thing, as a list or a graph",
-}
+PURPOSES: Mapping[str, str] = read_lists("data/purposes", Path(__file__).parent)
 # Two names joined by an "and" in scripts without spaces and capitals, where names are not found.
 _PAIR = re.compile(r".{2,}[和与與跟及同と、].{2,}")
 
@@ -72,11 +66,11 @@ METHODS = ("ask", *SEARCHES)
 def check_method(method: str) -> None:
     """Raise `SettingsError` if there is no search of this name."""
     if method not in METHODS:
-        raise SettingsError(f"There is no search {method!r}; there are: {', '.join(METHODS)}.")
+        raise SettingsError(f"There is no search {method!r}. Choose one of {', '.join(METHODS)}.")
 
 
 @dataclass(frozen=True)
-class Choice:
+class SearchChoice:
     """A search method and the reason for it.
 
     `is_without_model` is true if the model could not be reached.
@@ -88,7 +82,7 @@ class Choice:
     is_without_model: bool = False
 
 
-def choose(question: Question) -> Choice:
+def choose_search(question: Question) -> SearchChoice:
     """Choose the search for a question by a model; without a model or if it fails, by rules.
 
     A search that cannot answer from this index is replaced by another search.
@@ -110,7 +104,7 @@ def choose(question: Question) -> Choice:
     return choice
 
 
-def choose_by_rules(question: str, n_names: int) -> Choice:
+def choose_by_rules(question: str, n_names: int) -> SearchChoice:
     """Choose by the words of a question and the number of names in it."""
     cues = find_cues(question)
     # In a script without capitals and spaces, names are not found: look for a pair instead.
@@ -121,38 +115,38 @@ def choose_by_rules(question: str, n_names: int) -> Choice:
         return f"{meaning} (“{cues[kind]}”)"
 
     if "passage" in cues and not ("summary" in cues and "whole" in cues):
-        return Choice("basic", explain_cue("passage", "it asks for a passage"))
+        return SearchChoice("basic", explain_cue("passage", "it asks for a passage"))
     if "surroundings" in cues and n_names < 2:
-        return Choice(
-            "neighbourhood", explain_cue("surroundings", "it asks what surrounds something")
-        )
+        why = explain_cue("surroundings", "it asks what surrounds something")
+        return SearchChoice("neighbourhood", why)
     if "connection" in cues and (n_names > 1 or (not n_names and is_pair)):
         why = explain_cue("connection", f"it asks how things are connected, and {named}")
-        return Choice("path", why)
+        return SearchChoice("path", why)
     is_one = n_names == 1 or (not n_names and is_unspaced(question))
     if is_one and "connection" in cues and "listing" in cues and "whole" not in cues:
         why = explain_cue("connection", "it asks what is connected with one thing")
-        return Choice("neighbourhood", why)
+        return SearchChoice("neighbourhood", why)
     if "whole" in cues and n_names < 2:
-        return Choice("global", explain_cue("whole", "it asks about the whole corpus"))
+        return SearchChoice("global", explain_cue("whole", "it asks about the whole corpus"))
     if "summary" in cues and not n_names:
-        return Choice("global", explain_cue("summary", f"it asks for much at once, and {named}"))
-    return Choice("local", f"{named}, and it does not ask about the whole corpus")
+        why = explain_cue("summary", f"it asks for much at once, and {named}")
+        return SearchChoice("global", why)
+    return SearchChoice("local", f"{named}, and it does not ask about the whole corpus")
 
 
-def choose_by_model(llm: LLM, question: str) -> Choice:
+def choose_by_model(llm: LLM, question: str) -> SearchChoice:
     """Let a model choose the search. If it fails, the method is empty and a note says why."""
     searches = "\n".join(f"- {name}: {purpose}" for name, purpose in PURPOSES.items())
     messages = llm.messages("choose_search", question, searches=searches)
     try:
-        [outcome] = llm.replies([Request("choose a search", messages, FORMAT)], rating=True)
+        [outcome] = llm.replies([Request("choose a search", messages, CHOICE_FORMAT)], rating=True)
     except ModelError as error:
-        note = f"The search was chosen by rules, since no model did: {error}"
-        return Choice("", "", (note,), is_without_model=True)
+        note = f"The search was chosen by rules, because the model failed: {error}"
+        return SearchChoice("", "", (note,), is_without_model=True)
     if outcome.failure:
-        note = f"The search was chosen by rules, since no model did: {outcome.failure}."
-        return Choice("", "", (note,))
-    choice: Choice = outcome.values[0]
+        note = f"The search was chosen by rules, because the model failed: {outcome.failure}."
+        return SearchChoice("", "", (note,))
+    choice: SearchChoice = outcome.values[0]
     return choice
 
 
@@ -165,10 +159,10 @@ def read_choice(reply: Any) -> ParsedReply:
     if len(found) != 1:
         raise ReplyError(f"it names no search: {said[:40]!r}")
     why = " ".join(str(fields.get("why") or "a model chose it").split())
-    return ParsedReply(Choice(found[0], why[:200].rstrip(".")))
+    return ParsedReply(SearchChoice(found[0], why[:200].rstrip(".")))
 
 
-FORMAT = ReplyFormat(
+CHOICE_FORMAT = ReplyFormat(
     "search",
     object_schema(
         {"why": {"type": "string"}, "search": {"type": "string", "enum": list(PURPOSES)}}

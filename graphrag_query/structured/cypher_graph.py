@@ -156,7 +156,7 @@ def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Row
                 path.unlink()
         connection.execute("CHECKPOINT")
     except RuntimeError as error:
-        raise QueryError(f"The graph database cannot be made: {error}") from error
+        raise QueryError(f"The graph database cannot be built: {error}") from error
     finally:
         connection.close()
         database.close()

@@ -130,9 +130,9 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
                 leftover.unlink(missing_ok=True)
-        n_links = index.rows("relationships")
+        n_links = index.n_rows("relationships")
         say(
-            f"Making the graph database of version {index.version.number}, once "
+            f"Building the graph database of version {index.version.number} "
             f"({n_links:,} relationships; half a million take about a minute) ..."
         )
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -154,8 +154,7 @@ def check_sql(query: str) -> None:
         raise QueryError("The query is empty.")
     if first.lower() not in _SQL_BEGINS:
         raise QueryError(
-            f"{first.upper()} is refused: the index is asked, never changed. Begin with SELECT "
-            "or WITH."
+            f"{first.upper()} is refused: a query only reads. Begin with SELECT or WITH."
         )
 
 
@@ -171,11 +170,11 @@ def check_cypher(query: str) -> None:
             # An engine replaces a missing parameter by null, which may match every row.
             raise QueryError(f"{word} has no value: write the value itself into the query.")
         if word == ";":
-            raise QueryError("One query at a time: a semicolon may stand at its end only.")
+            raise QueryError("Write one query at a time: a semicolon may only end the query.")
         if word in _CYPHER_CLAUSES:
             raise QueryError(
-                f"{word.upper()} is refused: the graph is asked, never changed, and a query "
-                "reads nothing else. Where it is a name, put it between backticks."
+                f"{word.upper()} is refused: a query can only read the graph. If the word is a "
+                "name, write it between backticks."
             )
     if words[0] not in _CYPHER_BEGINS:
         raise QueryError(f"{words[0].upper()} is refused: begin with MATCH.")
@@ -189,7 +188,7 @@ def table_files(index: "IndexStore") -> Mapping[str, Path]:
     """
     if index.filters:
         raise SettingsError(
-            "Queries read the tables whole: ask the index without filters, and write the "
+            "Queries cannot apply filters: use the index without filters, and write the "
             "conditions into the query."
         )
     index.check_version()
@@ -214,7 +213,7 @@ def sql_schema(index: "IndexStore") -> str:
         types = index.scan(name).collect_schema().items()
         columns = ", ".join(f"{column} {_sql_type(dtype)}" for column, dtype in types)
         note = f"\n  {notes[name]}" if name in notes else ""
-        parts.append(f"{name}: {row}; {index.rows(name):,} rows\n  {columns}{note}")
+        parts.append(f"{name}: {row}; {index.n_rows(name):,} rows\n  {columns}{note}")
     return "\n".join(parts)
 
 

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 # The program of the worker. It gets the module search path of the parent as its argument.
 _WORKER = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from graphrag_query.structured.sandbox import work; work()"
+    "from graphrag_query.structured.sandbox import run_task; run_task()"
 )
 # Seconds that the parent waits beyond the time limit, which allow for the start of the worker.
-_GRACE = 30.0
+_START_SECONDS = 30.0
 # LadybugDB is the maintained fork of Kùzu, with the same interface.
 GRAPH_LIBRARIES = ("real_ladybug", "kuzu")
 # The order matters: the last setting locks the settings before it.
@@ -119,7 +119,7 @@ class QueryResult:
         return str(self.frame._repr_html_())
 
 
-def limits_of(settings: "StructuredSearch") -> Limits:
+def read_limits(settings: "StructuredSearch") -> Limits:
     """Return the limits in the settings."""
     return Limits(settings.max_rows, settings.timeout, settings.max_memory)
 
@@ -154,7 +154,7 @@ def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Ma
         stderr=subprocess.PIPE,
     )
     try:
-        out, errors = worker.communicate(json.dumps(task).encode(), limits.timeout + _GRACE)
+        out, errors = worker.communicate(json.dumps(task).encode(), limits.timeout + _START_SECONDS)
     except subprocess.TimeoutExpired:
         raise _timeout_error(limits) from None
     finally:
@@ -167,8 +167,8 @@ def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Ma
     has_failed = b"memory allocation of" in errors or b"Cannot allocate memory" in errors
     if reply.get("memory") or (not reply and has_failed):
         raise QueryError(
-            f"The query needs more memory than it may have, {limits.max_memory:,} MB: ask for "
-            "less at once, or raise structured_search.max_memory."
+            f"The query needs more than {limits.max_memory:,} MB of memory: ask for less data, "
+            "or raise structured_search.max_memory."
         )
     if not reply:
         last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
@@ -184,12 +184,12 @@ def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Ma
 
 def _timeout_error(limits: Limits) -> QueryError:
     return QueryError(
-        f"The query was ended after {limits.timeout:g} s: ask for less at once, or give it more "
+        f"The query was stopped after {limits.timeout:g} s: ask for less data, or allow more "
         "time (--timeout, structured_search.timeout)."
     )
 
 
-def work() -> None:
+def run_task() -> None:
     """Read one task from standard input, run it, and write the reply to standard output."""
     # The parent process handles Ctrl-C and kills the worker.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -207,7 +207,7 @@ def work() -> None:
         if len(text) > limits.max_bytes:
             raise QueryError(
                 f"The rows of the query are larger than {limits.max_bytes >> 20:,} MB: ask for "
-                "fewer or shorter ones, or raise structured_search.max_memory."
+                "fewer or shorter rows, or raise structured_search.max_memory."
             )
     except QueryError as error:
         text = json.dumps({"error": str(error), "damaged": isinstance(error, DamagedError)})
@@ -288,9 +288,9 @@ def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
         try:
             kinds = [statement.type.name for statement in connection.extract_statements(query)]
             if len(kinds) != 1:
-                raise QueryError(f"One query at a time: this text has {len(kinds)}.")
+                raise QueryError(f"Write one query at a time: this text has {len(kinds)}.")
             if kinds != ["SELECT"]:
-                raise QueryError(f"{kinds[0]} is refused: the index is asked, never changed.")
+                raise QueryError(f"{kinds[0]} is refused: a query can only read the index.")
             found = connection.execute(query)
             columns = [column[0] for column in found.description or ()]
             return columns, found.fetchmany(limits.max_rows + 1)
@@ -299,8 +299,8 @@ def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
         except duckdb.Error as error:
             if "pytz" in str(error):
                 raise QueryError(
-                    "A column holds times of a time zone, which are not returned: cast it, as in "
-                    "CAST(now() AS TIMESTAMP)."
+                    "A column has times with a time zone, which cannot be returned: cast them, as "
+                    "in CAST(now() AS TIMESTAMP)."
                 ) from error
             # Remove DuckDB's multi-line picture of the error position.
             lines = str(error).split("\n\nLINE")[0].splitlines()
@@ -316,7 +316,7 @@ def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     import polars as pl
 
     if found := _READS_FILES.search(query):
-        raise QueryError(f"{found[0]} is refused: a query reads the tables of the index alone.")
+        raise QueryError(f"{found[0]} is refused: a query can only read tables of the index.")
     # Set glob=False, since brackets in a path are not a pattern.
     frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}
     ready()
@@ -325,7 +325,7 @@ def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
         read = rows.head(limits.max_rows + 1).collect()
     except pl.exceptions.PolarsError as error:
         raise QueryError(
-            f"{str(error).splitlines()[0]}. DuckDB knows more SQL and is used once it is "
+            f"{str(error).splitlines()[0]}. DuckDB supports more SQL and is used if it is "
             "installed: pip install 'graphrag-index[sql]'."
         ) from error
     return read.columns, read.rows()
@@ -353,7 +353,7 @@ def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     try:
         found = connection.execute(query)
         if isinstance(found, list):
-            raise QueryError("One query at a time.")
+            raise QueryError("Write one query at a time.")
         names: Sequence[str] = found.get_column_names()
         rows = list(_fetch_rows(found, limits.max_rows + 1))
         found.close()

@@ -20,7 +20,7 @@ from graphrag_index.llm.request import (
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import first_item
-from graphrag_query.answering.written_answer import Context, Section, pack, write_answer
+from graphrag_query.answering.written_answer import Context, Section, pack_sections, write_answer
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
 from graphrag_query.structured.queries import (
@@ -30,7 +30,7 @@ from graphrag_query.structured.queries import (
     sql_schema,
     table_files,
 )
-from graphrag_query.structured.sandbox import QueryResult, limits_of
+from graphrag_query.structured.sandbox import QueryResult, read_limits
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
@@ -47,8 +47,10 @@ MAX_SAMPLED_ROWS = 5_000
 # Maximum number of characters of a sampled value in a prompt.
 MAX_VALUE_CHARS = 60
 # Columns that are not sampled: ids, and long texts.
-_LEFT_OUT = frozenset({"id", "text", "raw_data", "full_content", "full_content_json", "summary"})
-_LEFT_OUT_ENDINGS = ("_id", "_ids", "description", "explanation")
+_UNSAMPLED_COLUMNS = frozenset(
+    {"id", "text", "raw_data", "full_content", "full_content_json", "summary"}
+)
+_UNSAMPLED_ENDINGS = ("_id", "_ids", "description", "explanation")
 # (section name in citations, column with the row number, key columns), by table.
 _CITED = {
     "entities": ("Entities", "human_readable_id", ("id", "title")),
@@ -59,7 +61,7 @@ _CITED = {
 }
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 # A query in a text that is not JSON: in a Markdown code fence, or the whole text.
-_IN_TEXT = re.compile(
+_QUERY_IN_TEXT = re.compile(
     r"```\w*\n(?P<fenced>.*?)\n?```|\A\s*(?P<bare>(?:SELECT|WITH)\b.*)", re.S | re.I
 )
 _LITERAL = re.compile(r"'((?:[^']|'')+)'")
@@ -126,7 +128,7 @@ def _write_query(
     sent, sql = list(messages), ""
     notes: list[str] = []
     for _ in range(settings.attempts):
-        [outcome] = question.llm.replies([Request("write a query", tuple(sent), FORMAT)])
+        [outcome] = question.llm.replies([Request("write a query", tuple(sent), QUERY_FORMAT)])
         if outcome.failure:
             notes.append(f"No query was written: {outcome.failure}.")
             return Attempt("", None, tuple(notes), tuple(sent))
@@ -136,7 +138,7 @@ def _write_query(
             notes.append("The model found no query that answers this.")
             break
         try:
-            result = run_sql(question.index, sql, limits_of(settings))
+            result = run_sql(question.index, sql, read_limits(settings))
         except QueryError as error:
             notes.append(f"Query that failed: {sql} ({error})")
             retry = f"This query failed: {error} Write it so that it works."
@@ -172,7 +174,7 @@ def _answer_from_rows(question: Question, attempt: Attempt, settings: Structured
     result = attempt.result
     assert result is not None
     name, rows = _identify_rows(question.index, result.frame)
-    packed = pack(
+    packed = pack_sections(
         [Section(name, rows, 1.0)], question.max_context_tokens(settings.max_context_tokens)
     )
     notes = (*attempt.notes, f"Query: {attempt.sql}")
@@ -180,7 +182,7 @@ def _answer_from_rows(question: Question, attempt: Attempt, settings: Structured
         notes += (f"The query has more rows than the {len(result):,} that were read (max_rows).",)
     left_out = sum(packed.n_left_out.values())
     if left_out:
-        notes += (f"{left_out:,} rows had no room in what the model was shown.",)
+        notes += (f"{left_out:,} rows did not fit into the context of the model.",)
     cut = "The rows were cut; there are more.\n" if result.is_cut or left_out else ""
     context = replace(packed, text=f"Query: {attempt.sql}\n{cut}\n{packed.text}")
     question.counts.update(queries=1, rows=len(result))
@@ -218,7 +220,9 @@ def _sampled_schema(index: "IndexStore", n_values: int) -> str:
         names = [
             name
             for name, dtype in index.scan(table).collect_schema().items()
-            if dtype == pl.String and name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDINGS)
+            if dtype == pl.String
+            and name not in _UNSAMPLED_COLUMNS
+            and not name.endswith(_UNSAMPLED_ENDINGS)
         ]
         for values in index.scan(table).select(names).head(MAX_SAMPLED_ROWS).collect():
             known = values.drop_nulls().filter(values.drop_nulls() != "")
@@ -294,11 +298,11 @@ def read_query(reply: Any) -> ParsedReply:
 
 def find_query(text: str) -> str | None:
     """Find the query in a reply that is not JSON; None if there is no query or several."""
-    found = [match["fenced"] or match["bare"] for match in _IN_TEXT.finditer(text)]
+    found = [match["fenced"] or match["bare"] for match in _QUERY_IN_TEXT.finditer(text)]
     return found[0] if len(found) == 1 else None
 
 
-FORMAT = ReplyFormat(
+QUERY_FORMAT = ReplyFormat(
     "query",
     object_schema({"why": {"type": "string"}, "sql": {"type": "string"}}),
     read_query,

@@ -54,7 +54,7 @@ def test_the_context_can_be_had_without_asking(index: Index) -> None:
 
 
 def test_an_unknown_search_or_setting_is_told(index: Index) -> None:
-    with pytest.raises(SettingsError, match="no search 'universal'; there are: ask, local"):
+    with pytest.raises(SettingsError, match="no search 'universal'. Choose one of ask"):
         index.search("universal", "Who?")
     with pytest.raises(SettingsError, match="top_k_entities"):
         index.local("Who?", top_k_entitis=3)
@@ -84,7 +84,7 @@ def test_what_a_run_left_out_is_told_with_every_answer(
     store.move_pointer(dataclasses.replace(version, steps=(partial, *rest)))
     answer = graphrag_query.open(tmp_path / "output").local("Who was Tom Crean?")
     assert answer.notes == (
-        "The index is not whole: requests to a model without a result: 3 of load_documents.",
+        "The index is incomplete. Requests to a model without a result: 3 of load_documents.",
     )
 
 

@@ -10,7 +10,7 @@ from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import LocalSearch
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
-from graphrag_query.answering.written_answer import Section, pack
+from graphrag_query.answering.written_answer import Section, pack_sections
 from graphrag_query.index import Index
 from graphrag_query.searches.local_search import local_search
 from tests.fixtures.fake_llm import FakeLLM, question_to
@@ -26,7 +26,7 @@ def sources(*texts: str) -> pl.DataFrame:
 
 def test_rows_stand_in_sections_under_their_names() -> None:
     reports = pl.DataFrame({"id": [3], "title": ["Ice, and ships"], "summary": ['They "sailed"']})
-    context = pack(
+    context = pack_sections(
         [Section("Sources", sources("One.", "Two."), 1), Section("Reports", reports, 1)], 500
     )
     assert context.text == (
@@ -39,7 +39,7 @@ def test_rows_stand_in_sections_under_their_names() -> None:
 
 def test_each_section_gets_its_share_the_best_rows_first() -> None:
     many = sources(*["word " * 20] * 50)
-    context = pack([Section("Sources", many, 3), Section("Claims", many, 1)], 1_000)
+    context = pack_sections([Section("Sources", many, 3), Section("Claims", many, 1)], 1_000)
     n_sources, n_claims = (context.tables[name].height for name in ("Sources", "Claims"))
     assert 2 <= n_sources / n_claims <= 4
     assert context.tables["Sources"].equals(many.head(n_sources))
@@ -47,21 +47,21 @@ def test_each_section_gets_its_share_the_best_rows_first() -> None:
 
 
 def test_what_one_section_leaves_goes_to_the_others() -> None:
-    many = sources(*["word " * 20] * 50)
-    alone = pack([Section("Sources", many, 1)], 1_000)
-    beside = pack([Section("Reports", sources("Short."), 9), Section("Sources", many, 1)], 1_000)
+    many = Section("Sources", sources(*["word " * 20] * 50), 1)
+    alone = pack_sections([many], 1_000)
+    beside = pack_sections([Section("Reports", sources("Short."), 9), many], 1_000)
     assert beside.tables["Sources"].height >= alone.tables["Sources"].height - 3
 
 
 def test_nothing_found_is_an_empty_context() -> None:
-    context = pack([Section("Sources", sources(), 1)], 1_000)
+    context = pack_sections([Section("Sources", sources(), 1)], 1_000)
     assert context.is_empty
     assert context.text == ""
     assert context.n_tokens == 0
 
 
 def test_a_text_longer_than_all_is_shortened() -> None:
-    context = pack([Section("Sources", sources("word " * 10_000), 1)], 400)
+    context = pack_sections([Section("Sources", sources("word " * 10_000), 1)], 400)
     assert context.tables["Sources"].height == 1
     assert count_tokens(context.text, load_encoding("o200k_base")) <= 400
 
@@ -76,10 +76,10 @@ def test_the_budget_is_never_exceeded(texts: list[list[str]], max_tokens: int) -
         Section(f"Section{share}", sources(*rows), share)
         for share, rows in zip(shares, texts, strict=True)
     ]
-    context = pack(sections, max_tokens)
+    context = pack_sections(sections, max_tokens)
     assert count_tokens(context.text, load_encoding("o200k_base")) <= context.n_tokens
     assert context.n_tokens <= max_tokens
-    assert pack(sections, max_tokens).text == context.text
+    assert pack_sections(sections, max_tokens).text == context.text
 
 
 QUESTION = "Where was Tom Crean born?"
@@ -101,7 +101,7 @@ def test_a_model_writes_from_what_fits_the_context(index: Index) -> None:
     assert answer.text == "Crean was born on a farm near Annascaul [1]."
     assert answer.outcome is Outcome.ANSWERED
     assert "Annascaul" in answer.citations[0].quote
-    assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
+    assert answer.notes == ("1 citation was removed, because the context has no such row.",)
     assert answer.context is not None
     assert {"Sources", "Entities", "Relationships", "Reports"} <= set(answer.context.tables)
     [prompt] = llm.prompts_sent
@@ -242,7 +242,7 @@ def test_an_answer_is_kept_if_nothing_suggests_further_questions(
     assert answer.follow_ups == ()
     assert answer.usage.calls == 1
     [note] = answer.notes
-    assert note.startswith("No questions to ask next")
+    assert note.startswith("No questions are suggested")
     server.faults = Faults()
     assert index.local(QUESTION).outcome is Outcome.ANSWERED
 
@@ -254,7 +254,7 @@ def test_a_conversation_goes_on_after_an_outage(asked: tuple[Server, Index]) -> 
     server.faults = Faults(rate=1.0, kinds=["500"])
     answer = index.converse(conversation, "And where did he die?", "local")
     assert answer.outcome is Outcome.PROVIDER_ERROR
-    assert answer.notes[0].startswith("The question was asked as it stands")
+    assert answer.notes[0].startswith("The question was not rewritten")
     server.faults = Faults()
     again = index.converse(conversation, "And where did he die?", "local")
     assert again.outcome is Outcome.ANSWERED

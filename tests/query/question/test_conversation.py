@@ -100,7 +100,7 @@ def test_two_that_go_on_with_a_file_lose_no_turn(tmp_path: Path) -> None:
 def test_a_file_that_is_no_session_is_told_and_kept(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(SettingsError, match="is no session"):
+    with pytest.raises(SettingsError, match="contains no conversation"):
         Conversation(path)
     assert path.read_text(encoding="utf-8") == text
 

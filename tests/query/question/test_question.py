@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_query.question.question import Mentions, not_mentioned
-from graphrag_query.question.question_words import HeldWords, language_in, name_spans
+from graphrag_query.question.question import Mentions, format_not_mentioned
+from graphrag_query.question.question_words import TextWords, language_in, name_spans
 
 TEXTS = [
     "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",
@@ -56,28 +56,28 @@ def test_a_name_is_missing_if_no_text_holds_it_in_any_form(
     question: str, missing: list[str]
 ) -> None:
     language = language_in(question)
-    held = HeldWords(TEXTS, language)
-    assert held.missing(name_spans(question, language)) == missing
+    held = TextWords(TEXTS, language)
+    assert held.missing_names(name_spans(question, language)) == missing
 
 
 def test_names_are_looked_for_beyond_what_was_read(sample_project: Path) -> None:
     store = graphrag_query.open(sample_project / "output").store
     question = "Did Albert Einstein or Emil Racovita know Drygalski and Lashly?"
-    assert Mentions(store, question).unmentioned() == ["Albert Einstein"]
+    assert Mentions(store, question).unmentioned_names() == ["Albert Einstein"]
 
 
 @pytest.mark.parametrize(
     ("names", "said"), [(["A"], "A"), (["A", "B"], "A or B"), (["A", "B", "C"], "A, B or C")]
 )
 def test_the_names_are_said(names: list[str], said: str) -> None:
-    assert not_mentioned(names) == f"The documents do not mention {said}."
+    assert format_not_mentioned(names) == f"The documents do not mention {said}."
 
 
 def test_a_name_spelt_otherwise_is_known(sample_project: Path) -> None:
     store = graphrag_query.open(sample_project / "output").store
-    assert Mentions(store, "Who was Ernest Shakleton?").unmentioned() == []
+    assert Mentions(store, "Who was Ernest Shakleton?").unmentioned_names() == []
     # Half of a name is not the name.
-    assert Mentions(store, "Who was Xavier Shakleton?").unmentioned() == ["Xavier Shakleton"]
+    assert Mentions(store, "Who was Xavier Shakleton?").unmentioned_names() == ["Xavier Shakleton"]
 
 
 @pytest.mark.parametrize("method", ["local", "drift"])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_query.retrieval.community_descent import NO_COMMUNITY, Descent, Findings
+from graphrag_query.retrieval.community_descent import NO_COMMUNITY, RatedTextUnits, RelevanceTests
 from tests.fixtures.examples import examples
 
 
@@ -57,10 +57,10 @@ class Corpus:
     def score(self, numbers: list[int]) -> dict[int, float]:
         return {number: self.similarity[number] for number in numbers}
 
-    def descend(self, pool: int = 200, **values: int) -> Findings:
+    def descend(self, pool: int = 200, **values: int) -> RatedTextUnits:
         scores = self.score(self.order[:pool])
         settings = LazySearch(**values)
-        return Descent(scores, self.tree, self.score, self.test, settings, 1.0).run()
+        return RelevanceTests(scores, self.tree, self.score, self.test, settings, 1.0).run()
 
 
 @pytest.mark.parametrize(("budget", "n_found"), [(100, 7), (500, 10), (1_500, 10)])
@@ -101,7 +101,7 @@ def test_a_community_is_left_after_barren_turns() -> None:
 
     scores = {n: 1 - n / 20 for n in range(20)}
     settings = LazySearch(budget=20, tests_at_once=2, patience=2, communities_at_once=1)
-    found = Descent(scores, Tree(homes), lambda _: {}, test, settings, 1.0).run()
+    found = RelevanceTests(scores, Tree(homes), lambda _: {}, test, settings, 1.0).run()
     # Two turns of two in the one whose text units are more similar, the rest in the other.
     assert tests[:2] == [[0, 1], [2, 3]]
     assert sorted(found.relevant) == list(range(10, 20))
@@ -113,7 +113,7 @@ def test_text_units_of_no_community_have_their_turn() -> None:
         return [1.0] * len(numbers)
 
     scores = {n: 1 - n / 20 for n in range(20)}
-    found = Descent(scores, Tree({}), lambda _: {}, test, LazySearch(budget=15), 1.0).run()
+    found = RelevanceTests(scores, Tree({}), lambda _: {}, test, LazySearch(budget=15), 1.0).run()
     assert sorted(found.relevant) == list(range(15))
 
 
@@ -126,7 +126,7 @@ def test_failed_tests_are_spent_and_failures_alone_end_it() -> None:
 
     scores = corpus.score(corpus.order[:200])
     settings = LazySearch(budget=500)
-    found = Descent(scores, corpus.tree, corpus.score, failing, settings, 1.0).run()
+    found = RelevanceTests(scores, corpus.tree, corpus.score, failing, settings, 1.0).run()
     assert found.n_failed == found.n_tests == len(corpus.tests[0])
     assert len(corpus.tests) == 1
 
@@ -150,7 +150,7 @@ def test_the_budget_holds_and_each_text_unit_is_tested_once(
     ratings: list[float | None],
     settings: LazySearch,
 ) -> None:
-    def run() -> tuple[Findings, list[int]]:
+    def run() -> tuple[RatedTextUnits, list[int]]:
         asked: list[int] = []
 
         def test(numbers: list[int]) -> list[float | None]:
@@ -160,7 +160,7 @@ def test_the_budget_holds_and_each_text_unit_is_tested_once(
         def score(numbers: list[int]) -> dict[int, float]:
             return {number: number % 7 / 7 for number in numbers}
 
-        found = Descent(score(sorted(pool)), Tree(homes), score, test, settings, 1.0).run()
+        found = RelevanceTests(score(sorted(pool)), Tree(homes), score, test, settings, 1.0).run()
         return found, asked
 
     found, asked = run()

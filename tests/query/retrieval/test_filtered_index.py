@@ -31,7 +31,7 @@ def test_text_units_and_entities_follow_from_documents(store: IndexStore) -> Non
     mentions = store.scan("mentions").filter(pl.col("text_unit").is_in(numbers.to_list()))
     named = mentions.select(pl.col("entity").unique().sort()).collect()["entity"]
     assert np.flatnonzero(masks.entities).tolist() == named.to_list()
-    assert masks.where == f"document_id IN ('{document['id'][0]}')"
+    assert masks.document_condition == f"document_id IN ('{document['id'][0]}')"
 
 
 def test_a_community_is_in_it_if_half_of_its_entities_are(store: IndexStore) -> None:
@@ -44,15 +44,15 @@ def test_a_community_is_in_it_if_half_of_its_entities_are(store: IndexStore) -> 
         if 2 * len(set(ids) & set(people["id"])) >= len(ids)
     }
     assert masks.communities == expected
-    assert masks.where is None
+    assert masks.document_condition is None
 
 
 @pytest.mark.parametrize(
     ("filters", "said"),
     [
-        (Filters({"path": ["nowhere/*"]}), "No document fits"),
-        (Filters({"colour": ["red"]}), "No document has 'colour'; they have: path, title"),
-        (Filters(since="3000"), "No document fits"),
+        (Filters({"path": ["nowhere/*"]}), "No document matches"),
+        (Filters({"colour": ["red"]}), "the key 'colour'. The keys are: path, title"),
+        (Filters(since="3000"), "No document matches"),
     ],
 )
 def test_a_filter_that_nothing_fits_is_told(store: IndexStore, filters: Filters, said: str) -> None:
@@ -69,7 +69,7 @@ def test_what_is_no_date_is_told(date: str) -> None:
 
 
 def test_an_unknown_type_is_told(store: IndexStore) -> None:
-    with pytest.raises(SettingsError, match="No entity is of type dragon; there are: "):
+    with pytest.raises(SettingsError, match=r"No entity has the type dragon\. The types"):
         assert FilterMasks(store, Filters(entity_types=["dragon"])).entities.any()
 
 
@@ -127,7 +127,7 @@ def test_a_document_outside_whose_title_is_named_stays_outside(
     assert {citation.path for citation in answer.citations} <= {CREAN}
     if answer.context is not None and "Sources" in answer.context.tables:
         numbers = answer.context.tables["Sources"]["id"].to_numpy()
-        assert crean.store.holds_text_units(numbers).all()
+        assert crean.store.keeps_text_units(numbers).all()
 
 
 def test_what_stands_outside_is_no_evidence(index: Index, crean: Index) -> None:

@@ -114,7 +114,7 @@ def test_the_command_line_takes_the_same_filters(project: Path) -> None:
         assert {citation["document"] for citation in answer["citations"]} == titles
     wrong = ask("local", QUESTION, "--root", str(project), "--where", "shelf=3")
     assert wrong.returncode == 2
-    assert "they have: path, title, language, archive, box" in wrong.stderr
+    assert "The keys are: path, title, language, archive, box" in wrong.stderr
 
 
 @pytest.mark.parametrize("project", ["linguistic"], indirect=True)
@@ -127,7 +127,7 @@ def test_an_unknown_type_is_told_and_a_known_one_holds(project: Path, index: Ind
     assert known.returncode == 0
     assert "Frank Wild" in known.stdout
     assert wrong.returncode == 2
-    assert f"there are: {', '.join(sorted(types))}." in wrong.stderr
+    assert f"The types are: {', '.join(sorted(types))}." in wrong.stderr
 
 
 @pytest.mark.parametrize("project", ["standard"], indirect=True)

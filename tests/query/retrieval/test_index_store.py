@@ -134,6 +134,6 @@ def test_an_index_without_tables_for_searches_says_what_to_run(tmp_path: Path) -
     with pytest.raises(TableError) as caught:
         graphrag_query.open(tmp_path)
     assert str(caught.value) == (
-        f"The index in {tmp_path} has no tables for searches yet: see that workflows/small.yaml "
+        f"The index in {tmp_path} has no tables for searches. Check that workflows/small.yaml "
         "ends with the step create_search_tables, and run `graphrag-index run`."
     )

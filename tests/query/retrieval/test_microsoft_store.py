@@ -105,11 +105,11 @@ def test_filters_hold_its_searches(with_models: Index) -> None:
     held = with_models.where({"title": "dulce*"}, ["PERSON"])
     answer = held.local("Who is Alex Mercer?")
     check_citations(held, answer)
-    assert held.store.holds(0)
+    assert held.store.keeps_entity(0)
     places = held.store.masks.entities  # type: ignore[attr-defined]
     types = held.store.scan("entities").select("type").collect()["type"]
     assert set(types.filter(pl.Series(places))) == {"PERSON"}
-    with pytest.raises(SettingsError, match="No document fits the filter"):
+    with pytest.raises(SettingsError, match="No document matches the filter"):
         with_models.where({"title": "other*"})
 
 
@@ -217,7 +217,7 @@ def test_a_model_of_another_dimension_is_told_in_one_sentence(
     assert answer.outcome is Outcome.PROVIDER_ERROR
     assert answer.text == (
         f"The vectors of {folder} have 64 numbers, and model embedding gives 32 for a question: "
-        "set generate_text_embeddings.model to the one that made them, or "
+        "set generate_text_embeddings.model to the model that made these vectors, or "
         "models.embedding.dimensions to 64."
     )
 

@@ -117,7 +117,7 @@ def test_another_model_is_refused_when_the_index_is_opened(
         opened(indexed, change)
     assert caught.match(
         rf"^The vectors of {indexed / 'output'} were made by test-embedding, and the settings now "
-        rf"say {says}: run `graphrag-index run`, or set it back\.$"
+        rf"say {says}: run `graphrag-index run`, or restore the setting\.$"
     )
 
 
@@ -145,12 +145,12 @@ def test_after_a_change_only_vectors_are_made_and_no_chat_model_is_asked(
         dimension
     }
     assert finds_its_own(opened(project, change))
-    with pytest.raises(SettingsError, match="run `graphrag-index run`, or set it back"):
+    with pytest.raises(SettingsError, match="run `graphrag-index run`, or restore the setting"):
         opened(project)
     # The version before has its own vectors, and is asked by the model that made them, as long
     # as the settings know it.
     assert finds_its_own(opened(project, as_of=1))
-    with pytest.raises(SettingsError, match=r"version 1, were made by .*: set it back to ask it"):
+    with pytest.raises(SettingsError, match=r"version 1, were made by .*: restore the setting"):
         opened(project, change, as_of=1).basic("Who sailed?")
 
 
@@ -161,7 +161,7 @@ def test_another_model_by_the_same_name_is_told_by_its_dimension(project: Path) 
             opened(project, moved).store.embed(["Who sailed?"])
         assert str(caught.value) == (
             f"The vectors of {project / 'output'} have 32 numbers, and model embedding gives 48 "
-            "for a question: it is another one by the same name. Put the one back that made them, "
+            "for a question: another model now has this name. Restore the old model, "
             "or set models.embedding.dimensions to 48 and run `graphrag-index run`."
         )
         answer = opened(project, moved).basic("Who sailed?")

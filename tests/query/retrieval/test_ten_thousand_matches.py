@@ -24,7 +24,7 @@ def bells(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path)
         patch.setattr(benchmarks.synthetic, "title_of", lambda number: f"Bell {number}")
         make_index(folder, N)
     with graphrag_query.open(folder / "output") as index:
-        assert index.store.rows("entities") == N
+        assert index.store.n_rows("entities") == N
         yield index
 
 

@@ -91,7 +91,7 @@ def test_a_model_writes_from_the_passages_and_is_followed(
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text == "It was a plant [1]."
     assert "plant" in answer.citations[0].quote
-    assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
+    assert answer.notes == ("1 citation was removed, because the context has no such row.",)
     assert answer.context is not None
     assert list(answer.context.tables) == ["Sources"]
     assert answer.context.text in llm.prompts_sent[0]

@@ -12,7 +12,7 @@ import graphrag_query
 from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
-from graphrag_query.answering.written_answer import CUT_OFF, notes_on
+from graphrag_query.answering.written_answer import CUT_OFF, describe_citation_errors
 from graphrag_query.display.terminal import exit_code, summarize_answer
 from graphrag_query.index import Index
 from tests.server import Faults, Server
@@ -156,7 +156,7 @@ def test_the_exit_code_of_an_outage_is_1(sample_project: Path, model_server: Ser
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["chat", "--method", "nosuch"], "There is no search 'nosuch'; there are: ask, local,"),
+        (["chat", "--method", "nosuch"], "There is no search 'nosuch'. Choose one of ask, local,"),
         (["chat", "--session", "."], ". is a folder: name a file with --session."),
         (["local", "Who?", "--session", "."], ". is a folder: name a file with --session."),
     ],
@@ -187,7 +187,7 @@ def test_of_many_quotations_that_are_not_there_few_are_told(
     lines = [f"“He sang song number {n} loudly” [Data: Sources (0)]" for n in range(n_quoted)]
     cited = CitedText(graphrag_query.open(sample_project / "output").store, {"Sources": {0}})
     cited.feed("\n\n".join(lines), is_last=True)
-    notes = notes_on(cited)
+    notes = describe_citation_errors(cited)
     assert len(notes) == n_notes
     if n_quoted > n_notes:
         assert notes[-1].startswith(f"{n_quoted - 3} more quotations")

@@ -9,7 +9,7 @@ import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.searches.global_sentences import MAX_REPORTS, cited_sentences, locate
+from graphrag_query.searches.global_sentences import MAX_REPORTS, cited_sentences, locate_sentence
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
@@ -46,7 +46,7 @@ def test_the_texts_of_few_reports_are_read(index: Index, monkeypatch: pytest.Mon
     for search in (index.global_, index.drift):
         read.clear()
         assert search("How did scurvy affect the expeditions?").outcome is Outcome.ANSWERED
-        assert 0 < len(read) <= MAX_REPORTS < index.store.rows("community_reports") / 4
+        assert 0 < len(read) <= MAX_REPORTS < index.store.n_rows("community_reports") / 4
 
 
 def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: Index) -> None:
@@ -91,7 +91,7 @@ def test_what_no_report_speaks_of_is_no_evidence(index: Index) -> None:
     answer = index.global_("What is quantum chromodynamics?")
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.looked_at["community_reports"] > 0
-    assert answer.text == "No community report comes close enough to this question."
+    assert answer.text == "No community report is similar enough to this question."
 
 
 def test_a_name_that_the_documents_do_not_hold_is_said_so(index: Index) -> None:
@@ -130,7 +130,7 @@ def test_sentences_are_cut_from_reports_with_what_they_cite() -> None:
 
 def test_a_sentence_is_found_where_lines_break_it() -> None:
     unit = {"text": "Before.\nIce  came\nearly. After.", "start_char": 100, "human_readable_id": 3}
-    found = locate("Ice came early.", unit)
+    found = locate_sentence("Ice came early.", unit)
     assert found is not None
     assert (found.text, found.start_char, found.end_char) == ("Ice  came\nearly.", 108, 124)
-    assert locate("Never said.", unit) is None
+    assert locate_sentence("Never said.", unit) is None

@@ -233,9 +233,10 @@ class TestReplies:
         units = index.store.text_units([3, 4])
         if name == "rating":
             return relevance_request(llm, "Who?", units[3])
-        from graphrag_query.answering.written_answer import Section, pack, source_rows
+        from graphrag_query.answering.written_answer import Section, pack_sections, source_rows
 
-        return claims_request(llm, "Who?", pack([Section("Sources", source_rows(units), 1)], 2_000))
+        context = pack_sections([Section("Sources", source_rows(units), 1)], 2_000)
+        return claims_request(llm, "Who?", context)
 
     @pytest.mark.parametrize(
         ("reply", "queries"),

@@ -8,7 +8,7 @@ from hypothesis import given
 import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.searches.neighbourhood import gather
+from graphrag_query.searches.neighbourhood import gather_relationships
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_links import FakeLinks, subgraph
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
@@ -18,7 +18,8 @@ BRIDGE = [(0, 1, 1.0), (1, 2, 2.0), (0, 2, 3.0), (2, 3, 1.0), (3, 4, 1.0), (4, 5
 
 
 def numbers(hops: int, most: int = 100, centre: int = 0) -> list[int]:
-    return [number for number, _, _ in gather(FakeLinks(BRIDGE), [centre], hops, most)[1]]
+    _, found, _ = gather_relationships(FakeLinks(BRIDGE), [centre], hops, most)
+    return [number for number, _, _ in found]
 
 
 def test_relationships_come_hop_by_hop_and_the_strongest_first() -> None:
@@ -33,19 +34,19 @@ def test_the_strongest_are_kept() -> None:
 
 
 def test_entities_have_the_hops_to_them() -> None:
-    rings, _, n_read = gather(FakeLinks(BRIDGE), [0], 2, 100)
+    rings, _, n_read = gather_relationships(FakeLinks(BRIDGE), [0], 2, 100)
     assert rings == {0: 0, 2: 1, 1: 1, 3: 2}
     assert n_read == 4
 
 
 def test_several_centres_are_joined() -> None:
-    rings, found, _ = gather(FakeLinks(BRIDGE), [2, 3], 1, 100)
+    rings, found, _ = gather_relationships(FakeLinks(BRIDGE), [2, 3], 1, 100)
     assert [number for number, _, _ in found][:2] == [2, 1]
     assert rings[2] == rings[3] == 0
 
 
 def test_nothing_around_nothing() -> None:
-    assert gather(FakeLinks(BRIDGE), [], 2, 10) == ({}, [], 0)
+    assert gather_relationships(FakeLinks(BRIDGE), [], 2, 10) == ({}, [], 0)
 
 
 @pytest.mark.parametrize(

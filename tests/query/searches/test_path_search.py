@@ -17,7 +17,7 @@ from graphrag_index.steps.generate_text_embeddings import create_search_tables
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.path_search import (
-    MAX_OF_ENTITY,
+    MAX_RELATIONSHIPS_OF_ENTITY,
     VisitedGraph,
     find_paths,
     path_search,
@@ -177,7 +177,7 @@ def test_a_model_explains_the_hops_in_their_order(index: Index) -> None:
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text == "Through Scott [1][2]."
     assert [c.cited_as.split()[0] for c in answer.citations] == ["Relationships"] * 2
-    assert answer.notes == ("1 citation of rows that the model was not shown removed.",)
+    assert answer.notes == ("1 citation was removed, because the context has no such row.",)
     assert len(llm.asked) == 1
     check_path(answer, "Tom Crean", "Fridtjof Nansen")
 
@@ -258,7 +258,7 @@ def test_hops_of_any_script_without_a_passage_are_told_as_such(tmp_path: Path) -
     answer = index.path("罗伯特·斯科特和Lodz有什么关系")
     assert "罗伯特·斯科特 – Амундсен – Łódź (2 hops)" in answer.text
     assert "- 罗伯特·斯科特 –(knows)→ Амундсен: They met." in answer.text
-    assert "- Амундсен –(knows)→ Łódź: no passage tells of it." in answer.text
+    assert "- Амундсен –(knows)→ Łódź: no passage supports this relationship." in answer.text
     assert index.path("Łódź", "Амундсен").text.count("Łódź ←(knows)– Амундсен") == 1
 
 
@@ -402,7 +402,7 @@ def test_the_first_path_is_the_cheapest_of_all_within_the_hops(
 
 def test_what_leads_to_a_hub_is_found_from_its_other_end() -> None:
     # The way to 1 is the weakest of a hub, of which only the heaviest relationships are followed.
-    hub = [(2, n, 9.0) for n in range(10, 10 + MAX_OF_ENTITY)]
+    hub = [(2, n, 9.0) for n in range(10, 10 + MAX_RELATIONSHIPS_OF_ENTITY)]
     edges = [(0, 2, 9.0), (2, 1, 0.1), *hub]
     assert ways(edges, 0, 1) == [(0, 2, 1)]
     assert ways(edges, 1, 0) == [(1, 2, 0)]

@@ -137,7 +137,7 @@ def test_a_query_reaches_nothing_but_the_tables(
 
 def test_a_query_that_would_run_for_an_hour_is_ended(engine: Engine, small: IndexStore) -> None:
     query = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-    with pytest.raises(QueryError, match=r"ended after 0\.2 s"):
+    with pytest.raises(QueryError, match=r"stopped after 0\.2 s"):
         run_query(engine, "", table_files(small), query, Limits(timeout=0.2))
 
 
@@ -180,7 +180,7 @@ def test_a_time_of_a_zone_is_to_be_cast(small: IndexStore, monkeypatch: pytest.M
     pytest.importorskip("duckdb")
     monkeypatch.setitem(sys.modules, "pytz", None)
     files = {name: str(path) for name, path in table_files(small).items()}
-    with pytest.raises(QueryError, match=r"cast it, as in CAST\(now\(\) AS TIMESTAMP\)"):
+    with pytest.raises(QueryError, match=r"cast them, as in CAST\(now\(\) AS TIMESTAMP\)"):
         rows_of(run_duckdb, files, "SELECT now()")
     assert len(rows_of(run_duckdb, files, "SELECT CAST(now() AS TIMESTAMP)")) == 1
 

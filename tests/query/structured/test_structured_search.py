@@ -14,8 +14,8 @@ from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.structured.structured_search import (
-    FORMAT,
     NO_RECORD,
+    QUERY_FORMAT,
     read_query,
     structured_search,
 )
@@ -40,7 +40,7 @@ def ask(
     left = list(queries)
 
     def reply(request: Request) -> Any:
-        return {"why": "it fits", "sql": left.pop(0)} if request.format is FORMAT else answer
+        return {"why": "it fits", "sql": left.pop(0)} if request.format is QUERY_FORMAT else answer
 
     llm = FakeLLM(reply)
     settings = StructuredSearch(**values)
@@ -84,7 +84,7 @@ def test_rows_that_are_entities_are_cited_and_followed_to_a_passage(index: Index
     found, _ = ask(index, "Which entity is Tom Crean?", query, answer=written)
     assert found.text == "Tom Crean was an Irish seaman [1]."
     assert found.citations[0].cited_as == f"Entities ({number})"
-    assert "1 citation of rows that the model was not shown removed." in found.notes
+    assert "1 citation was removed, because the context has no such row." in found.notes
 
 
 def test_rows_some_of_which_are_no_entities_are_not_cited(index: Index) -> None:
@@ -166,7 +166,7 @@ def test_queries_are_read_as_models_write_them(reply: Any, sql: str) -> None:
     ],
 )
 def test_a_query_that_stands_in_no_json_is_read(reply: str, sql: str) -> None:
-    assert read_reply(reply, FORMAT).value == sql
+    assert read_reply(reply, QUERY_FORMAT).value == sql
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_query_that_stands_in_no_json_is_read(reply: str, sql: str) -> None:
 )
 def test_a_reply_without_one_query_is_none(reply: str) -> None:
     with pytest.raises(ReplyError):
-        read_reply(reply, FORMAT)
+        read_reply(reply, QUERY_FORMAT)
 
 
 def test_a_reply_without_text_is_none() -> None:
