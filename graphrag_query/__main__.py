@@ -300,7 +300,8 @@ def _print_answer(
         if question is not None:
             terminal.print_rewritten(question, answer)
         if show_context:
-            terminal.print_context(answer)
+            context = answer.context.text if answer.context is not None else ""
+            print(context or "This search has no single context.", end="\n\n")
         terminal.print_answer(answer, shown_already=stream)
     code = terminal.exit_code(answer)
     if code:

@@ -69,8 +69,8 @@ class Usage:
 class Answer:
     """An answer with its evidence.
 
-    `looked_at` has the numbers of rows that were read, such as ``{"community_reports": 12}``. They
-    show whether an answer without evidence has read anything. `parameters` are the settings of the
+    `looked_at` has the numbers of rows that the search has read, such as
+    ``{"community_reports": 12}``, also without evidence. `parameters` are the settings of the
     search. `context` has the rows of the prompt, also if no model was called. `notes` are
     messages for the user: removed citations, quotations that are not in the passage, failed
     calls, missing parts of the index.

@@ -49,8 +49,8 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 class LLM:
     """The models for one question: `model` writes, `rating_model` gets the short requests.
 
-    If `rating_model` is down, `on_outage` is called. If both models run on one server, it can
-    stop the requests to `model`, so that nobody waits for them.
+    `on_outage` is called if `rating_model` is down. If both models run on one server,
+    `on_outage` can stop the requests to `model`, so that nobody waits for them.
     """
 
     def __init__(

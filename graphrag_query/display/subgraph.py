@@ -191,7 +191,8 @@ def _place_labels(
     ]
     for number, row in rows.items():
         x, y = places[number]
-        long = _label_width(_shorten_title(row["title"]))
+        label = _shorten_title(row["title"])
+        long = LETTER * (len(label) + len(_WIDE_LETTER.findall(label)))
         boxes: list[Label] = []
         for shift in (0.0, 1.0, -1.0, 2.0, -2.0):
             down = y - FONT / 2 + shift * FONT
@@ -264,10 +265,6 @@ def _draw_names(
 def _shorten_title(title: str) -> str:
     title = " ".join(title.split())
     return title if len(title) <= MAX_LABEL else title[: MAX_LABEL - 1].rstrip() + "…"
-
-
-def _label_width(label: str) -> float:
-    return LETTER * (len(label) + len(_WIDE_LETTER.findall(label)))
 
 
 def _escape_xml(text: str) -> str:

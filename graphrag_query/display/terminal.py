@@ -48,13 +48,6 @@ def summarize_answer(answer: Answer) -> str:
     return ", ".join(parts)
 
 
-def print_context(answer: Answer) -> None:
-    """Print the context that the model receives for a question."""
-    text = answer.context.text if answer.context is not None else ""
-    print(text or "This search has no single context.")
-    print()
-
-
 def print_stream(stream: AnswerStream) -> Answer:
     """Print a text while a model writes it; in a terminal, print whole Markdown paragraphs."""
     if not sys.stdout.isatty():

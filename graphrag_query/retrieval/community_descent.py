@@ -66,7 +66,7 @@ class _Community:
 
     number: int
     waiting: list[int]
-    found: float = 0.0  # share of relevant text units in the last batch, or in its parent's
+    found: float = 0.0  # share of relevant text units in its last batch, or its parent's
     n_fruitless: int = 0  # number of batches in a row without a relevant text unit
     is_read: bool = False  # whether `waiting` includes all text units of the community
 

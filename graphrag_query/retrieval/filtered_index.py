@@ -31,7 +31,7 @@ GROWTH_FACTOR = 4
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
 # Columns of documents that filters can use, besides the keys of the documents' metadata.
 COLUMNS = ("path", "title", "language")
-# Minimum share (0 to 1) of its entities that the filters keep if they keep a community.
+# A community is kept if the filters keep at least this share (0 to 1) of its entities.
 MIN_COMMUNITY_SHARE = 0.5
 # Maximum number of document ids in a condition for the vector store. With more documents, the
 # results of the vector store are filtered instead.

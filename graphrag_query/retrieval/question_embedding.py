@@ -126,9 +126,7 @@ class QuestionEmbedder:
         index = self._index
         newest = index.backend.read_pointer()
         is_newest = newest is not None and newest.number == index.version.number
-        fix = "restore the setting"
-        if is_newest:
-            fix = "run `graphrag-index run`, or restore the setting"
+        fix = f"{'run `graphrag-index run`, or ' if is_newest else ''}restore the setting"
         version = "" if is_newest else f", version {index.version.number},"
         return SettingsError(
             f"The vectors of {index.backend.output}{version} were made by "

@@ -215,9 +215,8 @@ class TextUnitRanking:
         self._score_matches({*found, *self.named})
         seeds = self._best_text_units(self.matches)
         self._follow_links(seeds, 1.0)
-        self._follow_links(
-            self._best_text_units(self.best_links.keys() - set(seeds)), SECOND_STEP_SHARE
-        )
+        linked = self._best_text_units(self.best_links.keys() - set(seeds))
+        self._follow_links(linked, SECOND_STEP_SHARE)
         leading: dict[int, float] = {}
         for link in self.best_links.values():
             leading[link.origin] = max(leading.get(link.origin, 0.0), LEADING_SHARE * link.score)

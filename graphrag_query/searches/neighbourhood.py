@@ -25,9 +25,8 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
     index = question.index
     centres, misses, spellings = question.named_entities()
     centres = [] if question.names and misses else centres
-    rings, found, n_read = gather_relationships(
-        index.links, centres, settings.hops, settings.max_relationships
-    )
+    hops, most = settings.hops, settings.max_relationships
+    rings, found, n_read = gather_relationships(index.links, centres, hops, most)
     question.counts.update(entities=len(rings), relationships=n_read)
     unknown = tuple(map(str, misses))
     if not centres:

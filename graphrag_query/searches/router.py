@@ -199,7 +199,7 @@ def _compile_phrases(phrases: str) -> re.Pattern[str]:
 
 
 def find_cues(question: str) -> dict[str, str]:
-    """Map each kind of answer that a question asks for to the words that show it."""
+    """Map kinds of answers, such as `summary`, to the words of a question that ask for them."""
     plain = " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _fold_words(question)).split())
     found = {kind: pattern.search(plain) for kind, pattern in _compile_cues().items()}
     return {kind: match.group().strip() for kind, match in found.items() if match}

@@ -153,9 +153,7 @@ def check_sql(query: str) -> None:
     if not first:
         raise QueryError("The query is empty.")
     if first.lower() not in _SQL_BEGINS:
-        raise QueryError(
-            f"{first.upper()} is refused: a query only reads. Begin with SELECT or WITH."
-        )
+        raise QueryError(f"{first.upper()} is refused: begin with SELECT or WITH.")
 
 
 def check_cypher(query: str) -> None:

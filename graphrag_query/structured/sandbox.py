@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -38,7 +38,7 @@ _WORKER = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from graphrag_query.structured.sandbox import run_task; run_task()"
 )
-# Seconds that the parent waits beyond the time limit, which allow for the start of the worker.
+# Additional seconds after the time limit, because a worker needs time to start.
 _START_SECONDS = 30.0
 # LadybugDB is the maintained fork of Kùzu, with the same interface.
 GRAPH_LIBRARIES = ("real_ladybug", "kuzu")
@@ -145,8 +145,8 @@ def run_query(
 
 
 def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping[str, Any]:
-    function = (engine.__module__, engine.__name__)
-    task = {"engine": function, "tables": tables, "query": query, "limits": limits}
+    name = (engine.__module__, engine.__name__)
+    task = {"engine": name, "tables": tables, "query": query, "limits": limits}
     worker = subprocess.Popen(
         [sys.executable, "-c", _WORKER, json.dumps([path for path in sys.path if path])],
         stdin=subprocess.PIPE,
@@ -355,7 +355,9 @@ def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
         if isinstance(found, list):
             raise QueryError("Write one query at a time.")
         names: Sequence[str] = found.get_column_names()
-        rows = list(_fetch_rows(found, limits.max_rows + 1))
+        rows: list[Sequence[Any]] = []
+        while found.has_next() and len(rows) <= limits.max_rows:
+            rows.append([_without_internal_ids(value) for value in found.get_next()])
         found.close()
     except RuntimeError as error:
         message = " ".join(str(error).split())
@@ -365,12 +367,6 @@ def run_graph(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     connection.close()
     database.close()
     return names, rows
-
-
-def _fetch_rows(found: Any, max_rows: int) -> Iterator[Sequence[Any]]:
-    while found.has_next() and max_rows:
-        yield [_without_internal_ids(value) for value in found.get_next()]
-        max_rows -= 1
 
 
 def _without_internal_ids(value: Any) -> Any:

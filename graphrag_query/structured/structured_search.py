@@ -47,10 +47,8 @@ MAX_SAMPLED_ROWS = 5_000
 # Maximum number of characters of a sampled value in a prompt.
 MAX_VALUE_CHARS = 60
 # Columns that are not sampled: ids, and long texts.
-_UNSAMPLED_COLUMNS = frozenset(
-    {"id", "text", "raw_data", "full_content", "full_content_json", "summary"}
-)
-_UNSAMPLED_ENDINGS = ("_id", "_ids", "description", "explanation")
+_SKIPPED = frozenset({"id", "text", "raw_data", "full_content", "full_content_json", "summary"})
+_SKIPPED_ENDINGS = ("_id", "_ids", "description", "explanation")
 # (section name in citations, column with the row number, key columns), by table.
 _CITED = {
     "entities": ("Entities", "human_readable_id", ("id", "title")),
@@ -220,9 +218,7 @@ def _sampled_schema(index: "IndexStore", n_values: int) -> str:
         names = [
             name
             for name, dtype in index.scan(table).collect_schema().items()
-            if dtype == pl.String
-            and name not in _UNSAMPLED_COLUMNS
-            and not name.endswith(_UNSAMPLED_ENDINGS)
+            if dtype == pl.String and name not in _SKIPPED and not name.endswith(_SKIPPED_ENDINGS)
         ]
         for values in index.scan(table).select(names).head(MAX_SAMPLED_ROWS).collect():
             known = values.drop_nulls().filter(values.drop_nulls() != "")

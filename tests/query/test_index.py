@@ -54,7 +54,7 @@ def test_the_context_can_be_had_without_asking(index: Index) -> None:
 
 
 def test_an_unknown_search_or_setting_is_told(index: Index) -> None:
-    with pytest.raises(SettingsError, match="no search 'universal'. Choose one of ask"):
+    with pytest.raises(SettingsError, match="There is no search 'universal'"):
         index.search("universal", "Who?")
     with pytest.raises(SettingsError, match="top_k_entities"):
         index.local("Who?", top_k_entitis=3)

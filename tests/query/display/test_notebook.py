@@ -27,7 +27,7 @@ def answer(text: str = "Ada feeds **Bo** [1]. Not [7].", evil: str = "A. b") -> 
         Outcome.ANSWERED,
         "local",
         citations=(citation,),
-        looked_at={"text_units": 1200},
+        looked_at={"text_units": 1200, "sub_queries": 1},
         notes=(evil,),
         follow_ups=("And Bo?",),
         graph=subgraph(),
@@ -58,7 +58,7 @@ def test_html_has_the_answer_its_citations_notes_and_the_graph() -> None:
     [target] = set(re.findall(r'href="#(gq-\w+-1)"', page))
     assert f'<tr id="{target}">' in page
     assert "characters 1,000 to 1,010" in page
-    assert "answered by local search; looked at 1,200 text units; 0.0 s" in page
+    assert "answered by local search; looked at 1,200 text units, 1 sub query; 0.0 s" in page
     assert "And Bo?" in page
     assert page.count("<svg") == 1
 
