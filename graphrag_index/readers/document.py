@@ -73,7 +73,7 @@ def get_field(record: Record, column: str) -> Any:
     return value
 
 
-def one_line(value: Any) -> str:
+def as_one_line(value: Any) -> str:
     """Return a value as one line of text; empty if the value has no text."""
     return " ".join(as_text(value).split())
 
@@ -105,7 +105,7 @@ def format_date(record: Record, settings: LoadDocuments) -> str:
     # Most programs that write tables have no date type: they store a date as midnight.
     if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
         value = value.date()
-    return one_line(value)
+    return as_one_line(value)
 
 
 def format_metadata(record: Record, settings: LoadDocuments) -> str | None:

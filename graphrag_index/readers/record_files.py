@@ -18,13 +18,13 @@ from graphrag_index.readers.document import (
     ReadFailure,
     Record,
     UnreadableFile,
+    as_one_line,
     as_text,
     format_date,
     format_metadata,
     get_field,
     has_surrogates,
     normalize_newlines,
-    one_line,
     to_json,
 )
 from graphrag_index.readers.encodings import open_text
@@ -133,14 +133,14 @@ def _to_document(
         return ReadFailure(f"{place}: field {settings.text_column!r} is null")
     text = normalize_newlines(as_text(value))
     if not text.strip():
-        what = "has no text" if isinstance(value, str) else f"is {_type_name(value)}, not text"
+        what = "has no text" if isinstance(value, str) else f"is {_describe_type(value)}, not text"
         return ReadFailure(f"{place}: field {settings.text_column!r} {what}")
     identity = None
     if settings.id_column is not None:
         identity = as_text(get_field(record, settings.id_column)).strip()
         if not identity:
             return ReadFailure(f"{place} has no id in field {settings.id_column!r}")
-    own = one_line(get_field(record, settings.title_column)) if settings.title_column else ""
+    own = as_one_line(get_field(record, settings.title_column)) if settings.title_column else ""
     return Document(
         text=text,
         title=own or title,
@@ -166,7 +166,7 @@ def _describe_missing_field(column: str, fields: tuple[str, ...]) -> str:
     return f"has no field {column!r}; its fields are {join_names(fields) or 'none'}"
 
 
-def _type_name(value: Any) -> str:
+def _describe_type(value: Any) -> str:
     return _TYPE_NAMES.get(type(value), "an object")
 
 
@@ -293,7 +293,7 @@ def _read_json_lines(lines: Iterable[str]) -> Iterator[NumberedRecord]:
 def _check_record(value: Any, source: str) -> Record | str:
     if has_surrogates(source):
         return _UNDECODABLE
-    return value if isinstance(value, dict) else f"is {_type_name(value)}, not an object"
+    return value if isinstance(value, dict) else f"is {_describe_type(value)}, not an object"
 
 
 def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[NumberedRecord]:

@@ -19,11 +19,11 @@ from graphrag_index.readers.document import (
     ReadFailure,
     Record,
     UnreadableFile,
+    as_one_line,
     format_date,
     format_metadata,
     get_field,
     normalize_newlines,
-    one_line,
 )
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -66,7 +66,7 @@ def read_markdown(
     """Read a Markdown file; the text is unchanged, but has no front matter."""
     front_matter, text = split_front_matter(read_text(path, settings.encoding))
     title = (
-        one_line(get_field(front_matter, settings.title_column)) if settings.title_column else ""
+        as_one_line(get_field(front_matter, settings.title_column)) if settings.title_column else ""
     )
     yield make_document(text, title or first_heading(text), name, settings, front_matter)
 
@@ -96,7 +96,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
         reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
         raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
     text = _SLIDE.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
-    document = make_document(text, one_line(found.title), name, settings)
+    document = make_document(text, as_one_line(found.title), name, settings)
     if suffix == ".pdf" and isinstance(document, ReadFailure):
         document = ReadFailure(
             f"{document.reason}: a scanned PDF needs text recognition (OCR) first"
@@ -155,7 +155,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 def first_heading(markdown: str) -> str:
     """Return the first level-1 heading; empty if there is none."""
-    titles = (one_line(heading.words) for heading in find_headings(markdown) if heading.depth == 1)
+    titles = (as_one_line(h.words) for h in find_headings(markdown) if h.depth == 1)
     return next(filter(None, titles), "")
 
 

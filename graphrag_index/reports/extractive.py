@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_index.reports.report import Finding, format_citation, join_titles
-from graphrag_index.text.sentences import are_near_duplicates, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 
 Related = Callable[[tuple[int, ...]], tuple[int, ...]]
 
@@ -118,7 +118,7 @@ class _SentencePool:
             if best is None:
                 break
             taken.add(best)
-            words = telling_words(best.text)
+            words = distinctive_words(best.text)
             if not any(are_near_duplicates(words, used) for used in self._words):
                 self._words.append(words)
                 covered.update(best.entities)

@@ -20,7 +20,7 @@ NumberOf = Callable[[str, int], int | None]
 CitedSection = tuple[str, list[int], bool]
 # Maximum characters of a citation that contains other text than names and numbers.
 MAX_CITATION = 300
-# A number of this range in round brackets is a year, unless the context has a row of this number.
+# A number in this range in round brackets is a year, unless the context has a row of this number.
 YEARS = range(1500, 2100)
 
 _LISTS = read_lists("text/data/citations")
@@ -57,7 +57,7 @@ _ROWS = rf"{_ITEM}(?:(?:{_BETWEEN}|\s+){_ITEM})*"
 _NAMED_GROUP = rf"{_ANY_TABLE}[\s:：]*{_GROUP}"
 _GROUPS = rf"{_NAMED_GROUP}(?:{_BETWEEN}(?:{_NAMED_GROUP}|{_GROUP}))*"
 # The end of a sentence or of the text.
-_ENDS = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
+_SENTENCE_END = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
 
 _NAMES = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
 _SQUARE_NUMBERS = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
@@ -73,17 +73,17 @@ _STRICT = (
 )
 _NAMED = rf"[(（{{｛]\s*(?P<table>{_TABLE}(?P<colon>\s*[:：])?\s*{_ROWS})\s*[.;,]?\s*[)）}}｝]"
 # A citation without its closing bracket is accepted at the end of a sentence.
-_UNCLOSED = rf"{_ANY_OPEN}\s*{_DATA}\s*[:：]\s*(?P<unclosed>{_GROUPS}){_ENDS}"
+_UNCLOSED = rf"{_ANY_OPEN}\s*{_DATA}\s*[:：]\s*(?P<unclosed>{_GROUPS}){_SENTENCE_END}"
 _BARE = (
     rf"(?<![\w]){_DATA}\s*[:：]\s*"
-    rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_ENDS})"
+    rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_SENTENCE_END})"
 )
 # Possible first characters of a citation. Testing for them first makes the search five times as
 # fast, because most characters of a text are none of them.
 _FIRST = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
-_AHEAD = rf"(?=[\s{_FIRST}])(?=[{_FIRST}]|(?<![^\S\n])[^\S\n]+[{_FIRST}])"
+_LOOKAHEAD = rf"(?=[\s{_FIRST}])(?=[{_FIRST}]|(?<![^\S\n])[^\S\n]+[{_FIRST}])"
 # The match includes emphasis marks and brackets around the citation, and the space before it.
-_CITATION = _AHEAD + (
+_CITATION = _LOOKAHEAD + (
     r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
     r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
     rf"(?:{_SQUARE}|{_STRICT}|{_NAMED}|{_UNCLOSED}|{_BARE})"
@@ -92,21 +92,21 @@ _CITATION = _AHEAD + (
 
 _ALL_WORDS = [*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS]
 _WORDS = _words_pattern(_ALL_WORDS)
-_BEGUN_WORD = "|".join(map(_prefix_pattern, _ALL_WORDS))
-_BEGUN_DATA = "|".join(map(_prefix_pattern, _DATA_WORDS))
-_GOING_ON = (
+_WORD_PREFIX = "|".join(map(_prefix_pattern, _ALL_WORDS))
+_DATA_PREFIX = "|".join(map(_prefix_pattern, _DATA_WORDS))
+_CONTINUATION = (
     rf"(?:{_WORDS}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
-    rf"(?:{_BEGUN_WORD})?\Z"
+    rf"(?:{_WORD_PREFIX})?\Z"
 )
-_MAY_GO_ON = (
-    rf"{_ANY_OPEN}\s*(?:(?:{_DATA}|{_TABLE}){_GOING_ON}|(?:{_BEGUN_WORD})?\Z)"
-    rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_GOING_ON})|(?:{_BEGUN_DATA})\Z)"
+_UNFINISHED = (
+    rf"{_ANY_OPEN}\s*(?:(?:{_DATA}|{_TABLE}){_CONTINUATION}|(?:{_WORD_PREFIX})?\Z)"
+    rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_CONTINUATION})|(?:{_DATA_PREFIX})\Z)"
 )
 # A citation that is incomplete because the reply of the model was cut off.
 _CUT_OFF = (
     rf"{_OPEN}\s*{_DATA}\s*[:：][^\[\]［］【】\n]*\Z"
-    rf"|{_ANY_OPEN}\s*{_DATA}\s*[:：]{_GOING_ON}"
-    rf"|{_ANY_OPEN}\s*(?:{_DATA}[\s–—-]*)?{_TABLE}(?=[^\n]*\d){_GOING_ON}"
+    rf"|{_ANY_OPEN}\s*{_DATA}\s*[:：]{_CONTINUATION}"
+    rf"|{_ANY_OPEN}\s*(?:{_DATA}[\s–—-]*)?{_TABLE}(?=[^\n]*\d){_CONTINUATION}"
     rf"|(?<!\w){_DATA}\s*[:：]\s*{_ANY_TABLE}\s*[(（](?:[\d\s,;+、，]|more)*\Z"
 )
 
@@ -132,7 +132,7 @@ def _may_be_prose(citation: re.Match[str], parts: Iterable[CitedSection]) -> boo
 
 def find_unfinished_citation(text: str) -> int:
     """Return the start of a citation that more text may complete; len(text) if there is none."""
-    found = _compile_pattern(_MAY_GO_ON).search(text)
+    found = _compile_pattern(_UNFINISHED).search(text)
     return found.start() if found else len(text)
 
 
@@ -184,7 +184,7 @@ _TOKEN = re.compile(
 # The form of citations that `renumber_citations` writes, without the space before the citation:
 # including the space would make the search twice as slow.
 _PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
-_WRITTEN = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
+_OWN_CITATION = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
 _SECTIONS = {name: tuple(text.split()) for name, text in _LISTS["sections"].items()}
 _NO_SECTION = word_set(_LISTS["no_section"])
 # Maximum length of a range of rows. Of a longer range, only the two ends are cited.
@@ -254,7 +254,7 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
         return text.strip()
     pieces: list[str] = []
     start = 0
-    for citation in _WRITTEN.finditer(text):
+    for citation in _OWN_CITATION.finditer(text):
         parts = [
             (part[1], list(map(int, part[2].removesuffix(", +more").split(", "))), "+" in part[2])
             for part in _PART.finditer(citation[1])

@@ -199,8 +199,8 @@ def phonetic_keys(words: "pl.Expr") -> "pl.Expr":
     plain = plain.str.replace(r"^[aeiouyhj]+", "A").str.replace_all(r"[aeiouyhj]+", "")
     for letter in "bfgklmnprst":
         plain = plain.str.replace_all(f"{letter}{letter}+", letter)
-    tells = words.str.contains(r"^[a-z]{4,}$") & (plain.str.len_bytes() > 1)
-    return pl.when(tells).then(plain).otherwise(pl.lit(""))
+    is_latin_word = words.str.contains(r"^[a-z]{4,}$") & (plain.str.len_bytes() > 1)
+    return pl.when(is_latin_word).then(plain).otherwise(pl.lit(""))
 
 
 def phonetic_key(word: str) -> str:
@@ -236,10 +236,10 @@ def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:
 
     Characters that move the cursor or change the writing direction become spaces.
     """
-    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    if display_width(clean) <= max_width:
-        return clean
-    cut = clean[: max_width - 1]
+    printable = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if display_width(printable) <= max_width:
+        return printable
+    cut = printable[: max_width - 1]
     while display_width(cut) >= max_width:
         cut = cut[:-1]
     return f"{cut}…"

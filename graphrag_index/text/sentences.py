@@ -31,8 +31,10 @@ class Sentence(NamedTuple):
 
 
 _LISTS = read_lists("text/data/sentences")
-_ABBREVIATIONS, _MAY_END = word_set(_LISTS["abbreviations"]), word_set(_LISTS["may_end"])
-_OPENERS, _BEHIND_ORDINALS = word_set(_LISTS["openers"]), word_set(_LISTS["behind_ordinals"])
+_ABBREVIATIONS = word_set(_LISTS["abbreviations"])
+_FINAL_ABBREVIATIONS = word_set(_LISTS["final_abbreviations"])
+_SENTENCE_OPENERS = word_set(_LISTS["sentence_openers"])
+_WORDS_AFTER_ORDINALS = word_set(_LISTS["after_ordinals"])
 # Letters with full stops between the letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
 _BOUNDARY = re.compile(
@@ -63,8 +65,8 @@ _LAYOUT = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|
 _MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
 # Text that ends with a capital that is a label or a numeral, not an initial: "Figure A".
 _LABEL = re.compile(
-    rf"°[CF]$|\b(?:{_LISTS['labels'].replace(' ', '|')}) [A-Z]$"
-    rf"|\b(?:{_LISTS['rulers'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
+    rf"°[CF]$|\b(?:{_LISTS['words_before_labels'].replace(' ', '|')}) [A-Z]$"
+    rf"|\b(?:{_LISTS['titles_before_numerals'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
 )
 _LAST_WORD = re.compile(r"[^\s(\[\"“„«]+$")
 _NEXT_WORD = re.compile(r"[\"'“„‘«(\[*_]*(\w+)")
@@ -163,13 +165,13 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
         return text[begin - 1].isupper() and not is_initial
     dotted = _DOTTED.fullmatch(surface) if "." in surface else None
     if dotted or word in _ABBREVIATIONS:
-        if not (word in _MAY_END or (dotted and dotted[1].isupper())):
+        if not (word in _FINAL_ABBREVIATIONS or (dotted and dotted[1].isupper())):
             return False
         next_word = _NEXT_WORD.match(text, end)
-        return next_word is not None and next_word[1].lower() in _OPENERS
+        return next_word is not None and next_word[1].lower() in _SENTENCE_OPENERS
     if word.isdigit() and len(word) <= 2:
         next_word = _NEXT_WORD.match(text, end)
-        return not (next_word and next_word[1].lower() in _BEHIND_ORDINALS)
+        return not (next_word and next_word[1].lower() in _WORDS_AFTER_ORDINALS)
     return True
 
 
@@ -234,26 +236,26 @@ def heading_path(headings: Sequence[Heading], position: int) -> str:
     return " > ".join(words for _, words in path)
 
 
-# Two sentences are near-duplicates if their common telling words are more than this share of the
-# telling words of the shorter sentence. Telling words are long words and numbers.
+# Two sentences are near-duplicates if their common distinctive words are more than this share of
+# the distinctive words of the shorter sentence. Distinctive words are long words and numbers.
 MAX_SHARED = 0.7
 # Words of four or more characters (shorter words are particles in most languages), and numbers.
-_TELLING = re.compile(r"\w{4,}|\d+")
+_DISTINCTIVE_WORD = re.compile(r"\w{4,}|\d+")
 _ANY_WORD = re.compile(r"\w+")
 
 
-def telling_words(sentence: str) -> frozenset[str]:
+def distinctive_words(sentence: str) -> frozenset[str]:
     """Return the long words and numbers of a sentence in lower case.
 
     If a sentence has fewer than two of them, return all its words.
     """
     folded = sentence.lower()
-    words = frozenset(_TELLING.findall(folded))
+    words = frozenset(_DISTINCTIVE_WORD.findall(folded))
     return words if len(words) > 1 else frozenset(_ANY_WORD.findall(folded))
 
 
 def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
-    """Return whether two sentences, given as sets of telling words, are near-duplicates."""
+    """Return whether two sentences, given as sets of distinctive words, are near-duplicates."""
     return len(a & b) > MAX_SHARED * min(len(a), len(b))
 
 
@@ -269,7 +271,7 @@ _QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
 # A hyphen that divides a word at the end of a line, but not "Vor- und Nachteile".
 _HYPHEN = re.compile(
     r"(?<=([^\W\d_]))[-\u00ad\u2010]\s*\n\s*"
-    rf"(?!(?:{_LISTS['behind_hyphens'].replace(' ', '|')})\b)(?=([^\W\d_]))"
+    rf"(?!(?:{_LISTS['after_hyphens'].replace(' ', '|')})\b)(?=([^\W\d_]))"
 )
 _NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
 
@@ -297,13 +299,13 @@ def are_quotable(sentences: pl.DataFrame) -> pl.Series:
         .agg(times=pl.max("times"), documents=pl.len())
         .filter(pl.max_horizontal("times", "documents") >= MIN_REPEATS)
     )
-    furniture = (
+    repeated_lines = (
         lines.join(often, on="line", how="semi")
         .join(sentences.group_by("document").agg(sentences=pl.sum("quotable")), on="document")
         .filter(pl.len().over("document") < COPIED_SHARE * pl.col("sentences"))
     )
     flags = sentences["quotable"].to_numpy(writable=True)
-    flags[furniture["row"].to_numpy()] = False
+    flags[repeated_lines["row"].to_numpy()] = False
     return pl.Series("quotable", flags)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphrag_index.schema.settings import searches
 from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
@@ -181,7 +181,7 @@ def choose_distinct_sentences(ranked: Sequence[RankedSentence], most: int) -> li
     while left and len(taken) < most:
         best = max(left, key=penalized_score)
         left.remove(best)
-        words = telling_words(best.candidate.text)
+        words = distinctive_words(best.candidate.text)
         if not any(are_near_duplicates(words, other) for other in used):
             taken.append(best)
             used.append(words)

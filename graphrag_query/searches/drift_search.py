@@ -14,7 +14,7 @@ from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import ShownRows, check_citations
-from graphrag_index.text.sentences import are_near_duplicates, split_sentences, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.extractive import (
@@ -211,10 +211,10 @@ class _Steps:
 
     def _add_follow_up(self, text: str, score: float) -> None:
         """Add a follow-up question, unless a similar question was asked or added before."""
-        words = telling_words(text)
+        words = distinctive_words(text)
         known = [*self._asked, *(other for _, other in self._follow_ups)]
         if text.casefold() not in {other.casefold() for other in known} and not any(
-            are_near_duplicates(words, telling_words(other)) for other in known
+            are_near_duplicates(words, distinctive_words(other)) for other in known
         ):
             self._follow_ups.append((score, text))
 

@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import find_citations
 from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.sentences import are_near_duplicates, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.cited_text import best_sentence, supporting_text_units
 from graphrag_query.answering.extractive import (
@@ -202,7 +202,7 @@ def _group_into_themes(points: list[SourcedPoint], max_points: int) -> list[list
     used: list[frozenset[str]] = []
     themes: dict[int, list[SourcedPoint]] = {}
     for point in sorted(points, key=lambda p: -p.score):
-        words = telling_words(point.text)
+        words = distinctive_words(point.text)
         theme = themes.setdefault(point.report["community"], [])
         if len(theme) < MAX_SENTENCES_OF_THEME and not any(
             are_near_duplicates(words, other) for other in used

@@ -12,7 +12,7 @@ import pytest
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.vector_store import VectorTable
-from graphrag_index.text.sentences import are_near_duplicates, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 PUBLIC = [
@@ -367,5 +367,5 @@ def test_no_report_says_a_sentence_twice(tables: dict[str, pl.DataFrame]) -> Non
     cited = re.compile(r"\s*\[Data: [^\]]*\]\s*")
     for content in tables["community_reports"]["full_content"]:
         parts = [part for part in content.split("\n\n") if not part.startswith("#")]
-        said = [telling_words(text) for part in parts for text in cited.split(part) if text]
+        said = [distinctive_words(text) for part in parts for text in cited.split(part) if text]
         assert not any(are_near_duplicates(one, other) for one, other in combinations(said, 2))

@@ -10,11 +10,11 @@ from graphrag_index.steps.create_text_units import create_text_units
 from graphrag_index.text.sentences import (
     are_near_duplicates,
     are_quotable,
+    distinctive_words,
     find_quotation,
     join_lines,
     segment_starts,
     split_sentences,
-    telling_words,
 )
 from tests.fixtures.fake_model import EarlierTables
 
@@ -215,17 +215,17 @@ def test_segments_begin_at_the_start_and_ascend(text: str) -> None:
 def test_a_sentence_that_another_repeats_with_more_around_it_is_alike(
     one: str, other: str, same: bool
 ) -> None:
-    words = telling_words(one), telling_words(other)
+    words = distinctive_words(one), distinctive_words(other)
     assert are_near_duplicates(*words) is same
     assert are_near_duplicates(*reversed(words)) is same
 
 
 @given(st.text(), st.text())
 def test_whatever_is_said_adds_nothing_to_itself(said: str, more: str) -> None:
-    words = telling_words(said)
+    words = distinctive_words(said)
     assert are_near_duplicates(words, words) is bool(words)
     if words:
-        assert are_near_duplicates(words, words | telling_words(more))
+        assert are_near_duplicates(words, words | distinctive_words(more))
 
 
 def quoted(*texts: str) -> list[list[str]]:

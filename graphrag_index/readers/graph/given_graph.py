@@ -215,7 +215,7 @@ def build_given_graph(
             "%s %d.",
             *(rows.name, is_loop.sum(), rows.unit, frame["row"][int(np.argmax(is_loop))]),
         )
-    found = frame.select(
+    linked = frame.select(
         "row",
         pl.Series("source", ends["source"]),
         pl.Series("target", ends["target"]),
@@ -224,7 +224,7 @@ def build_given_graph(
         "id",
         pl.col("text_unit_ids").fill_null([]),
     )
-    return GivenGraph(entities, found.filter(pl.Series(~is_loop)))
+    return GivenGraph(entities, linked.filter(pl.Series(~is_loop)))
 
 
 def _parse_weights(rows: FileRows) -> pl.Series:

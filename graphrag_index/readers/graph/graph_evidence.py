@@ -24,23 +24,23 @@ logger = logging.getLogger(__name__)
 
 ENCODING = "o200k_base"
 BATCH_DOCUMENTS = 4_096  # documents per batch; limits memory and does not change results
-_BETWEEN = "\n\n"  # separator of joined text units, if the text of a document is not known
+_SEPARATOR = "\n\n"  # separator of joined text units, if the text of a document is not known
 
 Span = tuple[int, int]  # (start, end) in characters
 Row = dict[str, Any]
 # (rows of the entities file or None, rows of the relationships file).
 Files = Sequence[FileRows | None]
 
-_EVIDENCE = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
+_EVIDENCE_SCHEMA = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
 # Columns of the rows that `Evidence` keeps until all documents are read.
-_KEPT: Mapping[str, Any] = {
+_KEPT_TABLES: Mapping[str, Any] = {
     "mentions": dict.fromkeys(("entity", "text_unit", "start_char", "end_char"), pl.Int32),
-    "entities": _EVIDENCE,
-    "relationships": _EVIDENCE,
+    "entities": _EVIDENCE_SCHEMA,
+    "relationships": _EVIDENCE_SCHEMA,
     "units": dict.fromkeys(("owner", "unit"), pl.Int64),
 }
 # Columns of the tables that are written batch by batch.
-_WRITTEN: Mapping[str, Any] = {
+_WRITTEN_TABLES: Mapping[str, Any] = {
     name: TABLES[name].schema for name in ("documents", "base_text_units", "sentences")
 }
 
@@ -63,7 +63,7 @@ class Evidence:
         self._ids: list[str] = []  # of all documents
         # `_rows` has the rows since the last batch, `_parts` the kept rows of earlier batches.
         self._rows: dict[str, list[tuple[object, ...]]] = defaultdict(list)
-        self._parts = {name: [pl.DataFrame(schema=schema)] for name, schema in _KEPT.items()}
+        self._parts = {name: [pl.DataFrame(schema=schema)] for name, schema in _KEPT_TABLES.items()}
 
     @property
     def is_full(self) -> bool:
@@ -119,7 +119,7 @@ class Evidence:
         """Return the rows added since the last batch: documents, text units and sentences."""
         frames = {
             name: pl.DataFrame(self._rows[name], schema=schema, orient="row")
-            for name, schema in {**_WRITTEN, **_KEPT}.items()
+            for name, schema in {**_WRITTEN_TABLES, **_KEPT_TABLES}.items()
         }
         self._rows.clear()
         for name, parts in self._parts.items():
@@ -249,8 +249,8 @@ class GivenTextUnits:
         spans, at = [], 0
         for unit in units:
             spans.append((at, at + len(unit)))
-            at += len(unit) + len(_BETWEEN)
-        return _BETWEEN.join(units), spans
+            at += len(unit) + len(_SEPARATOR)
+        return _SEPARATOR.join(units), spans
 
     def _map_units_to_rows(
         self, table: pl.DataFrame, rows: FileRows | None

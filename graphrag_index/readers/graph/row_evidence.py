@@ -144,16 +144,16 @@ class RowEvidence:
 
 def _rows_without_units(given: GivenGraph) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows of both files that name no text unit, grouped by owner."""
-    unproven = pl.col("text_unit_ids").list.len() == 0
+    has_no_unit = pl.col("text_unit_ids").list.len() == 0
     number = pl.int_range(pl.len(), dtype=pl.Int64)
     none = pl.lit(-1, pl.Int64)
-    entities = given.entities.frame.select("text_unit_ids", owner=number).filter(unproven)
+    entities = given.entities.frame.select("text_unit_ids", owner=number).filter(has_no_unit)
     entity_rows = (
         given.entities.descriptions.rename({"entity": "owner"})
         .join(entities, on="owner", how="semi")
         .with_columns(target=none, type=pl.lit(None, pl.String), link=none)
     )
-    relationships = given.relationships.with_columns(link=number).filter(unproven)
+    relationships = given.relationships.with_columns(link=number).filter(has_no_unit)
     return (
         entity_rows.select(_GraphRow._fields).sort("owner", "row"),
         relationships.rename({"source": "owner"}).select(_GraphRow._fields).sort("owner", "link"),

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
-from graphrag_index.text.sentences import are_near_duplicates, telling_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.fixtures.examples import examples
@@ -74,7 +74,7 @@ def test_a_name_that_the_documents_do_not_hold_is_said_so(
     "question", ["When did the Fram leave Norway?", "Who wintered at Cape Adare?"]
 )
 def test_no_sentence_of_an_answer_repeats_another(index: Index, question: str) -> None:
-    said = [telling_words(citation.quote) for citation in index.local(question).citations]
+    said = [distinctive_words(citation.quote) for citation in index.local(question).citations]
     assert not any(are_near_duplicates(one, other) for one, other in combinations(said, 2))
 
 
