@@ -131,7 +131,7 @@ class Passage:
         return self._find_exact(name) or self._find_by_letters(name)
 
     def _find_exact(self, name: str) -> list[Span]:
-        spans = ((at, at + len(name)) for at in _find_offsets(name, self.text))
+        spans = ((at, at + len(name)) for at in find_offsets(name, self.text))
         return [span for span in spans if has_word_boundaries(self.text, *span)]
 
     def _find_by_letters(self, name: str) -> list[Span]:
@@ -139,7 +139,7 @@ class Passage:
         key = letters(name)
         text, offsets = self._folded_letters
         spans = []
-        for at in _find_offsets(key, text):
+        for at in find_offsets(key, text):
             start, end = offsets[at], offsets[at + len(key) - 1] + 1
             while end < len(self.text) and unicodedata.combining(self.text[end]):
                 end += 1
@@ -244,7 +244,7 @@ def are_forms_of_one_word(form: str, word: str, language: Language) -> bool:
     )
 
 
-def _find_offsets(part: str, text: str) -> Iterator[int]:
+def find_offsets(part: str, text: str) -> Iterator[int]:
     """Yield the offset of each occurrence of a string that is not empty, without overlaps."""
     at = text.find(part) if part else -1
     while at >= 0:

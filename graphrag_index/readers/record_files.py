@@ -304,8 +304,15 @@ def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbe
         with path.open("rb") as stream:
             # With a buffer, a column is read in chunks instead of a whole row group.
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
-            _check_columns(file.schema_arrow.names, settings)
-            _check_not_nested(file.schema_arrow, settings.text_column)
+            schema, column = file.schema_arrow, settings.text_column
+            _check_columns(schema.names, settings)
+            dtype = schema.field(column).type if column in schema.names else pa.null()
+            if pa.types.is_struct(dtype):
+                names = join_names([repr(f"{column}.{field.name}") for field in dtype])
+                fix = f"set load_documents.text_column to a field of them: {names}"
+                raise UnreadableFile(f"has objects in field {column!r}, not text; {fix}")
+            if pa.types.is_nested(dtype):
+                raise UnreadableFile(f"has lists in field {column!r}, not text")
             batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
             # Convert rows with polars, since pyarrow needs pandas for nanosecond timestamps.
             rows = (row for batch in batches for row in pl.DataFrame(batch).iter_rows(named=True))
@@ -316,18 +323,3 @@ def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbe
             raise
         reason = str(error).splitlines()[0]
         raise UnreadableFile(f"is not a readable Parquet file: {reason}") from error
-
-
-def _check_not_nested(schema: Any, column: str) -> None:
-    """Raise UnreadableFile if the text column of a Parquet file is nested."""
-    import pyarrow as pa
-
-    if column not in schema.names:
-        return
-    dtype = schema.field(column).type
-    if pa.types.is_struct(dtype):
-        names = join_names([repr(f"{column}.{field.name}") for field in dtype])
-        fix = f"set load_documents.text_column to a field of them: {names}"
-        raise UnreadableFile(f"has objects in field {column!r}, not text; {fix}")
-    if pa.types.is_nested(dtype):
-        raise UnreadableFile(f"has lists in field {column!r}, not text")

@@ -169,11 +169,9 @@ def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]
 
 def _read_table(kind: FileKind, path: Path, name: str, settings: ReadGraph) -> FileRows:
     def choose_columns(columns: Sequence[str]) -> list[str]:
-        label = _label_column(columns) if kind == "relationships" else None
-        chosen = [
-            *_find_columns(kind, columns, settings, name).values(),
-            *([label] if label else []),
-        ]
+        chosen = [*_find_columns(kind, columns, settings, name).values()]
+        if kind == "relationships":
+            chosen += _label_columns(columns)
         return list(dict.fromkeys(chosen + _attribute_columns(kind, columns, settings)))
 
     unit, delimiter = "row", ""
@@ -243,8 +241,8 @@ def _attribute_columns(kind: FileKind, columns: Sequence[str], settings: ReadGra
     return [column for column in settings.attributes if has_description and column in columns]
 
 
-def _label_column(columns: Sequence[str]) -> str | None:
-    return next((column for column in columns if column.strip().casefold() == "label"), None)
+def _label_columns(columns: Sequence[str]) -> list[str]:
+    return [column for column in columns if column.strip().casefold() == "label"][:1]
 
 
 def _make_file_rows(
@@ -262,7 +260,7 @@ def _make_file_rows(
     }
     has_own_type = "type" in columns and not settings.relationship_columns.get("type")
     if kind == "relationships" and has_own_type:
-        values["type"] = _without_drawing_types(values["type"], _label_column(frame.columns))
+        values["type"] = _replace_drawing_types(values["type"], _label_columns(frame.columns))
     attributes = _attribute_columns(kind, frame.columns, settings)
     if attributes:
         braces = str.maketrans("{}", "()")
@@ -310,13 +308,13 @@ def _split_aliases(cell: str) -> list[str]:
         return inside or text[1:-1].split(",")
 
 
-def _without_drawing_types(types: pl.Expr, label: str | None) -> pl.Expr:
+def _replace_drawing_types(types: pl.Expr, label_columns: Sequence[str]) -> pl.Expr:
     """Replace Gephi's drawing types, such as "Directed", by the label of the relationship."""
     is_drawing = types.is_in(["Directed", "Undirected", "Mutual"]).all()
-    if label is None:
+    if not label_columns:
         # "Directed" can be a real type (of a film). "Undirected" can only be a drawing type.
         is_drawing &= (types == "Undirected").any()
-    labels = _collapse_spaces(pl.col(label)) if label else pl.lit(None, pl.String)
+    labels = _collapse_spaces(pl.coalesce([*label_columns, pl.lit(None, pl.String)]))
     return pl.when(is_drawing).then(labels).otherwise(types)
 
 

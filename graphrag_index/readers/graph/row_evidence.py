@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.extraction.alignment import has_word_boundaries
+from graphrag_index.extraction.alignment import find_offsets, has_word_boundaries
 from graphrag_index.readers.graph.given_graph import GivenGraph
 from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, Files, Passage, Span
 from graphrag_index.readers.graph.graph_rows import FileRows
@@ -184,9 +184,5 @@ def _render_row(source: str, target: str | None, record: _GraphRow) -> tuple[str
 
 
 def _find_name(title: str, text: str) -> Span | None:
-    at = text.find(title)
-    while at >= 0:
-        if has_word_boundaries(text, at, at + len(title)):
-            return at, at + len(title)
-        at = text.find(title, at + 1)
-    return None
+    spans = ((at, at + len(title)) for at in find_offsets(title, text))
+    return next((span for span in spans if has_word_boundaries(text, *span)), None)
