@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 def doubtful_pairs(output: Path, path: Path) -> list[Row]:
     """Return the doubtful pairs without a decision in the file `path`, highest score first."""
     decisions = read_decisions(path)
-    decided = {frozenset(pair) for pair in decisions.never_pairs()}
+    decided = {frozenset(pair) for pair in decisions.forbidden_pairs()}
     titles = {key: title_key(title) for key, title in decisions.titles.items()}
     rows: list[Row] = []
     for row in _read_table(output, "doubtful_pairs").iter_rows(named=True):

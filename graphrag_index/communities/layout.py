@@ -16,7 +16,7 @@ from graphrag_index.communities.simple_graph import (
     subgraph,
 )
 
-_GAP = 1.2  # radius reserved for a disc, in multiples of the radius of the disc
+_GAP = 1.2  # reserved radius of a disc, as a multiple of the radius of the disc
 _MAX_POINTS = 256  # maximum number of points of one force-directed layout
 _PAIR_STEPS = 3_000_000  # limit of all force-directed layouts, in pairs of points × iterations
 
@@ -44,7 +44,7 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
     small = (size > 2) & (size <= _MAX_POINTS)
     iterations = _PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
     if iterations < 20:
-        # Force-directed layout of all these communities would be slow, and too small to be seen.
+        # With so many communities, force-directed layouts are slow, and too small to see.
         return positions
     positions *= np.sqrt(size)[community, None]
     # Communities of similar size are moved together: up to 4 nodes, 8, 16, ...
@@ -57,7 +57,7 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
 
 
 def _rank_nodes(community: Integers, key: Integers | Floats) -> Integers:
-    """Return the rank of each node in its community, sorted by `key`, from 0 on."""
+    """Return the rank of each node in its community, from 0 on, by ascending `key`."""
     size = np.bincount(community)
     order = np.lexsort((key, community))
     rank = np.empty(len(community), dtype=np.int64)
@@ -193,7 +193,7 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
         moved = move_by_forces(begin[None], pulls, radii[None], iterations)[0]
         return separate_discs(moved, radii, iterations)
     labels = partition_graph(graph, Leiden(seed=seed))
-    # A group has at most _MAX_SPRINGS discs, so larger parts are cut.
+    # A group has at most _MAX_POINTS discs, so larger parts are cut.
     piece = _rank_nodes(labels, np.arange(n)) // _MAX_POINTS
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
     centres = np.zeros((n, 2))
@@ -249,22 +249,19 @@ def place_on_rings(radii: Floats, reach: float) -> Floats:
     """Place discs on rings around a disc of radius `reach`; `radii` must be descending."""
     centres = np.zeros((len(radii), 2))
     first = 0
+    if reach == 0 and len(radii):
+        # Nothing is in the middle, so the largest disc goes there.
+        first, reach = 1, radii[0]
     while first < len(radii):
-        thickness = radii[first]
-        middle = reach + thickness if reach > 0 else 0.0
-        if middle == 0:
-            last = first + 1
-            angles = np.zeros(1)
-        else:
-            # Two neighbours on a ring touch if their angle is the sum of their `halves`.
-            max_discs = 1 + int(np.pi * middle / radii[-1])
-            halves = np.arcsin(np.minimum(radii[first : first + max_discs] / middle, 1))
-            widths = np.cumsum(2 * halves)
-            n = max(1, int(np.searchsorted(widths, 2 * np.pi, side="right")))
-            last = first + n
-            angles = (widths - halves)[:n] * (2 * np.pi / widths[n - 1])
-        centres[first:last, 0] = middle * np.cos(angles)
-        centres[first:last, 1] = middle * np.sin(angles)
-        reach = middle + thickness
-        first = last
+        middle = reach + radii[first]
+        # Two neighbours on a ring touch if their angle is the sum of their `halves`.
+        max_discs = 1 + int(np.pi * middle / radii[-1])
+        halves = np.arcsin(np.minimum(radii[first : first + max_discs] / middle, 1))
+        widths = np.cumsum(2 * halves)
+        n = max(1, int(np.searchsorted(widths, 2 * np.pi, side="right")))
+        angles = (widths - halves)[:n] * (2 * np.pi / widths[n - 1])
+        ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        centres[first : first + n] = middle * ring
+        reach = middle + radii[first]
+        first += n
     return centres

@@ -180,20 +180,20 @@ def build_hierarchy(
     labels = partition_graph(graph, leiden)
     levels = [labels]
     for level in range(1, max_levels):
-        labels = split_parts(graph, large_parts(labels, max_cluster_size), leiden, level)
+        labels = split_parts(graph, select_large_parts(labels, max_cluster_size), leiden, level)
         if labels.max(initial=-1) < 0:
             break
         levels.append(labels)
     return levels
 
 
-def large_parts(labels: Integers, max_cluster_size: int) -> Integers:
+def select_large_parts(labels: Integers, max_cluster_size: int) -> Integers:
     """Return the labels of nodes in parts above the size limit; -1 for other nodes."""
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     return np.where((labels >= 0) & (sizes[labels] > max_cluster_size), labels, -1)
 
 
-def inside_parts(graph: Graph, labels: Integers) -> Graph:
+def drop_edges_between_parts(graph: Graph, labels: Integers) -> Graph:
     """Return the graph without edges between different parts."""
     kept = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
     return Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
@@ -209,7 +209,7 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]
     sizes = np.bincount(labels[nodes], minlength=1)
     starts = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-    rows = sparse_rows(subgraph(inside_parts(graph, labels), nodes))
+    rows = sparse_rows(subgraph(drop_edges_between_parts(graph, labels), nodes))
     labels = np.full(len(labels), -1)
     n_parts = 0
     for start, end in pairwise(starts.tolist()):

@@ -144,19 +144,18 @@ def _find_highest_number(previous: Previous, numbers_now: pl.Series) -> int:
     return max([-1, *(int(found.max()) for found in numbers if len(found))])  # type: ignore[arg-type]
 
 
-def create_first_lineage(communities: pl.DataFrame) -> pl.DataFrame:
-    """Return the lineage of a first run, in which all communities have the status "born"."""
-    return _lineage_table(communities.select("community", "level", "size", status=pl.lit("born")))
-
-
 def trace_lineage(
-    communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
+    communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities | None
 ) -> tuple[Integers, pl.DataFrame]:
     """Match communities with the last version; return their numbers and `community_lineage`.
 
-    A community that matches a previous one gets its number. Other communities get numbers that no
-    version has used. `communities` and `levels` are results of `number_communities`.
+    A community that matches a previous community gets the number of that community. Other
+    communities get numbers that no version has used, and all communities do if `before` is None.
+    `communities` and `levels` are results of `number_communities`.
     """
+    if before is None:
+        born = communities.select("community", "level", "size", status=pl.lit("born"))
+        return communities["community"].to_numpy(), _make_lineage_table(born)
     common = _find_common_pairs(communities, levels, before)
     matched = common.filter("same")
     numbers = np.full(len(communities), -1)
@@ -168,7 +167,7 @@ def trace_lineage(
         community=pl.Series(numbers)
     )
     went = common.sort("old", "new").group_by("old").agg(went_to="new")
-    alive = _describe_present(now, matched, common).join(
+    alive = _find_statuses(now, matched, common).join(
         went, left_on="community", right_on="old", how="left"
     )
     died = (
@@ -181,20 +180,18 @@ def trace_lineage(
         # This row stores the highest number, so that a later version does not use it again.
         last = {"community": [before.highest], "level": [0], "status": ["died"]}
         parts.append(pl.DataFrame(last))
-    return numbers, _lineage_table(*parts)
+    return numbers, _make_lineage_table(*parts)
 
 
-def _describe_present(
-    now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the status of each present community, and the previous communities of its members."""
+def _find_statuses(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
+    """Add to the present communities a status, and the previous communities of the members."""
     sources = (
         common.sort("row", "old")
         .group_by("row", maintain_order=True)
         .agg(
             came_from="old",
             n_swallowed=pl.col("swallowed").sum(),
-            # At least two communities have most of their members from the same old community.
+            # At least two communities got most of their members from the same old community.
             is_part=(pl.col("given") & (pl.col("n_parts") > 1)).any(),
             has_giver=pl.col("given").any(),
         )
@@ -223,11 +220,12 @@ def _describe_present(
 def _find_common_pairs(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> pl.DataFrame:
-    """Return pairs of a present and an old community of a level that have common members.
+    """Return pairs of a present and an old community of one level that have common members.
 
-    `row` is the row of the present community. `same` is True if the two match, `swallowed` if most
-    members of the old one are in the new one, `given` if most members of the new one are from the
-    old one. `n_parts` is the number of new communities for which the old one has `given`.
+    `row` is the row of the present community. `same` is True if the communities match,
+    `swallowed` if most members of the old community are in the present community, and `given` if
+    most members of the present community are from the old community. `n_parts` counts the present
+    communities that are `given` by the old community.
     """
     pairs = []
     for labels, old in zip(levels, before.levels, strict=False):
@@ -251,7 +249,7 @@ def _find_common_pairs(
     )
 
 
-def _lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
+def _make_lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
     """Build the table `community_lineage` from rows that may lack some columns."""
     table = TABLES["community_lineage"]
     rows = pl.concat([table.empty(), *parts], how="diagonal_relaxed").with_columns(
@@ -261,7 +259,7 @@ def _lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
     return rows.select(list(table.schema)).cast(table.schema).sort("level", "community")
 
 
-def describe_communities(
+def add_community_columns(
     communities: pl.DataFrame,
     levels: Sequence[Integers],
     ends: Integers,
@@ -322,8 +320,8 @@ def describe_communities(
     )
 
 
-def with_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Keep the ids of unchanged communities; imported ids are not computed like ours.
+def keep_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    """Keep the ids of communities with the same members; imported ids are computed in other ways.
 
     `before` contains the previous communities, with `id`, and `members` from `hash_members`.
     """

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 
-Related = Callable[[tuple[int, ...]], tuple[int, ...]]
+# A function that returns the numbers of the relationships between some entities.
+FindRelationships = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 # Maximum number of sentences of a summary, and of a finding.
 SUMMARY_SENTENCES = 2
@@ -34,7 +35,7 @@ def write_findings(
     weight: Mapping[int, float],
     titles: Mapping[int, str],
     main: Sequence[int],
-    related: Related,
+    find_relationships: FindRelationships,
     max_findings: int,
     max_sentences: int,
 ) -> tuple[str, tuple[Finding, ...]]:
@@ -47,8 +48,8 @@ def write_findings(
     out members in the title or in an earlier heading, so that headings are unique.
 
     `evidence` are candidate sentences, best first; `weight` maps a member to its centrality,
-    `titles` to its title; `main` are the members in the report's title; `related` returns the
-    numbers of the relationships between some members.
+    `titles` to its title; `main` are the members in the report's title; `find_relationships`
+    returns the numbers of the relationships between some members.
     """
     pool = _SentencePool(evidence, weight)
     summary = pool.take_sentences(min(SUMMARY_SENTENCES, max_sentences), set())
@@ -76,12 +77,12 @@ def write_findings(
             # The report's title contains only this member.
             heading = f"More on {heading}"
         sentences.sort(key=lambda sentence: sentence.source)
-        findings.append(Finding(heading, _cite_sentences(sentences, related)))
-    return _cite_sentences(summary, related), tuple(findings)
+        findings.append(Finding(heading, _cite_sentences(sentences, find_relationships)))
+    return _cite_sentences(summary, find_relationships), tuple(findings)
 
 
 class _SentencePool:
-    """The sentences that are not used yet, without near duplicates of used sentences."""
+    """A pool of sentences, from which each sentence and its near duplicates are taken once."""
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
         self._weight = weight
@@ -126,11 +127,12 @@ class _SentencePool:
         return chosen
 
 
-def _cite_sentences(sentences: Sequence[Evidence], related: Related) -> str:
+def _cite_sentences(sentences: Sequence[Evidence], find_relationships: FindRelationships) -> str:
     """Join sentences, each with a citation of its entities, their relationships and its source."""
     cited = []
     for sentence in sentences:
-        entities, sources = sentence.entities, (sentence.source,)
-        rows = {"Entities": entities, "Relationships": related(entities), "Sources": sources}
+        rows = {"Entities": sentence.entities}
+        rows["Relationships"] = find_relationships(sentence.entities)
+        rows["Sources"] = (sentence.source,)
         cited.append(f"{sentence.text} {format_citation(rows)}")
     return " ".join(cited)

@@ -25,13 +25,13 @@ from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import split_sentences
 
 # Columns that are read from the table of claims.
-_CLAIM = (
+_CLAIM_COLUMNS = (
     "id human_readable_id subject_id object_id type status start_date end_date source_text "
     "description text_unit_id"
 ).split()
 _TEXT = {"type": "string"}
 _FINDING = object_schema({"summary": _TEXT, "explanation": _TEXT})
-SCHEMA = object_schema(
+REPORT_SCHEMA = object_schema(
     {
         "title": _TEXT,
         "summary": _TEXT,
@@ -91,7 +91,7 @@ class Report:
         return json.dumps(content, ensure_ascii=False, indent=4)
 
 
-def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
+def rank_communities(communities: pl.LazyFrame) -> pl.DataFrame:
     """Return the communities in the order of their reports, with counts and `rank` (0 to 10)."""
     total = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
     return (
@@ -106,8 +106,8 @@ def community_rows(communities: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.DataFrame:
-    """Return rows of `community_reports`, for rows of `community_rows` and their reports."""
+def make_report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.DataFrame:
+    """Return rows of `community_reports`, for rows of `rank_communities` and their reports."""
     reports = [
         report if report.rank is not None else replace(report, rank=rank)
         for report, rank in zip(reports, communities["rank"], strict=True)
@@ -116,13 +116,13 @@ def report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.Data
     return communities.with_columns(
         content_ids("community report", communities["id"], contents).alias("id"),
         contents.alias("full_content"),
-        *text_columns(reports),
+        *make_text_columns(reports),
         human_readable_id="community",
         full_content_json=pl.Series([report.json() for report in reports], dtype=pl.String),
     ).select(list(TABLES["community_reports"].schema))
 
 
-def text_columns(reports: Sequence[Report]) -> list[pl.Series]:
+def make_text_columns(reports: Sequence[Report]) -> list[pl.Series]:
     """Return the texts, findings and ranks of reports as columns."""
     columns: dict[str, list[Any]] = {
         name: [getattr(report, name) for report in reports]
@@ -150,38 +150,38 @@ def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
 
 
 # Row numbers by section, such as "Entities". A citation is a position (from 0) in such a list.
-Rows = Mapping[str, Sequence[int]]
+SectionRows = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True)
 class CitedReport:
-    """A report with the rows that it cites. It stays valid if other documents change.
+    """A report with the rows that the report cites.
 
-    `rows` are rows of the tables in `CommunityMembers`; in the section Reports, of communities.
+    Citations stay valid if other documents change. `rows` are rows of the tables in
+    `CommunityMembers`; in the section Reports, rows of communities.
     """
 
     report: Report
-    rows: Rows
+    rows: SectionRows
 
     def renumber(self, numbers: Mapping[str, Integers]) -> Report:
-        """Return the report with citations of present numbers; `numbers` has them by section."""
+        """Return the report with the present numbers of cited rows; `numbers` are by section."""
 
         def number_of(section: str, place: int) -> int | None:
             rows = self.rows.get(section, ())
             return int(numbers[section][rows[place]]) if 0 <= place < len(rows) else None
 
-        def text(cited: str) -> str:
-            return renumber_written(cited, number_of)
+        def renumber_text(text: str) -> str:
+            return renumber_written(text, number_of)
 
         report = self.report
-        return replace(
-            report,
-            title=text(report.title),
-            summary=text(report.summary),
-            findings=tuple(
-                Finding(text(found.summary), text(found.explanation)) for found in report.findings
-            ),
-            rating_explanation=text(report.rating_explanation),
+        findings = (map(renumber_text, vars(finding).values()) for finding in report.findings)
+        return Report(
+            renumber_text(report.title),
+            renumber_text(report.summary),
+            tuple(Finding(*texts) for texts in findings),
+            report.rank,
+            renumber_text(report.rating_explanation),
         )
 
 
@@ -237,28 +237,29 @@ def _read_claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataF
     if covariates is None:
         covariates = TABLES["covariates"].empty().lazy()
     order = ["start_date", "end_date", "description", "id"]
-    claims = covariates.select(_CLAIM).with_row_index("row").sort(order, nulls_last=True).collect()
+    rows = covariates.select(_CLAIM_COLUMNS).with_row_index("row")
+    claims = rows.sort(order, nulls_last=True).collect()
     # If titles differ only in case, the first entity gets the claims.
-    rows = {title_key(title): row for row, title in reversed([*enumerate(titles)])}
+    row_of = {title_key(title): row for row, title in reversed([*enumerate(titles)])}
     entity = [
-        rows.get(title_key(subject), rows.get(title_key(object or ""), -1))
+        row_of.get(title_key(subject), row_of.get(title_key(object or ""), -1))
         for subject, object in claims.select("subject_id", "object_id").iter_rows()
     ]
     claims = claims.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
     return claims.filter(pl.col("entity") >= 0)
 
 
-def report_format(shown: Rows, title: str) -> ReplyFormat:
+def make_report_format(shown: SectionRows, title: str) -> ReplyFormat:
     """Return the reply format of one report; a reply is parsed to a `CitedReport`.
 
     `shown` are the rows in the context by section, in the order of their numbers from 1 on.
     Citations of other numbers are removed. A reply without a title gets `title`.
     """
     read = partial(_parse_reply, shown, title)
-    return ReplyFormat("community_report", SCHEMA, read, FORMAT_INSTRUCTION)
+    return ReplyFormat("community_report", REPORT_SCHEMA, read, FORMAT_INSTRUCTION)
 
 
-def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
+def _parse_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
     """Parse a reply; drop and count invalid findings and citations."""
     if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
         data = data[0]
@@ -268,49 +269,49 @@ def _parse_reply(shown: Rows, title: str, data: Any) -> ParsedReply:
         data = inner if isinstance(inner, Mapping) else data
     if not isinstance(data, Mapping):
         raise ReplyError("it is no JSON object with title, summary, rating and findings")
-    dropped = 0
+    n_dropped = 0
     cited: dict[str, dict[int, int]] = {}
 
-    def place(section: str, number: int) -> int | None:
+    def number_cited_row(section: str, number: int) -> int | None:
         rows = shown.get(section, ())
         if not 1 <= number <= len(rows):
             return None
         own = cited.setdefault(section, {})
         return own.setdefault(rows[number - 1], len(own))
 
-    def text(value: object) -> str:
-        nonlocal dropped
+    def check_text(value: object) -> str:
+        nonlocal n_dropped
         # Broken JSON may contain unpaired surrogates, which cannot be encoded.
-        whole = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
-        checked, n_removed = renumber_citations(whole, place)
-        dropped += n_removed
+        text = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+        checked, n_removed = renumber_citations(text, number_cited_row)
+        n_dropped += n_removed
         return checked
 
-    findings = []
-    for record in _list_findings(data.get("findings")):
-        found = Finding(*map(text, _parse_finding(record)))
-        findings += [found] * bool(found.summary)
-        dropped += not found.summary
-    summary = text(data.get("summary")) or " ".join(found.summary for found in findings)
+    records = _list_findings(data.get("findings"))
+    parsed = [Finding(*map(check_text, _parse_finding(record))) for record in records]
+    findings = tuple(finding for finding in parsed if finding.summary)
+    n_dropped += len(parsed) - len(findings)
+    summary = check_text(data.get("summary")) or " ".join(found.summary for found in findings)
     if not summary:
         raise ReplyError("it has no summary")
     rating = _parse_rating(data.get("rating"))
-    dropped += rating is None
-    explanation = text(data.get("rating_explanation"))
+    explanation = check_text(data.get("rating_explanation"))
     if rating is None:
+        n_dropped += 1
         explanation = "The reply gave no rating: this one goes by how much the community holds."
     report = Report(
-        " ".join(text(data.get("title")).lstrip("# ").split()) or title,
+        " ".join(check_text(data.get("title")).lstrip("# ").split()) or title,
         summary,
-        tuple(findings),
+        findings,
         rating,
         explanation,
     )
     rows = {section: tuple(places) for section, places in cited.items()}
-    return ParsedReply(CitedReport(report, rows), dropped)
+    return ParsedReply(CitedReport(report, rows), n_dropped)
 
 
 def _list_findings(findings: object) -> Sequence[object]:
+    """Return the findings of a reply as a sequence of records, whatever their format."""
     if isinstance(findings, Mapping):
         if any(key in findings for key in (*_HEADINGS, *_EXPLANATIONS)):
             return [findings]

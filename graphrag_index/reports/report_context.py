@@ -1,7 +1,7 @@
 """The context of one report request: rows of a community, best first, within a token budget.
 
 The cost of a row is its number of tokens, which is counted only once. The cost of a context is the
-sum of its rows, so the time for all contexts is linear in the number of relationships.
+sum of the costs of its rows, so the time for all contexts is linear in the number of rows.
 """
 
 import re
@@ -21,21 +21,21 @@ from graphrag_index.llm.prompts import (
     count_lines,
     csv_line,
 )
-from graphrag_index.reports.report import CitedReport, CommunityMembers, Rows
+from graphrag_index.reports.report import CitedReport, CommunityMembers, SectionRows
 from graphrag_index.schema.list_columns import Integers, positions
 from graphrag_index.text.citations import renumber_written
 
-REPORTS = "-----Reports-----\nid,report\n"
-COLUMNS = {
+REPORTS_HEADING = "-----Reports-----\nid,report\n"
+SECTION_COLUMNS = {
     "Entities": "title type description".split(),
     "Relationships": "source target type description".split(),
     "Claims": (
         "subject_id object_id type status start_date end_date source_text description".split()
     ),
 }
-HEADINGS = {
+SECTION_HEADINGS = {
     name: f"-----{name}-----\nid,{','.join(columns).replace('_id', '')}\n"
-    for name, columns in COLUMNS.items()
+    for name, columns in SECTION_COLUMNS.items()
 }
 # Tokens reserved for the section headings and the empty lines between sections.
 HEADING_TOKENS = 80
@@ -53,7 +53,7 @@ class TableLines:
     """The rows of a table as lines of a prompt; texts are rendered on demand."""
 
     def __init__(self, rows: pl.DataFrame, budget: TokenBudget) -> None:
-        # Count a large number for each row. Real numbers are smaller, since rows cost tokens.
+        # Count the tokens of each row with the largest number that a row may get.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
         self.cost = RenderedRows.from_rows(self._rows, budget).cost
@@ -76,7 +76,7 @@ class TableLines:
 class SubstituteReport:
     """A report that may replace the rows of a sub-community in a context.
 
-    Most reports are never used so. Therefore the text and its cost are computed at first use.
+    The text and its cost are computed at first use, since most reports replace no rows.
     """
 
     def __init__(self, report: CitedReport, budget: TokenBudget) -> None:
@@ -110,7 +110,7 @@ class Context:
     """
 
     text: str
-    shown: Rows
+    shown: SectionRows
     substitutes: Sequence[int]
 
 
@@ -119,7 +119,7 @@ class ContextBuilder:
 
     def __init__(self, room: int) -> None:
         self.room = room
-        self.rows: dict[str, dict[int, int]] = {name: {} for name in ("Reports", *HEADINGS)}
+        self.rows: dict[str, dict[int, int]] = {name: {} for name in ("Reports", *SECTION_HEADINGS)}
 
     def add_if_room(self, section: str, row: int, cost: int) -> bool:
         """Add a row if its cost fits into the remaining room; return whether it does."""
@@ -143,7 +143,7 @@ class ContextBuilder:
         `lines` are the texts of the rows, by section.
         """
         sections = []
-        for name, heading in HEADINGS.items():
+        for name, heading in SECTION_HEADINGS.items():
             if chosen := list(self.rows[name]):
                 texts = (f"{n}{lines[name][row]}" for n, row in enumerate(chosen, 1))
                 sections.append(heading + "".join(texts))
@@ -153,7 +153,7 @@ class ContextBuilder:
                 for section, rows in reports[part].rows.items():
                     self.add_rows(section, rows)
             rows_of_reports = (self._format_report(part, reports[part]) for part in substitutes)
-            sections.insert(0, REPORTS + "".join(rows_of_reports))
+            sections.insert(0, REPORTS_HEADING + "".join(rows_of_reports))
         shown = {section: tuple(rows) for section, rows in self.rows.items() if rows}
         return Context("\n".join(sections), shown, substitutes)
 
@@ -190,7 +190,7 @@ class ReportContexts:
         tables = nodes, members.relationships, members.claims
         self.lines = {
             name: TableLines(rows.select(columns), self.budget)
-            for (name, columns), rows in zip(COLUMNS.items(), tables, strict=True)
+            for (name, columns), rows in zip(SECTION_COLUMNS.items(), tables, strict=True)
         }
         self.ends, self.members, self.inner = members.ends, members.members, members.inner
         self.claims_of = members.claims_of
@@ -250,7 +250,7 @@ class ReportContexts:
                 name: self.lines[name].render_lines(
                     row for builder in builders for row in builder.rows[name]
                 )
-                for name in HEADINGS
+                for name in SECTION_HEADINGS
             }
             for builder in builders:
                 yield builder.build_context(texts, self.reports)
@@ -295,7 +295,7 @@ class ReportContexts:
 
     def _choose_rows(self, community: int) -> ContextBuilder:
         """Choose the rows and the reports for the context of a community."""
-        entities, links, claims = (self.lines[name].cost for name in HEADINGS)
+        entities, links, claims = (self.lines[name].cost for name in SECTION_HEADINGS)
         builder = ContextBuilder(self.budget.limit)
         members, inner = self.sort_by_degree(community)
         if self.cost[community] > self.budget.limit:

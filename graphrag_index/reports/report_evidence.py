@@ -14,8 +14,8 @@ from graphrag_index.reports.report import (
     CommunityMembers,
     Finding,
     Report,
-    report_rows,
-    text_columns,
+    make_report_rows,
+    make_text_columns,
 )
 from graphrag_index.reports.report_context import ReportContexts
 from graphrag_index.schema.list_columns import (
@@ -32,11 +32,11 @@ from graphrag_index.storage.table_store import Previous
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
 # The ids of rows that may be cited, by section. In the section Reports, community numbers.
-Keys = Mapping[str, pl.Series]
+SectionIds = Mapping[str, pl.Series]
 
-TABLE = TABLES["report_evidence"]
+EVIDENCE_TABLE = TABLES["report_evidence"]
 # Name of the column that contains the cited rows, by section.
-CITED = {
+CITED_COLUMNS = {
     "Entities": "entity_ids",
     "Relationships": "relationship_ids",
     "Claims": "claim_ids",
@@ -60,13 +60,13 @@ class CommunityEvidence:
     ) -> None:
         self._members = members
         nodes, links, claims = members.entities, members.relationships, members.claims
-        self._ids = row_hashes("id", nodes.select("id"))
-        self._nodes = row_hashes("entity", nodes.select("id", "title", "type", "description"))
-        self._links = row_hashes("relationship", links.select("id", "type", "description"))
+        self._ids = hash_rows("id", nodes.select("id"))
+        self._nodes = hash_rows("entity", nodes.select("id", "title", "type", "description"))
+        self._links = hash_rows("relationship", links.select("id", "type", "description"))
         texts = claims.columns[claims.columns.index("human_readable_id") + 1 : -1]
-        self._claims = row_hashes("claim", claims.select("id", *texts))
+        self._claims = hash_rows("claim", claims.select("id", *texts))
         ids = base_text_units.select("id").collect()["id"]
-        self._text_units = row_hashes("text unit", pl.DataFrame([ids]))
+        self._text_units = hash_rows("text unit", pl.DataFrame([ids]))
         self._all_text_units = pl.Series(self._text_units).unique()
         self._units_of_nodes = _group_text_units(entities, nodes["row"], ids)
         self._units_of_links = _group_text_units(relationships, links["row"], ids)
@@ -109,7 +109,7 @@ class CommunityEvidence:
         return pl.DataFrame(columns)
 
     def make_rows(
-        self, reports: Mapping[int, CitedReport], keys: Keys, prompt_hash: str
+        self, reports: Mapping[int, CitedReport], keys: SectionIds, prompt_hash: str
     ) -> pl.DataFrame:
         """Return rows of `report_evidence` with an empty `request_key` and no borrowed evidence.
 
@@ -123,15 +123,15 @@ class CommunityEvidence:
                 [keys[section].gather(list(one.rows.get(section, ()))) for one in found],
                 pl.List(keys[section].dtype),
             )
-            for section, column in CITED.items()
+            for section, column in CITED_COLUMNS.items()
         ]
         return evidence.with_columns(
             keys["Reports"].gather([*reports]).alias("community"),
-            *(*cited, *text_columns([one.report for one in found])),
+            *(*cited, *make_text_columns([one.report for one in found])),
             prompt_hash=pl.lit(prompt_hash),
             request_key=pl.lit(""),
             borrowed_text_unit_hashes=pl.lit([], pl.List(pl.UInt64)),
-        ).select(list(TABLE.schema))
+        ).select(list(EVIDENCE_TABLE.schema))
 
     def find_unchanged(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
         """Return flags of the rows of `report_evidence` whose reports may be kept.
@@ -166,7 +166,7 @@ def _list_lengths(lists: pl.Series) -> Integers:
     return lists.list.len().cast(pl.Int64).to_numpy()
 
 
-def row_hashes(kind: str, rows: pl.DataFrame) -> Hashes:
+def hash_rows(kind: str, rows: pl.DataFrame) -> Hashes:
     """Hash rows of one kind; unlike the hashes of polars, the hashes are equal in every run."""
     texts = rows.select(pl.all().cast(pl.String).fill_null(""))
     hashes = [np.zeros(0, np.uint64)]
@@ -184,17 +184,17 @@ def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> 
     return Grouped(place[rows], units, len(order))
 
 
-def _find_cited(rows: pl.DataFrame, keys: Keys) -> dict[str, list[list[int]]]:
+def _find_cited(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int]]]:
     """Return the cited rows of each report, by section; -1 for a row that no longer exists."""
     cited = {}
-    for section, column in CITED.items():
+    for section, column in CITED_COLUMNS.items():
         owners, values = spread_lists(rows[column])
         found = pl.Series(positions(values, keys[section]))
         cited[section] = gather_lists(owners, found, rows.height).to_list()
     return cited
 
 
-def _read_reports(rows: pl.DataFrame, keys: Keys) -> Iterator[CitedReport]:
+def _read_reports(rows: pl.DataFrame, keys: SectionIds) -> Iterator[CitedReport]:
     """Yield the reports in rows of `report_evidence`."""
     cited = _find_cited(rows, keys)
     texts = rows.select("title", "summary", "findings", "rank", "rating_explanation").iter_rows()
@@ -221,7 +221,7 @@ class ReportWriter:
         self.keys = {"Reports": rows["community"]}
         self.numbers = {"Reports": rows["community"].to_numpy()}
         tables = (members.entities, members.relationships, members.claims)
-        for name, table in zip(CITED, tables, strict=False):
+        for name, table in zip(CITED_COLUMNS, tables, strict=False):
             self.keys[name] = table["id"]
             self.numbers[name] = table["human_readable_id"].to_numpy()
         self.reports: dict[int, Report] = {}
@@ -232,7 +232,7 @@ class ReportWriter:
         # (new report of a model, communities whose reports are in its prompt, request key).
         self._new: dict[int, tuple[CitedReport, Sequence[int], str]] = {}
         # Rows of `report_evidence` of the kept reports of this level.
-        self._kept = TABLE.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
+        self._kept = EVIDENCE_TABLE.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
 
     def keep_reports(
         self, level: Sequence[int], previous: Previous, rewrite_above: float
@@ -247,7 +247,7 @@ class ReportWriter:
         rows = pl.Series(level if rewrite_above > 0 else [], dtype=pl.Int64)
         found, _ = reuse_rows(
             previous,
-            TABLE,
+            EVIDENCE_TABLE,
             self.keys["Reports"].gather(rows),
             column="community",
             where=pl.col("prompt_hash").is_in([self.prompt_hash, IMPORTED_PROMPT]),
@@ -295,7 +295,7 @@ class ReportWriter:
         )
         for at, hashes in zip(behind["at"], behind["hashes"], strict=True):
             self._support_hashes[at] = hashes.to_numpy()
-        reports = report_rows(self.rows[communities], [*self.reports.values()])
+        reports = make_report_rows(self.rows[communities], [*self.reports.values()])
         self.reports, self._new = {}, {}
         return {"community_reports": reports, "report_evidence": evidence.drop("at")}
 

@@ -16,7 +16,8 @@ from graphrag_index.text.normalize import UNSPACED, fold
 
 Vectors = npt.NDArray[np.float32]
 
-# Up to this many names of one key are all paired; otherwise each is paired with the most mentioned.
+# Maximum number of names with one key that are all paired. In a larger group, each name is paired
+# with the most mentioned name only.
 MAX_GROUP = 10
 # A key is ignored if more names than this share it.
 MAX_SHARED = 200
@@ -32,15 +33,15 @@ BATCH_NAMES = 50_000
 
 
 def find_candidate_pairs(names: Sequence[Name]) -> pl.DataFrame:
-    """Find candidate pairs of names by their letters and words; frequent names come first.
+    """Find candidate pairs of names by letters and words; `names` are sorted by frequency.
 
     Returns one row per pair: `left` < `right` are the positions of the two names, and `blocks`
     are the sorted names of the blocks that found the pair. Rows are sorted by `left`, `right`.
     """
     found = [
-        _pair_names(_keep_shared_keys(_letter_keys(names)), "letters"),
-        _pair_names(_keep_shared_keys(_acronym_keys(names)), "first letters"),
-        _pair_names(_keep_shared_keys(_initial_keys(names)), "initials"),
+        _pair_names(_keep_shared_keys(_make_letter_keys(names)), "letters"),
+        _pair_names(_keep_shared_keys(_make_acronym_keys(names)), "first letters"),
+        _pair_names(_keep_shared_keys(_make_initial_keys(names)), "initials"),
         _pair_by_spelling(names),
         _pair_by_words(names),
     ]
@@ -72,10 +73,10 @@ def find_similar_pairs(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.D
 
 
 # Pairs (position of a name, key of the name).
-Keys = Iterator[tuple[int, str]]
+NameKeys = Iterator[tuple[int, str]]
 
 
-def _letter_keys(names: Sequence[Name]) -> Keys:
+def _make_letter_keys(names: Sequence[Name]) -> NameKeys:
     for number, name in enumerate(names):
         # Sorted words find "Anna Novak" for "Novak, Anna".
         in_any_order = "".join(sorted(name.plain.words))
@@ -83,13 +84,13 @@ def _letter_keys(names: Sequence[Name]) -> Keys:
         yield from ((number, key) for key in keys if key)
 
 
-def _acronym_keys(names: Sequence[Name]) -> Keys:
+def _make_acronym_keys(names: Sequence[Name]) -> NameKeys:
     for number, name in enumerate(names):
         for key in [name.letters] if name.is_acronym else name.first_letters:
             yield number, key
 
 
-def _initial_keys(names: Sequence[Name]) -> Keys:
+def _make_initial_keys(names: Sequence[Name]) -> NameKeys:
     """Yield surname and first letter as keys, if any name with this key has an initial."""
     made = [
         (number, f"{fold(parts[-1])} {fold(parts[0])[:1]}", any(map(is_initial, parts[:-1])))
@@ -100,7 +101,7 @@ def _initial_keys(names: Sequence[Name]) -> Keys:
     yield from ((number, key) for number, key, _ in made if key in keys_of_initials)
 
 
-def _keep_shared_keys(rows: Keys) -> pl.DataFrame:
+def _keep_shared_keys(rows: NameKeys) -> pl.DataFrame:
     """Return the rows (number, key) of keys that several names share."""
     schema = {"number": pl.Int64, "key": pl.String}
     keyed = pl.DataFrame(list(rows), schema, orient="row")
@@ -108,7 +109,7 @@ def _keep_shared_keys(rows: Keys) -> pl.DataFrame:
 
 
 def _pair_names(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
-    """Pair all names with the same key; if they are many, pair each with the first name."""
+    """Pair names with the same key; in a large group, pair each name with the first name only."""
     size, first = pl.len().over("key"), pl.col("number").min().over("key")
     keyed = keyed.filter(size <= MAX_SHARED)
     lefts = keyed.filter((size <= MAX_GROUP) | (pl.col("number") == first))

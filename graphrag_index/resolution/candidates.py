@@ -45,23 +45,24 @@ def _split_entities(
     split: Mapping[str, tuple[PartConditions, ...]],
     first_number: int,
 ) -> list[EntityPart]:
-    """Split entities into parts, each with the text units that refer to it.
+    """Split entities into parts, each with the text units that refer to the part.
 
-    `entities` are (number, title, type). If a text unit matches no part, it keeps the original
-    name. Parts are numbered from `first_number` on, sorted by entity, then by first mention.
+    `entities` are (number, title, type). A text unit that matches no part refers to a part with
+    the title of the entity. Parts are numbered from `first_number` on, sorted by entity, then by
+    first mention.
     """
-    pieces: list[EntityPart] = []
+    parts: list[EntityPart] = []
     for number, title, kind in entities:
-        held: dict[str, list[SplitTextUnit]] = {}
+        units_by_title: dict[str, list[SplitTextUnit]] = {}
         for unit in units_of.get(number, ()):
-            meant = (part.title for part in split[title_key(title)] if _matches_part(part, unit))
-            held.setdefault(next(meant, title), []).append(unit)
-        for name, units in held.items():
+            matching = (part.title for part in split[title_key(title)] if _matches_part(part, unit))
+            units_by_title.setdefault(next(matching, title), []).append(unit)
+        for name, units in units_by_title.items():
             types = [unit.type for unit in units if unit.type]
             # The most frequent type in the text units; the first one if several are.
-            most = max(types, key=types.count, default=kind)
-            pieces.append(EntityPart(number, first_number + len(pieces), name, most, tuple(units)))
-    return pieces
+            type_ = max(types, key=types.count, default=kind)
+            parts.append(EntityPart(number, first_number + len(parts), name, type_, tuple(units)))
+    return parts
 
 
 def _matches_part(part: PartConditions, unit: SplitTextUnit) -> bool:
@@ -78,7 +79,7 @@ def _matches_part(part: PartConditions, unit: SplitTextUnit) -> bool:
     )
 
 
-def _units_of_entities(
+def _read_text_units_of_entities(
     numbers: Sequence[int],
     entities: pl.LazyFrame,
     mentions: pl.DataFrame,
@@ -124,7 +125,7 @@ class Node:
     frequency: int  # number of text units that mention the name
     # Numbers of the entities and parts; the first number represents the node.
     numbers: list[int]
-    # Extracted titles that a person has merged under this name.
+    # Extracted titles that a person has merged into this node.
     decided: list[str] = field(default_factory=list)
 
     @property
@@ -157,34 +158,32 @@ class ExtractedEntities:
         self.documents = base_text_units.select(
             text_unit="human_readable_id", document=document
         ).collect()
-        self.pieces: list[EntityPart] = []
+        self.parts: list[EntityPart] = []
         wanted = [row for row in self.rows if title_key(row[1]) in decisions.split]
         if not wanted:
             return
-        units_of = _units_of_entities(
+        units_of = _read_text_units_of_entities(
             [row[0] for row in wanted], entities, self.mentions, base_text_units, documents
         )
         first_number = max(self.titles) + 1
-        self.pieces = _split_entities(wanted, units_of, decisions.split, first_number)
+        self.parts = _split_entities(wanted, units_of, decisions.split, first_number)
         moved = {
-            (piece.entity, unit.number): piece.number
-            for piece in self.pieces
-            for unit in piece.units
+            (part.entity, unit.number): part.number for part in self.parts for unit in part.units
         }
         entity = [moved.get(pair, pair[0]) for pair in self.mentions.rows()]
         self.mentions = self.mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
 
     def find_origin(self, number: int) -> int:
         """Return the number of the entity that a part was split from, or the number itself."""
-        return next((p.entity for p in self.pieces if p.number == number), number)
+        return next((p.entity for p in self.parts if p.number == number), number)
 
-    def documents_and_links(
+    def find_documents_and_neighbours(
         self, nodes: Sequence[Node], links: pl.LazyFrame
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return two tables: the documents of each node, and its neighbours in the graph.
+        """Return two tables: the documents of each node, and the neighbours of each node.
 
-        The first has `entity` and `document`. The second has `entity` and `neighbour`, with every
-        link in both directions. Split entities have no links, since links refer to whole entities.
+        The columns are `entity` and `document`, and `entity` and `neighbour`. Every link is in
+        both directions. Split entities have no links, since links refer to whole entities.
         """
         numbers = [(number, at) for at, node in enumerate(nodes) for number in node.numbers]
         schema = {"number": pl.Int64, "node": pl.Int64}
@@ -208,13 +207,13 @@ class ExtractedEntities:
 def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
     """Group entities and parts by name, or by the title that a person has decided.
 
-    Returns the nodes, sorted by descending mentions, then by key; and the position of the node
-    by key. The keys are those of extracted titles and of titles that a person has decided.
+    Returns the nodes, sorted by descending number of mentions, then by key; and the position of
+    each node by the keys of its extracted titles and of its decided title.
     """
     counts = dict(found.mentions.group_by("entity").len().iter_rows())
-    divided = {piece.entity for piece in found.pieces}
+    divided = {part.entity for part in found.parts}
     rows = [row for row in found.rows if row[0] not in divided]
-    rows += [(piece.number, piece.title, piece.type) for piece in found.pieces]
+    rows += [(part.number, part.title, part.type) for part in found.parts]
     by_key: dict[str, list[tuple[int, str, str]]] = {}
     for row in sorted(rows):
         by_key.setdefault(title_key(row[1]), []).append(row)
@@ -256,20 +255,19 @@ def _merge_nodes(node: Node, other: Node) -> None:
     node.decided += other.decided
 
 
-def never_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[frozenset[int]]:
+def forbidden_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[frozenset[int]]:
     """Return the pairs of nodes that must not be merged, by decision of a person."""
     return {
         frozenset((places[one], places[other]))
-        for one, other in decisions.never_pairs()
+        for one, other in decisions.forbidden_pairs()
         if one in places and other in places and places[one] != places[other]
     }
 
 
-def unknown_names(decisions: Decisions, found: Collection[str]) -> list[tuple[str, str]]:
-    """Return (name, section) for names in the decisions that are neither extracted nor new."""
-    new = {title_key(title) for title in decisions.titles.values()}
-    return [
-        (name, section)
-        for key, (name, section) in decisions.named.items()
-        if key not in found and key not in new
-    ]
+def find_unknown_names(decisions: Decisions, found: Collection[str]) -> list[tuple[str, str]]:
+    """Return (name, section) for names in the decisions that are neither extracted nor new.
+
+    `found` has the keys of extracted names.
+    """
+    known = {*found, *map(title_key, decisions.titles.values())}
+    return [named for key, named in decisions.named.items() if key not in known]

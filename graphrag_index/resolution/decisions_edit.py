@@ -51,7 +51,7 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
         fix = f"put them under one of {title!r} and {name!r} there" if known else "name it first"
         raise SettingsError(f"{path} has {name!r} as the title of other names: {fix}.")
     keys = {title_key(name) for name in new}
-    for pair in decisions.never_pairs():
+    for pair in decisions.forbidden_pairs():
         if {*pair} <= {*known, own, *keys}:
             a, b = (decisions.named[key][0] for key in pair)
             raise SettingsError(
@@ -135,7 +135,7 @@ def _undo_hint(one: str, other: str) -> str:
 
 
 def _pairs_apart(decisions: Decisions) -> Set[frozenset[str]]:
-    return {frozenset(pair) for pair in decisions.never_pairs()}
+    return {frozenset(pair) for pair in decisions.forbidden_pairs()}
 
 
 def _are_merged(decisions: Decisions, a: str, b: str) -> bool:

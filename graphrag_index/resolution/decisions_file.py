@@ -32,7 +32,7 @@ from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
 # Keys of the conditions that select the text units of a part in the section `split`.
-MARKS = ("paths", "documents", "text_units", "types")
+CONDITIONS = ("paths", "documents", "text_units", "types")
 # Maximum size of the file in bytes; a larger file cannot have been written by a person.
 MAX_BYTES = 50_000_000
 
@@ -64,7 +64,7 @@ class Decisions:
     # (name as written, first section with the name), by key.
     named: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    def never_pairs(self) -> Iterator[tuple[str, str]]:
+    def forbidden_pairs(self) -> Iterator[tuple[str, str]]:
         """Yield every pair of keys that must not be merged."""
         for keys in self.never:
             yield from combinations(keys, 2)
@@ -140,7 +140,7 @@ class _DecisionsParser:
             for name, parts in self._section_items(content, "split")
         }
         decisions = Decisions(self.titles, never, split, self.named)
-        for pair in decisions.never_pairs():
+        for pair in decisions.forbidden_pairs():
             titles = [title_key(self.titles[key]) for key in pair if key in self.titles]
             if len(titles) == 2 and titles[0] == titles[1]:
                 a, b = (self.named[key][0] for key in pair)
@@ -185,8 +185,10 @@ class _DecisionsParser:
             self._raise_error(name, f"a part of split: {name} must have a title")
         marks = {mark: values for mark, values in part.items() if mark != "title"}
         for mark, values in marks.items():
-            if mark not in MARKS:
-                self._raise_error(mark, f"a part of split: {name} is marked by {', '.join(MARKS)}")
+            if mark not in CONDITIONS:
+                self._raise_error(
+                    mark, f"a part of split: {name} is marked by {', '.join(CONDITIONS)}"
+                )
             marks[mark] = tuple(self._check_strings(values, f"split: {name}: {mark}"))
         return PartConditions(self._check_text(part["title"], "split"), **marks)
 

@@ -24,9 +24,9 @@ _SCORES_WITHOUT = {
     "naming title": 0.75,
     "comma": 0.93,
 }
-# Names with fewer letters than this must not differ in a letter or a space.
+# A name with fewer letters than this matches no name that differs in a letter or a space.
 SHORT_LETTERS = 8
-# Words with fewer letters than this must not differ in a letter: Mets and Nets, UK and US.
+# A word with fewer letters than this matches no other word: Mets and Nets, UK and US differ.
 SHORT_WORD = 5
 
 
@@ -72,7 +72,7 @@ def are_apart(a: Name, b: Name) -> bool:
     # "Mercury (planet)" is not "Mercury (element)"; acronyms in brackets are ignored here.
     if _bracketed_meaning(a) != _bracketed_meaning(b):
         return True
-    # "WHO" is not "Who".
+    # "WHO" is not "Who": compare the case of short names.
     return (
         a.letters == b.letters and len(a.letters) <= 5 and _is_in_capitals(a) != _is_in_capitals(b)
     )

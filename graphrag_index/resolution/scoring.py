@@ -32,27 +32,27 @@ from graphrag_index.resolution.name_similarity import (
 )
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.step import Progress
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold
 
 # Amounts added to the score of a doubtful pair for common documents and common neighbours.
-SAME_DOCUMENT = 0.05
-NEIGHBOURS = 0.1
+DOCUMENT_BONUS = 0.05
+NEIGHBOUR_BONUS = 0.1
 # Maximum score of two entities whose types contradict each other, such as person and place.
-CONTRADICTION = 0.6
+MAX_CONTRADICTORY = 0.6
 # Score of a short form and a name if a text explains the short form.
-EXPLAINED = 0.95
+EXPLAINED_SCORE = 0.95
 # Score of a short form and a name if no other name fits and a document contains both.
-UNIQUE = 0.92
-# Factor for the similarity of vectors: even North and South Korea have similar vectors.
-WEIGHT_OF_VECTORS = 0.75
+UNIQUE_SCORE = 0.92
+# Factor for the similarity of vectors. It is low, since North and South Korea have similar vectors.
+VECTOR_WEIGHT = 0.75
 
 # Maximum number of characters of a description in the prompt.
 MAX_DESCRIPTION = 600
-_SAME = ("same", "same_entity", "is_same", "match", "equal", "merge", "answer", "result", "verdict")
-_YES = frozenset("yes true same y 1 match merge equal identical".split())
-_NO = frozenset(
-    ("no false different n 0 distinct separate not_same none unsure unknown unclear").split()
-)
+# Keys of the answer in a reply, and words that mean the same or different entities.
+_ANSWERS = {
+    name: words.split() for name, words in read_lists("resolution/data/words")["answers"].items()
+}
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def score_pairs(
             if likeness is not None:
                 likeness = replace(likeness, evidence=(*likeness.evidence, reason))
             elif not are_apart(a, b) and can_be_one_person(a, b):
-                likeness = Similarity(WEIGHT_OF_VECTORS * similarity, (reason,))
+                likeness = Similarity(VECTOR_WEIGHT * similarity, (reason,))
         if likeness is not None:
             found[left, right] = likeness
     kept = pl.DataFrame(list(found), schema={"left": pl.Int64, "right": pl.Int64}, orient="row")
@@ -130,14 +130,14 @@ def score_pairs(
         if score <= MAX_DOUBTFUL:
             # Common documents and neighbours raise the score of a doubtful pair.
             if n_documents:
-                score += SAME_DOCUMENT
+                score += DOCUMENT_BONUS
                 evidence.append(_format_count(n_documents, "document") + " in common")
             if n_neighbours:
-                score += NEIGHBOURS * n_neighbours / n_least
+                score += NEIGHBOUR_BONUS * n_neighbours / n_least
                 evidence.append(_format_count(n_neighbours, "neighbour") + " in common")
             score = min(score, MAX_DOUBTFUL)
         if a.kind and b.kind and a.kind != b.kind:
-            score = min(score, CONTRADICTION)
+            score = min(score, MAX_CONTRADICTORY)
             evidence.append(f"{a.kind} against {b.kind}")
         scored.append(Pair(left, right, round(score, 3), tuple(evidence)))
     return scored
@@ -190,12 +190,12 @@ class _ShortForms:
             short = left if self.names[left].is_acronym else right
             if len(self.meant[short, FIRST_LETTERS]) > 1:
                 return replace(likeness, evidence=(*evidence, "others are explained as well"))
-            return Similarity(EXPLAINED, (*evidence, "the text explains it"))
+            return Similarity(EXPLAINED_SCORE, (*evidence, "the text explains it"))
         if INITIALS in evidence:
             if any(len(self.meant[number, INITIALS]) > 1 for number in (left, right)):
                 return replace(likeness, evidence=(*evidence, "others fit as well"))
             if in_one_document:
-                return Similarity(UNIQUE, (*evidence, "the one that fits in its document"))
+                return Similarity(UNIQUE_SCORE, (*evidence, "the one that fits in its document"))
         if "without title" in evidence and not in_one_document:
             return replace(likeness, score=min(likeness.score, MAX_DOUBTFUL))
         return likeness
@@ -244,7 +244,7 @@ def ask_model(
         for pair in pairs:
             user = f"First:\n{describe_entity(pair.left)}\n\nSecond:\n{describe_entity(pair.right)}"
             label = f"{nodes[pair.left].title} and {nodes[pair.right].title}"
-            yield Request(label, [system, Message(role="user", content=user)], FORMAT)
+            yield Request(label, [system, Message(role="user", content=user)], SAME_ENTITY_FORMAT)
 
     progress.start(len(pairs), "doubtful pairs")
     answers: dict[Pair, bool | None] = {}
@@ -260,16 +260,16 @@ def _parse_reply(data: Any) -> ParsedReply:
         data = data[0]
     if isinstance(data, Mapping):
         fields = {str(key).strip().lower(): value for key, value in data.items()}
-        data = next((fields[name] for name in _SAME if name in fields), None)
+        data = next((fields[name] for name in _ANSWERS["keys"] if name in fields), None)
     word = "" if data is None else str(data).strip().strip(".!\"'").casefold().replace(" ", "_")
-    if word in _YES:
+    if word in _ANSWERS["same"]:
         return ParsedReply(True)
-    if word in _NO:
+    if word in _ANSWERS["different"]:
         return ParsedReply(False)
     raise ReplyError("it must be an object with `same`, which is true or false")
 
 
-FORMAT = ReplyFormat(
+SAME_ENTITY_FORMAT = ReplyFormat(
     "same_entity",
     object_schema({"reason": {"type": "string"}, "same": {"type": "boolean"}}),
     _parse_reply,

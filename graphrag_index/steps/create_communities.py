@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from graphrag_index.communities.keep import find_changed_nodes, update_hierarchy
+from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
     ENGINES,
     MICROSOFT_CLUSTER_SIZE,
@@ -22,13 +22,12 @@ from graphrag_index.communities.leiden import (
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,
-    create_first_lineage,
-    describe_communities,
+    add_community_columns,
+    keep_earlier_ids,
     number_communities,
     read_previous,
     renumber_communities,
     trace_lineage,
-    with_earlier_ids,
 )
 from graphrag_index.communities.simple_graph import (
     Graph,
@@ -98,16 +97,13 @@ def create_communities(
     islands = before.islands if before else None
     levels, is_island = gather_islands(graph, levels, named, text_units, settings, islands)
     communities, levels = number_communities(levels, is_island)
-    if before is None:
-        numbers, lineage = np.arange(len(communities)), create_first_lineage(communities)
-    else:
-        numbers, lineage = trace_lineage(communities, levels, before)
+    numbers, lineage = trace_lineage(communities, levels, before)
     communities, levels = renumber_communities(communities, levels, numbers)
-    rows = describe_communities(
+    rows = add_community_columns(
         communities, levels, ends, named, shown, nodes["id"], links["id"], text_units
     )
     if before is not None:
-        rows = with_earlier_ids(rows, before.communities)
+        rows = keep_earlier_ids(rows, before.communities)
     return {"communities": rows, "community_lineage": lineage}
 
 

@@ -19,10 +19,10 @@ from graphrag_index.reports.report import (
     CommunityMembers,
     Finding,
     Report,
-    community_rows,
     format_citation,
     join_titles,
-    report_format,
+    make_report_format,
+    rank_communities,
 )
 from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.reports.report_evidence import CommunityEvidence, ReportWriter
@@ -67,7 +67,7 @@ def create_community_reports(
     most the share `rewrite_above` (0–1) of its evidence has changed. Reports are ordered by level,
     deepest first, then `community`. `report_evidence` has one row per report of a model.
     """
-    rows = community_rows(communities)
+    rows = rank_communities(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()
     members = CommunityMembers(
         rows.join(lists, on="community", how="left", maintain_order="left"),
@@ -174,7 +174,7 @@ class _ReportRequests:
             # The label has no number, because the number may belong to another community later.
             f"community of {title} ({self.rows['size'][at]} entities)",
             [self.system, Message(role="user", content=context.text)],
-            report_format(context.shown, title),
+            make_report_format(context.shown, title),
         )
 
     def make_plain_report(self, at: int) -> CitedReport:

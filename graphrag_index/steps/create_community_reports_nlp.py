@@ -8,7 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.reports.extractive import Evidence, write_findings
-from graphrag_index.reports.report import Report, community_rows, join_titles, report_rows
+from graphrag_index.reports.report import Report, join_titles, make_report_rows, rank_communities
 from graphrag_index.schema.list_columns import Grouped, Integers, distinct_pairs, positions
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
@@ -53,7 +53,7 @@ def create_community_reports_nlp(
     named = entities.select("id", "title", "type", "degree").collect()
     weight = np.log2(2 + named["degree"].to_numpy())
     members = _list_members(communities, named["id"])
-    rows = community_rows(communities)
+    rows = rank_communities(communities)
     n_numbers = int(rows["community"].to_numpy().max(initial=-1)) + 1
     members_of = Grouped(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
     tables = (mentions, sentences, base_text_units, documents)
@@ -86,7 +86,7 @@ def create_community_reports_nlp(
                 title = f"Island: {title}"
             reports.append(Report(title, summary, findings, row["rank"], _explain_rank(row)))
             progress.advance()
-        yield report_rows(part, reports)
+        yield make_report_rows(part, reports)
 
 
 def _choose_title_members(

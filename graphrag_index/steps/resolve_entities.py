@@ -12,16 +12,16 @@ import polars as pl
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.resolution.apply import Assignments, Resolution, group_nodes
 from graphrag_index.resolution.blocking import find_candidate_pairs, find_similar_pairs
 from graphrag_index.resolution.candidates import (
     ExtractedEntities,
     Node,
+    find_unknown_names,
+    forbidden_pairs,
     make_nodes,
-    never_pairs,
-    unknown_names,
 )
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
+from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
 from graphrag_index.resolution.name_similarity import are_apart, can_be_one_person
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Pair, ask_model, score_pairs
@@ -98,13 +98,13 @@ def resolve_entities(
     )
     nodes, places = make_nodes(found, decisions)
     _warn_of_decisions(decisions, found, places, settings.file)
-    never = never_pairs(decisions, places)
+    never = forbidden_pairs(decisions, places)
     names = [node.name for node in nodes]
     described = partial(_read_descriptions, extracted_entities, found, nodes)
     scored: list[Pair] = []
     if settings.merge:
         pairs = _find_pairs(names, embedding_model, settings.max_embedded)
-        named, linked = found.documents_and_links(nodes, extracted_relationships)
+        named, linked = found.find_documents_and_neighbours(nodes, extracted_relationships)
         texts = described(_find_acronyms(pairs, names))
         scored = [
             pair
@@ -126,17 +126,17 @@ def resolve_entities(
     joined = group_nodes(order, sure, never, partial(_must_stay_apart, nodes, names))
     resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.make_tables()
-    assigned = Assignments(resolution, base_text_units)
-    if assigned.is_empty:
+    rewriter = TableRewriter(resolution, base_text_units)
+    if rewriter.is_empty:
         yield dict.fromkeys(_REWRITTEN_TABLES if given_ids is not None else _REWRITTEN_TABLES[:-1])
         return
     tables = {
-        "extracted_entities": assigned.rewrite_entities(extracted_entities),
-        "extracted_relationships": assigned.rewrite_relationships(extracted_relationships),
-        "extracted_mentions": assigned.rewrite_mentions(extracted_mentions),
+        "extracted_entities": rewriter.rewrite_entities(extracted_entities),
+        "extracted_relationships": rewriter.rewrite_relationships(extracted_relationships),
+        "extracted_mentions": rewriter.rewrite_mentions(extracted_mentions),
     }
     if given_ids is not None:
-        tables["given_ids"] = assigned.rewrite_given_ids(given_ids)
+        tables["given_ids"] = rewriter.rewrite_given_ids(given_ids)
     for name, rows in tables.items():
         for batch in batches(rows, BATCH_ROWS):
             yield {name: batch}
@@ -194,12 +194,12 @@ def _warn_of_decisions(
 ) -> None:
     """Warn about decisions with unknown names, and about split entries without text units."""
     titles = set(map(title_key, found.titles.values()))
-    unknown = unknown_names(decisions, {*places, *titles})
+    unknown = find_unknown_names(decisions, {*places, *titles})
     for name, section in unknown[:MAX_WARNINGS]:
         logger.warning("%s: %s names %r, which no document has.", file, section, name)
     if len(unknown) > MAX_WARNINGS:
         logger.warning("%s: %d more names that no document has.", file, len(unknown) - MAX_WARNINGS)
-    held = {title_key(piece.title) for piece in found.pieces}
+    held = {title_key(part.title) for part in found.parts}
     parts = (part for key, parts in decisions.split.items() if key in titles for part in parts)
     # Warn about parts without text units, because their pattern may be wrong. A part without a
     # pattern gets all other text units, so it may be empty.

@@ -50,7 +50,7 @@ def test_a_whole_file_is_read(path: Path) -> None:
         "terra nova expedition": "British Antarctic Expedition 1910",
         "british antarctic expedition 1910": "British Antarctic Expedition 1910",
     }
-    assert list(decisions.never_pairs()) == [("apollo 11", "apollo 12")]
+    assert list(decisions.forbidden_pairs()) == [("apollo 11", "apollo 12")]
     sailor = PartConditions("John Smith (sailor)", paths=("letters/*",), types=("person",))
     # The part for all the rest is the last.
     assert decisions.split == {"john smith": (sailor, PartConditions("John Smith (banker)"))}
@@ -169,7 +169,7 @@ def test_undoing_takes_back_what_is_said_of_the_two_alone(path: Path) -> None:
         encoding="utf-8",
     )
     assert decisions_edit.undo_decisions(path, "X", "Y")
-    assert set(read_decisions(path).never_pairs()) == {("x", "z"), ("y", "z")}
+    assert set(read_decisions(path).forbidden_pairs()) == {("x", "z"), ("y", "z")}
     assert decisions_edit.undo_decisions(path, "A [old]", "B")
     assert decisions_edit.add_merge(path, "a [old]", ["X"])
     assert path.read_text(encoding="utf-8") == (
@@ -229,7 +229,7 @@ def test_what_is_written_is_read_and_can_be_undone(
         if is_merge:
             assert title_key(decisions.titles[b]) == title_key(decisions.titles[a]) == a
         else:
-            assert (a, b) in decisions.never_pairs()
+            assert (a, b) in decisions.forbidden_pairs()
         assert decisions_edit.undo_decisions(path, one, other)
     decisions = read_decisions(path)
     assert (decisions.titles, decisions.never) == ({}, ())

@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
-from graphrag_index.reports.report import report_format
+from graphrag_index.reports.report import make_report_format
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
@@ -219,7 +219,7 @@ def test_what_a_document_cites_is_no_row() -> None:
 
 
 def read(data: Any, **shown: Sequence[int]) -> Any:
-    reading = report_format(shown, "Fallback").read(data)
+    reading = make_report_format(shown, "Fallback").read(data)
     return ParsedReply(reading.value.report, reading.dropped)
 
 
@@ -276,7 +276,7 @@ class TestReply:
 
     def test_citations_become_places_in_lists_of_rows(self) -> None:
         said = {**GOOD, "summary": "A [Data: Entities (3, 1)]. B [Data: Entities (3, 0, 4)]."}
-        reading = report_format({"Entities": [70, 80, 90]}, "Fallback").read(said)
+        reading = make_report_format({"Entities": [70, 80, 90]}, "Fallback").read(said)
         assert reading.value.rows == {"Entities": (90, 70)}
         assert reading.value.report.summary == (
             "A [Data: Entities (0, 1)]. B [Data: Entities (0)]."

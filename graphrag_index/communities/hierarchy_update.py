@@ -1,9 +1,9 @@
 """Update of the communities of a changed graph, in which only affected nodes move.
 
-A part is a set of nodes in a partition; a label is its number. Starting Leiden from the previous
-partition is not enough: if all nodes may move, the result drifts away from that partition. Here
-unchanged nodes are frozen. Free nodes move as in Louvain [1]_: first single nodes, then groups
-without a frozen node. If a part with a free node is no longer connected, it is split.
+A part is a set of nodes in a partition; a label is the number of a part. If Leiden started from
+the previous partition and all nodes could move, the result would drift away from that partition.
+So unchanged nodes are frozen. Free nodes move as in Louvain [1]_: first single nodes, then groups
+without a frozen node. A part with a free node is split if it is no longer connected.
 
 The existing implementation with frozen nodes (`is_membership_fixed` of leidenalg) is under the
 GPL, so this is our own implementation.
@@ -23,9 +23,9 @@ import polars as pl
 
 from graphrag_index.communities.leiden import (
     Leiden,
-    inside_parts,
-    large_parts,
+    drop_edges_between_parts,
     partition_graph,
+    select_large_parts,
     split_parts,
 )
 from graphrag_index.communities.simple_graph import (
@@ -93,15 +93,15 @@ def update_hierarchy(
         before = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         is_touched = np.isin(labels, labels[is_changed])
         is_kept = _has_two_subparts(before, labels) & ~is_touched
-        above = np.where(is_kept, labels, large_parts(labels, max_cluster_size))
-        graph = inside_parts(graph, above)
+        above = np.where(is_kept, labels, select_large_parts(labels, max_cluster_size))
+        graph = drop_edges_between_parts(graph, above)
         start = _drop_changed_parts(_drop_displaced_nodes(before, above), is_changed)
         is_split = _has_two_subparts(start, above)
         is_free = _find_free_nodes(graph, start, is_changed) & is_split
         above_split = np.where(is_split, above, -1)
         labels = _update_parts(graph, above_split, before, start, is_free, leiden, level)
-        anew = split_parts(graph, np.where(is_split, -1, above), leiden, level)
-        labels = np.where(anew >= 0, anew + labels.max(initial=-1) + 1, labels)
+        resplit = split_parts(graph, np.where(is_split, -1, above), leiden, level)
+        labels = np.where(resplit >= 0, resplit + labels.max(initial=-1) + 1, labels)
         labels = np.where(_has_two_subparts(labels, above), labels, -1)
         if labels.max(initial=-1) < 0:
             break
@@ -119,10 +119,10 @@ def _drop_changed_parts(labels: Integers, is_changed: Flags) -> Integers:
 
 def _find_free_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
     """Return flags of nodes that may move: changed nodes, new nodes and their neighbours."""
-    came = start < 0
-    is_free = is_changed | came
-    is_free[graph.sources[came[graph.targets]]] = True
-    is_free[graph.targets[came[graph.sources]]] = True
+    is_new = start < 0
+    is_free = is_changed | is_new
+    is_free[graph.sources[is_new[graph.targets]]] = True
+    is_free[graph.targets[is_new[graph.sources]]] = True
     return is_free
 
 
@@ -140,7 +140,7 @@ def _place_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
 
 
 def _drop_displaced_nodes(start: Integers, above: Integers) -> Integers:
-    """Replace the previous part of a node by -1 if most of that part is in another parent."""
+    """Replace a label by -1 for nodes outside the parent that has most nodes of their part."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     homes = (
         pl.DataFrame({"part": start[known], "above": above[known]})
@@ -161,8 +161,7 @@ def _has_two_subparts(labels: Integers, above: Integers) -> Flags:
     known = (labels >= 0) & (above >= 0)
     np.minimum.at(low, above[known], labels[known])
     np.maximum.at(high, above[known], labels[known])
-    has_two: Flags = (above >= 0) & (high[above] > low[above])
-    return has_two
+    return np.logical_and(above >= 0, high[above] > low[above])
 
 
 def _update_parts(
@@ -194,16 +193,16 @@ def _update_parts(
         labels = _move_until_stable(graph, labels, is_free, size, pull, inertia)
         # A part must not span two parts above. If a node moved or may move, it must be connected.
         is_touched |= np.isin(labels, labels[is_free])
-        cut = components(inside_parts(graph, labels))
+        cut = components(drop_edges_between_parts(graph, labels))
         cut[~is_touched] = cut.max(initial=-1) + 1 + labels[~is_touched]
         cut = np.unique(cut, return_inverse=True)[1]
-        left = _find_fragments(labels, cut) & ~is_free & (above >= 0)
-        inertia[left] = 0.0
+        is_cut_off = _find_fragments(labels, cut) & ~is_free & (above >= 0)
+        inertia[is_cut_off] = 0.0
         labels = cut
-        if not left.any():
+        if not is_cut_off.any():
             break
         # Nodes that are no longer connected to their part may move too.
-        is_free = is_free | left
+        is_free = is_free | is_cut_off
     inside = above >= 0
     result = np.full(graph.n_nodes, -1)
     result[inside] = np.unique(labels[inside], return_inverse=True)[1]

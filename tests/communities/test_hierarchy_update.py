@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.communities.keep import find_changed_nodes, update_hierarchy
+from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
     ENGINES,
     Leiden,
     build_hierarchy,
-    large_parts,
     partition_graph,
+    select_large_parts,
 )
 from graphrag_index.communities.simple_graph import Graph, components, modularity, simple_graph
 from tests.fixtures.examples import examples
@@ -59,7 +59,7 @@ def check_levels(graph: Graph, levels: list[np.ndarray], max_cluster_size: int) 
         whole = parts(connected)
         assert all(any(part <= other for other in whole) for part in parts(labels))
         if number:
-            above = large_parts(levels[number - 1], max_cluster_size)
+            above = select_large_parts(levels[number - 1], max_cluster_size)
             assert not (labels[above < 0] >= 0).any()
             for part in parts(above):
                 below = {int(labels[node]) for node in part}

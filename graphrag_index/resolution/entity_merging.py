@@ -1,4 +1,4 @@
-"""Merging of matching entities, and the extracted tables with one row per resolved entity.
+"""Merging of matching entities, and rewriting of the extracted tables after resolution.
 
 Every group of entities has a centre: its most mentioned entity. An entity joins a group only if it
 matches the centre directly. If a match with any member were enough, chains of similar names would
@@ -19,7 +19,7 @@ from graphrag_index.text.normalize import title_key
 
 Row = dict[str, Any]
 
-# The evidence of a decision that a person made.
+# The column `evidence` for a decision that a person made.
 BY_PERSON = ("decided by a person",)
 _HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
 
@@ -99,7 +99,7 @@ class Resolution:
             for title in dict.fromkeys(node.decided):
                 if title != node.title:
                     yield title, node.title, 1.0, list(BY_PERSON), "person"
-        split = {(self.found.titles[piece.entity], piece.title) for piece in self.found.pieces}
+        split = {(self.found.titles[part.entity], part.title) for part in self.found.parts}
         for title, part in sorted(split):
             yield title, part, 1.0, list(BY_PERSON), "person"
 
@@ -120,8 +120,8 @@ def _make_table(name: str, rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=TABLES[name].schema, orient="row")
 
 
-class Assignments:
-    """The resolved numbers of extracted entities, and of the parts of split entities."""
+class TableRewriter:
+    """A rewriter of the extracted tables, which replaces entities by resolved entities."""
 
     def __init__(self, resolution: Resolution, base_text_units: pl.LazyFrame) -> None:
         found, nodes = resolution.found, resolution.nodes
@@ -131,25 +131,25 @@ class Assignments:
             if at in resolution.joined or at in centres or node.decided:
                 centre = nodes[resolution.find_centre(at)]
                 resolved.update(dict.fromkeys(node.numbers, (centre.numbers[0], centre.title)))
-        # The resolved titles by resolved number.
+        # The titles of resolved entities, by resolved number.
         self._titles: dict[int, str] = {}
-        # The resolved numbers of merged and renamed entities.
-        self._whole: dict[int, int] = {}
+        # The resolved number of each entity that was merged or renamed.
+        self._merged_numbers: dict[int, int] = {}
         # For each split entity: the resolved number by base text unit, and the spans of the units.
         self._parts: dict[int, dict[int, int]] = defaultdict(dict)
         self._spans: dict[tuple[int, str], list[tuple[int, int, int]]] = defaultdict(list)
-        pieces = {piece.number for piece in found.pieces}
+        parts = {part.number for part in found.parts}
         for number, (target, title) in resolved.items():
-            if number not in pieces and (number, found.titles[number]) != (target, title):
-                self._whole[number] = target
+            if number not in parts and (number, found.titles[number]) != (target, title):
+                self._merged_numbers[number] = target
                 self._titles[target] = title
-        units = [(piece, unit) for piece in found.pieces for unit in piece.units]
-        for piece, unit in sorted(units, key=lambda pair: (pair[0].entity, pair[1].number)):
-            target, title = resolved.get(piece.number, (piece.number, piece.title))
+        units = [(part, unit) for part in found.parts for unit in part.units]
+        for part, unit in sorted(units, key=lambda pair: (pair[0].entity, pair[1].number)):
+            target, title = resolved.get(part.number, (part.number, part.title))
             self._titles[target] = title
-            self._parts[piece.entity][unit.number] = target
+            self._parts[part.entity][unit.number] = target
             span = unit.start_char, unit.end_char, target
-            self._spans[piece.entity, unit.document_id].append(span)
+            self._spans[part.entity, unit.document_id].append(span)
         for spans in self._spans.values():
             spans.sort()
         # The starts and texts of the text units of every document that mentions a split entity.
@@ -167,44 +167,43 @@ class Assignments:
         return not self._titles
 
     def _replace_numbers(self, *columns: str) -> pl.Expr:
-        return pl.col(*columns).replace(list(self._whole), list(self._whole.values()))
+        return pl.col(*columns).replace(
+            list(self._merged_numbers), list(self._merged_numbers.values())
+        )
 
     def rewrite_given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Replace numbers in `given_ids`; a split entity keeps its number, unlike its parts."""
         return frame.with_columns(self._replace_numbers("number", "target"))
 
     def rewrite_mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """Replace numbers of entities; for a split entity, the text unit selects the part."""
         parts = pl.LazyFrame(
             [(entity, *item) for entity, units in self._parts.items() for item in units.items()],
             schema={"entity": pl.Int32, "text_unit": pl.Int32, "_part": pl.Int32},
             orient="row",
         )
         joined = frame.join(parts, on=["entity", "text_unit"], how="left", maintain_order="left")
-        whole = self._replace_numbers("entity")
-        return joined.with_columns(entity=pl.coalesce("_part", whole)).drop("_part")
+        merged = self._replace_numbers("entity")
+        return joined.with_columns(entity=pl.coalesce("_part", merged)).drop("_part")
 
     def rewrite_entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
         """Merge and split entities; a resolved entity gets the position of its first row."""
         frame = extracted.collect()
-        several = frame.select(_HAS_DESCRIPTIONS.any()).item()
-        concerned = {*self._whole, *self._parts, *self._titles}
-        is_concerned = pl.col("human_readable_id").is_in(list(concerned))
+        have_descriptions = frame.select(_HAS_DESCRIPTIONS.any()).item()
+        changing = {*self._merged_numbers, *self._parts, *self._titles}
+        is_changing = pl.col("human_readable_id").is_in(list(changing))
         numbered = frame.with_row_index("_at")
-        made: dict[int, list[tuple[int, Row]]] = defaultdict(list)
-        for row in numbered.filter(is_concerned).iter_rows(named=True):
-            at = row.pop("_at")
-            for resolved, part in self._split_entity(row, several):
-                made[resolved].append((at, part))
-        rows = [
-            {"_at": held[0][0], **self._merge_rows(resolved, [row for _, row in held])}
-            for resolved, held in sorted(made.items())
-        ]
+        members_of: dict[int, list[Row]] = defaultdict(list)
+        for row in numbered.filter(is_changing).iter_rows(named=True):
+            for resolved, part in self._split_entity(row, have_descriptions):
+                members_of[resolved].append(part)
+        rows = [self._merge_rows(number, rows) for number, rows in sorted(members_of.items())]
         changed = pl.DataFrame(rows, schema=numbered.schema, infer_schema_length=None)
-        merged = pl.concat([numbered.filter(~is_concerned), changed])
+        merged = pl.concat([numbered.filter(~is_changing), changed])
         return merged.sort("_at", "human_readable_id").drop("_at").lazy()
 
     def rewrite_relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Renumber and split relationships; drop relationships of an entity with itself.
+        """Renumber and split relationships; drop new relationships of an entity with itself.
 
         Relationships that a model described are merged if they have the same ends and type. The
         merged relationship gets the position of the first one.
@@ -218,7 +217,7 @@ class Assignments:
             for row in numbered.filter(is_divided).iter_rows(named=True)
             for part in self._split_relationship(row)
         ]
-        is_changed = pl.any_horizontal("_changed", ends.is_in(list(self._whole)))
+        is_changed = pl.any_horizontal("_changed", ends.is_in(list(self._merged_numbers)))
         kept = (
             pl.concat([numbered.filter(~is_divided), pl.DataFrame(divided, schema=numbered.schema)])
             .sort("_at", "source", "target")
@@ -226,14 +225,15 @@ class Assignments:
             .filter((pl.col("source") != pl.col("target")) | ~pl.col("_changed"))
             .drop("_at")
         )
-        merge = frame.select(_HAS_DESCRIPTIONS.any()).item()
-        return (_merge_changed_relationships(kept) if merge else kept.drop("_changed")).lazy()
+        if frame.select(_HAS_DESCRIPTIONS.any()).item():
+            kept = _merge_changed_relationships(kept)
+        return kept.drop("_changed").lazy()
 
-    def _split_entity(self, row: Row, several: bool) -> Iterator[tuple[int, Row]]:
+    def _split_entity(self, row: Row, have_descriptions: bool) -> Iterator[tuple[int, Row]]:
         """Split the row of an entity into rows of its parts; yield (resolved number, row)."""
         number: int = row["human_readable_id"]
         if number not in self._parts:
-            yield self._whole.get(number, number), row
+            yield self._merged_numbers.get(number, number), row
             return
         parts = self._parts[number]
         for part in dict.fromkeys(parts.values()):
@@ -246,7 +246,7 @@ class Assignments:
             }
             types = [kind for kind in own["types"] if kind]
             own["type"] = max(types, key=types.count, default=row["type"])
-            if not several:
+            if not have_descriptions:
                 own["description"] = " ".join(
                     filter(None, map(self._find_sentence, own["evidence"]))
                 )
@@ -269,17 +269,18 @@ class Assignments:
     def _merge_rows(self, resolved: int, rows: Sequence[Row]) -> Row:
         """Merge the rows of one entity; the centre's type and description come first."""
         title = self._titles.get(resolved, rows[0]["title"])
-        first = sorted(rows, key=lambda row: row["human_readable_id"] != resolved)
+        centre_first = sorted(rows, key=lambda row: row["human_readable_id"] != resolved)
         types: dict[int, str] = {}
-        for row in first:
+        for row in centre_first:
             for unit, kind in zip(row["text_units"], row["types"], strict=True):
                 types[unit] = types.get(unit) or kind
         forms = (form for row in rows for form in (row["title"], *row["aliases"]))
         return {
+            "_at": rows[0]["_at"],
             "human_readable_id": resolved,
             "title": title,
-            "type": next((row["type"] for row in first if row["type"]), ""),
-            "description": next((r["description"] for r in first if r["description"]), ""),
+            "type": next(filter(None, (row["type"] for row in centre_first)), ""),
+            "description": next(filter(None, (row["description"] for row in centre_first)), ""),
             **_merge_descriptions(rows),
             "text_units": sorted(types),
             "types": [types[unit] for unit in sorted(types)],
@@ -340,7 +341,7 @@ def _merge_changed_relationships(rows: pl.DataFrame) -> pl.DataFrame:
             }
         )
     merged = pl.concat([alone, pl.DataFrame(made, schema=keyed.schema)])
-    return merged.sort("_at").drop("_at", "_kind", "_changed")
+    return merged.sort("_at").drop("_at", "_kind")
 
 
 def _merge_descriptions(rows: Sequence[Row]) -> Row:
