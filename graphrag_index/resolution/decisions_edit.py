@@ -15,28 +15,29 @@ from graphrag_index.resolution.decisions_file import (
     Decisions,
     parse_decisions,
     read_decisions,
-    read_text,
+    read_decisions_text,
 )
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import title_key
 
 HEADER = (
-    "# What is one thing and what is not, decided by people; `graphrag-index resolve` adds to it,\n"
-    "# `graphrag-index run` applies it. Keep it with the documents.\n"
+    "# Decisions about names that mean the same thing, and names that do not. The command\n"
+    "# `graphrag-index resolve` adds decisions, and `graphrag-index run` applies them.\n"
+    "# Keep this file with the documents.\n"
 )
-_NOT_EDITABLE = "{} has a form that cannot be edited here; edit it by hand."
+_NOT_EDITABLE = "{} has a form that this command cannot edit: edit the file by hand."
 
 # (start, end, replacement): the span in the text, and the new text of the span.
 Edit = tuple[int, int, str]
 
 
 def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
-    """Write the decision to merge names under one title; return False if it exists already.
+    """Write the decision to merge names under one title; return False if the file has it already.
 
     Raises SettingsError if the decision contradicts the file, or the file cannot be edited.
     """
     decisions = read_decisions(path)
-    title, *names = _clean_names([title, *names])
+    title, *names = _normalize_names([title, *names])
     own = title_key(title)
     known = {key for key, to in decisions.titles.items() if title_key(to) == own}
     new = list(dict.fromkeys(name for name in names if title_key(name) not in {*known, own}))
@@ -47,16 +48,14 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
         if to is None or title_key(to) == own:
             continue
         if title_key(to) != title_key(name):
-            raise SettingsError(f"{path} merges {name!r} into {to!r}: name that title instead.")
-        fix = f"put them under one of {title!r} and {name!r} there" if known else "name it first"
+            raise SettingsError(f"{path} merges {name!r} into {to!r}: use that title.")
+        fix = "merge the two groups in the file" if known else "give this title first"
         raise SettingsError(f"{path} has {name!r} as the title of other names: {fix}.")
     keys = {title_key(name) for name in new}
     for pair in decisions.forbidden_pairs():
         if {*pair} <= {*known, own, *keys}:
             a, b = (decisions.named[key][0] for key in pair)
-            raise SettingsError(
-                f"{path} says that {a!r} and {b!r} are never one: {_undo_hint(a, b)}"
-            )
+            raise SettingsError(f"{path} forbids to merge {a!r} and {b!r}: {_undo_hint(a, b)}")
     text = _read_text_to_edit(path)
     section, entries = _find_section(text, "merge", path)
     listed = next((names for key, names in entries if title_key(key.value) == own), None)
@@ -65,8 +64,8 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
         edit = _add_entry(text, section, "merge", f"{_format_name(title)}: [{added}]")
     elif not _is_in_brackets(listed):
         raise SettingsError(
-            f"{path}, line {listed.start_mark.line + 1}: its names are not in brackets on this "
-            f"line; add {added} there."
+            f"{path}, line {listed.start_mark.line + 1}: the names are not in brackets on one "
+            f"line, so add {added} by hand."
         )
     else:
         held = listed.value
@@ -81,23 +80,21 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
 
 
 def add_never(path: Path, names: Sequence[str]) -> bool:
-    """Write the decision never to merge some names; return False if it exists already."""
+    """Write the decision never to merge some names; return False if the file has it already."""
     decisions = read_decisions(path)
-    names = _clean_names(names)
+    names = _normalize_names(names)
     wanted = {frozenset(map(title_key, pair)) for pair in combinations(names, 2)}
     if not wanted or any(len(pair) < 2 for pair in wanted):
         raise SettingsError("--never needs two names that differ by more than case.")
-    if wanted <= _pairs_apart(decisions):
+    if wanted <= _collect_forbidden_pairs(decisions):
         return False
     for one, other in combinations(names, 2):
-        if _are_merged(decisions, title_key(one), title_key(other)):
-            raise SettingsError(
-                f"{path} says that {one!r} and {other!r} are one: {_undo_hint(one, other)}"
-            )
+        if decisions.are_merged(title_key(one), title_key(other)):
+            raise SettingsError(f"{path} merges {one!r} and {other!r}: {_undo_hint(one, other)}")
     text = _read_text_to_edit(path)
     section, _ = _find_section(text, "never", path)
     edit = _add_entry(text, section, "never", f"- {_format_list(names)}")
-    _write_edits(path, text, [edit], lambda now: wanted <= _pairs_apart(now))
+    _write_edits(path, text, [edit], lambda now: wanted <= _collect_forbidden_pairs(now))
     return True
 
 
@@ -107,15 +104,15 @@ def undo_decisions(path: Path, one: str, other: str) -> bool:
     a, b = title_key(one), title_key(other)
 
     def is_undone(now: Decisions) -> bool:
-        return not _are_merged(now, a, b) and frozenset((a, b)) not in _pairs_apart(now)
+        return not now.are_merged(a, b) and frozenset((a, b)) not in _collect_forbidden_pairs(now)
 
     if is_undone(before):
         return False
     text = _read_text_to_edit(path)
     edits: list[Edit] = []
-    if frozenset((a, b)) in _pairs_apart(before):
+    if frozenset((a, b)) in _collect_forbidden_pairs(before):
         edits += _remove_pair(text, path, a, b)
-    if _are_merged(before, a, b):
+    if before.are_merged(a, b):
         # A title cannot leave its group, so the other name does; by default, the second name.
         leaving = a if b == title_key(before.titles[b]) else b
         edits += _remove_name(text, path, leaving)
@@ -123,7 +120,7 @@ def undo_decisions(path: Path, one: str, other: str) -> bool:
     return True
 
 
-def _clean_names(names: Sequence[str]) -> list[str]:
+def _normalize_names(names: Sequence[str]) -> list[str]:
     """Collapse white space in names, no-break spaces too; raise SettingsError for empty names."""
     if not all(map(title_key, names)):
         raise SettingsError("A name is empty: give two names.")
@@ -131,20 +128,15 @@ def _clean_names(names: Sequence[str]) -> list[str]:
 
 
 def _undo_hint(one: str, other: str) -> str:
-    return f'`graphrag-index resolve --undo "{one}" "{other}"` takes that back.'
+    return f'`graphrag-index resolve --undo "{one}" "{other}"` removes this decision.'
 
 
-def _pairs_apart(decisions: Decisions) -> Set[frozenset[str]]:
+def _collect_forbidden_pairs(decisions: Decisions) -> Set[frozenset[str]]:
     return {frozenset(pair) for pair in decisions.forbidden_pairs()}
 
 
-def _are_merged(decisions: Decisions, a: str, b: str) -> bool:
-    titles = [title_key(decisions.titles[key]) for key in (a, b) if key in decisions.titles]
-    return len(titles) == 2 and titles[0] == titles[1]
-
-
 def _read_text_to_edit(path: Path) -> str:
-    text = read_text(path) or HEADER
+    text = read_decisions_text(path) or HEADER
     return text if text.endswith("\n") else f"{text}\n"
 
 
@@ -235,7 +227,7 @@ def _write_edits(
         decisions = parse_decisions(text, path)
     except SettingsError as error:
         raise SettingsError(
-            f"{path} cannot be edited here; edit it by hand. It would become invalid: {error}"
+            f"{path} would become invalid, so edit the file by hand: {error}"
         ) from None
     if not is_right(decisions):
         raise SettingsError(_NOT_EDITABLE.format(path))

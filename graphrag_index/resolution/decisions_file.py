@@ -33,7 +33,7 @@ from graphrag_index.text.normalize import title_key
 SECTIONS = ("merge", "never", "rename", "split")
 # Keys of the conditions that select the text units of a part in the section `split`.
 CONDITIONS = ("paths", "documents", "text_units", "types")
-# Maximum size of the file in bytes; a larger file cannot have been written by a person.
+# Maximum size of the file in bytes. A person cannot have written a larger file.
 MAX_BYTES = 50_000_000
 
 
@@ -69,6 +69,11 @@ class Decisions:
         for keys in self.never:
             yield from combinations(keys, 2)
 
+    def are_merged(self, a: str, b: str) -> bool:
+        """Tell whether the names with two keys get the same title."""
+        titles = [self.titles.get(key, "") for key in (a, b)]
+        return all(titles) and title_key(titles[0]) == title_key(titles[1])
+
     def fingerprint(self) -> str:
         """Hash the decisions; comments and the order of entries do not change the hash."""
         content = [
@@ -84,17 +89,17 @@ def read_decisions(path: Path) -> Decisions:
 
     Raises SettingsError if the file cannot be read, is not YAML, or contradicts itself.
     """
-    text = read_text(path)
+    text = read_decisions_text(path)
     return parse_decisions(text, path) if text else Decisions()
 
 
-def read_text(path: Path) -> str:
-    """Read the text of the file; a missing file is the empty text."""
+def read_decisions_text(path: Path) -> str:
+    """Read the text of `resolutions.yaml`; a missing file gives an empty text."""
     try:
         with convert_read_errors(path):
             if path.stat().st_size > MAX_BYTES:
                 raise SettingsError(
-                    f"{path} is larger than {MAX_BYTES:,} bytes: it cannot be a file of decisions."
+                    f"{path} is larger than {MAX_BYTES:,} bytes: this is no file of decisions."
                 )
             return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -107,7 +112,7 @@ def parse_decisions(text: str, path: Path) -> Decisions:
 
 
 class _DecisionsParser:
-    """A parser of one file; its errors contain the line number."""
+    """A parser of one file; the message of an error contains the line number."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.text, self.path = text, path
@@ -141,10 +146,9 @@ class _DecisionsParser:
         }
         decisions = Decisions(self.titles, never, split, self.named)
         for pair in decisions.forbidden_pairs():
-            titles = [title_key(self.titles[key]) for key in pair if key in self.titles]
-            if len(titles) == 2 and titles[0] == titles[1]:
+            if decisions.are_merged(*pair):
                 a, b = (self.named[key][0] for key in pair)
-                self._raise_error(b, f"{a!r} and {b!r} are both merged and never")
+                self._raise_error(b, f"{a!r} and {b!r} are in both sections, merge and never")
         return decisions
 
     def _add_title(self, name: Any, title: str, section: str, must_be_new: bool = True) -> None:
@@ -152,7 +156,7 @@ class _DecisionsParser:
         known = self.titles.get(key, title)
         if title_key(known) != title_key(title):
             if not must_be_new:
-                self._raise_error(name, f"{name!r} itself becomes {known!r}: name that instead")
+                self._raise_error(name, f"{name!r} is merged into {known!r}: use that title")
             self._raise_error(name, f"{name!r} would have two titles, {known!r} and {title!r}")
         self.titles[key] = title
 
@@ -174,23 +178,21 @@ class _DecisionsParser:
             self._raise_error(name, f"split: {name} must be a list of parts")
         found = [self._parse_part(name, part) for part in parts]
         if len({title_key(part.title) for part in found}) < len(found):
-            self._raise_error(name, f"split: {name} has two parts of one title")
+            self._raise_error(name, f"split: {name} has two parts with the same title")
         if sum(part == PartConditions(part.title) for part in found) > 1:
-            self._raise_error(name, f"split: {name} has two parts for all the rest")
+            self._raise_error(name, f"split: {name} has two parts without conditions")
         # The part without conditions comes last, since it matches every text unit.
         return tuple(sorted(found, key=lambda part: part == PartConditions(part.title)))
 
     def _parse_part(self, name: str, part: Any) -> PartConditions:
         if not isinstance(part, dict) or "title" not in part:
             self._raise_error(name, f"a part of split: {name} must have a title")
-        marks = {mark: values for mark, values in part.items() if mark != "title"}
-        for mark, values in marks.items():
-            if mark not in CONDITIONS:
-                self._raise_error(
-                    mark, f"a part of split: {name} is marked by {', '.join(CONDITIONS)}"
-                )
-            marks[mark] = tuple(self._check_strings(values, f"split: {name}: {mark}"))
-        return PartConditions(self._check_text(part["title"], "split"), **marks)
+        conditions = {key: values for key, values in part.items() if key != "title"}
+        for key, values in conditions.items():
+            if key not in CONDITIONS:
+                self._raise_error(key, f"conditions of split: {name} are {', '.join(CONDITIONS)}")
+            conditions[key] = tuple(self._check_strings(values, f"split: {name}: {key}"))
+        return PartConditions(self._check_text(part["title"], "split"), **conditions)
 
     def _section_items(self, content: Mapping[str, Any], section: str) -> ItemsView[Any, Any]:
         found = content.get(section)
