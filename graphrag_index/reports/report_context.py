@@ -14,13 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.prompts import (
-    ROW_SHARE,
-    RenderedRows,
-    TokenBudget,
-    count_lines,
-    csv_line,
-)
+from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
 from graphrag_index.reports.report import CitedReport, CommunityMembers, SectionRows
 from graphrag_index.schema.list_columns import Integers, positions
 from graphrag_index.text.citations import renumber_written
