@@ -321,7 +321,7 @@ def add_community_columns(
 
 
 def keep_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Keep the ids of communities with the same members; imported ids are computed in other ways.
+    """Keep the ids of communities with unchanged members, since imported ids are not ours.
 
     `before` contains the previous communities, with `id`, and `members` from `hash_members`.
     """

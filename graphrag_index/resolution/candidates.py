@@ -174,7 +174,7 @@ class ExtractedEntities:
         self.mentions = self.mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
 
     def find_origin(self, number: int) -> int:
-        """Return the number of the entity that a part was split from, or the number itself."""
+        """Return the number of the entity that a part belongs to; other numbers are unchanged."""
         return next((p.entity for p in self.parts if p.number == number), number)
 
     def find_documents_and_neighbours(

@@ -32,7 +32,7 @@ Edit = tuple[int, int, str]
 
 
 def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
-    """Write the decision to merge names under one title; return False if the file has it already.
+    """Write the decision to merge names under one title; return False if it exists already.
 
     Raises SettingsError if the decision contradicts the file, or the file cannot be edited.
     """
@@ -80,7 +80,7 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
 
 
 def add_never(path: Path, names: Sequence[str]) -> bool:
-    """Write the decision never to merge some names; return False if the file has it already."""
+    """Write the decision never to merge some names; return False if it exists already."""
     decisions = read_decisions(path)
     names = _normalize_names(names)
     wanted = {frozenset(map(title_key, pair)) for pair in combinations(names, 2)}

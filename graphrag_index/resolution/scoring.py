@@ -42,7 +42,7 @@ NEIGHBOUR_BONUS = 0.1
 MAX_CONTRADICTORY = 0.6
 # Score of a short form and a name if a text explains the short form.
 EXPLAINED_SCORE = 0.95
-# Score of a short form and a name if no other name fits and a document contains both.
+# Score of a short form and a name if no other name fits, and a document contains both of them.
 UNIQUE_SCORE = 0.92
 # Factor for the similarity of vectors. It is low, since North and South Korea have similar vectors.
 VECTOR_WEIGHT = 0.75
@@ -57,7 +57,7 @@ _ANSWERS = {
 
 @dataclass(frozen=True)
 class Pair:
-    """The numbers of two entities, `left` < `right`, with their score and its reasons."""
+    """The numbers of two entities, `left` < `right`, and their score with its reasons."""
 
     left: int
     right: int
@@ -65,7 +65,7 @@ class Pair:
     evidence: tuple[str, ...]
 
 
-def _add_common_counts(
+def _count_common_values(
     pairs: pl.DataFrame, documents: pl.DataFrame, links: pl.DataFrame
 ) -> pl.DataFrame:
     """Count the common documents and neighbours of each pair.
@@ -107,7 +107,7 @@ def score_pairs(
     pair. `documents` has `entity` and `document`. `links` has `entity` and `neighbour`, with each
     link in both directions. No table has duplicates. `texts` are descriptions by entity.
     """
-    found: dict[tuple[int, int], Similarity] = {}
+    similarities: dict[tuple[int, int], Similarity] = {}
     for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():
         a, b = names[left], names[right]
         likeness = compare_names(a, b)
@@ -118,14 +118,15 @@ def score_pairs(
             elif not are_apart(a, b) and can_be_one_person(a, b):
                 likeness = Similarity(VECTOR_WEIGHT * similarity, (reason,))
         if likeness is not None:
-            found[left, right] = likeness
-    kept = pl.DataFrame(list(found), schema={"left": pl.Int64, "right": pl.Int64}, orient="row")
-    meanings = _ShortForms(names, found, texts)
+            similarities[left, right] = likeness
+    schema = {"left": pl.Int64, "right": pl.Int64}
+    kept = pl.DataFrame(list(similarities), schema, orient="row")
+    short_forms = _ShortForms(names, similarities, texts)
     scored = []
-    rows = _add_common_counts(kept, documents, links).sort("left", "right").iter_rows()
+    rows = _count_common_values(kept, documents, links).sort("left", "right").iter_rows()
     for left, right, n_documents, n_neighbours, n_least in rows:
         a, b = names[left], names[right]
-        likeness = meanings.adjust_score(left, right, found[left, right], n_documents > 0)
+        likeness = short_forms.adjust_score(left, right, similarities[left, right], n_documents > 0)
         score, evidence = likeness.score, list(likeness.evidence)
         if score <= MAX_DOUBTFUL:
             # Common documents and neighbours raise the score of a doubtful pair.
@@ -149,7 +150,7 @@ class _ShortForms:
     def __init__(
         self,
         names: Sequence[Name],
-        found: Mapping[tuple[int, int], Similarity],
+        similarities: Mapping[tuple[int, int], Similarity],
         texts: Mapping[int, str],
     ) -> None:
         self.names = names
@@ -162,15 +163,15 @@ class _ShortForms:
         # Pairs with a text that explains the acronym.
         self.by_text: set[tuple[int, int]] = set()
         # The letters of the full names that a short form may stand for.
-        self.meant: dict[tuple[int, str], set[str]] = defaultdict(set)
-        for pair, likeness in found.items():
+        self.full_names: dict[tuple[int, str], set[str]] = defaultdict(set)
+        for pair, likeness in similarities.items():
             for short, long in (pair, pair[::-1]):
                 letters = names[long].plain.letters
                 if INITIALS in likeness.evidence:
-                    self.meant[short, INITIALS].add(letters)
+                    self.full_names[short, INITIALS].add(letters)
                 elif FIRST_LETTERS in likeness.evidence and self._is_explained(short, long, texts):
                     self.by_text.add(pair)
-                    self.meant[short, FIRST_LETTERS].add(letters)
+                    self.full_names[short, FIRST_LETTERS].add(letters)
 
     def _is_explained(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
         a, b = self.names[short], self.names[long]
@@ -184,15 +185,15 @@ class _ShortForms:
     def adjust_score(
         self, left: int, right: int, likeness: Similarity, in_one_document: bool
     ) -> Similarity:
-        """Raise the score if only one name fits a short form; lower it if a title is missing."""
+        """Raise the score if a short form fits one name only; lower the score without a title."""
         evidence = likeness.evidence
         if FIRST_LETTERS in evidence and (left, right) in self.by_text:
             short = left if self.names[left].is_acronym else right
-            if len(self.meant[short, FIRST_LETTERS]) > 1:
+            if len(self.full_names[short, FIRST_LETTERS]) > 1:
                 return replace(likeness, evidence=(*evidence, "others are explained as well"))
             return Similarity(EXPLAINED_SCORE, (*evidence, "the text explains it"))
         if INITIALS in evidence:
-            if any(len(self.meant[number, INITIALS]) > 1 for number in (left, right)):
+            if any(len(self.full_names[number, INITIALS]) > 1 for number in (left, right)):
                 return replace(likeness, evidence=(*evidence, "others fit as well"))
             if in_one_document:
                 return Similarity(UNIQUE_SCORE, (*evidence, "the one that fits in its document"))
