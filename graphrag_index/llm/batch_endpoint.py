@@ -102,8 +102,7 @@ class BatchEndpoint:
 
         def create() -> str:
             nonlocal may_exist
-            found = self._find_batch(file_id, key, since) if may_exist else None
-            if found is not None:
+            if may_exist and (found := self._find_batch(file_id, key, since)):
                 return found
             may_exist = True
             created = self._openai_client.batches.create(

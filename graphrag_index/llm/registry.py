@@ -193,9 +193,7 @@ class Models:
                     )
             self._loop = LoopThread()
             self._budget = Budget(self._limit, self.ledger.spent_so_far())
-            self._budget.held_for_batches = sum(
-                batch.max_cost for batch in BatchLedger(self.ledger).open_batches()
-            )
+            self._budget.held_for_batches = sum(batch.max_cost for batch in self.open_batches())
             for needed in names if self._checks else ():
                 client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
                 try:
