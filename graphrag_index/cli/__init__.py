@@ -33,7 +33,7 @@ def root_option(root: Path) -> str:
     return "" if root.resolve() == Path.cwd() else f" --root {quote_path(root)}"
 
 
-def first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
+def indent_first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
     """Return the first lines, indented, and a line with the number of lines left out."""
     n_more = len(lines) - at_most
     more = [f"  ... and {n_more:,} more{hint}"] if n_more > 0 else []

@@ -35,7 +35,7 @@ class GraphFormat(NamedTuple):
 
 
 # Formats of the whole index, and for each a module with the function `export`.
-FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
+INDEX_FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
 GRAPH_FORMS = {
     "graphml": GraphFormat(
         "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx", "graph_files", "write_graphml"
@@ -113,8 +113,8 @@ def export(
     set_: Set = None,
 ) -> None:
     """Write the index, or its graph, in the form that another program reads."""
-    if to not in FORMS and to not in GRAPH_FORMS:
-        raise typer.BadParameter(f"--to takes one of: {', '.join([*FORMS, *GRAPH_FORMS])}.")
+    if to not in INDEX_FORMS and to not in GRAPH_FORMS:
+        raise typer.BadParameter(f"--to takes one of: {', '.join([*INDEX_FORMS, *GRAPH_FORMS])}.")
     from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.history import current_version
     from graphrag_index.storage.atomic import check_outside
@@ -131,7 +131,7 @@ def export(
     elif filters:
         raise typer.BadParameter(f"--to {to} writes the whole index: filters do not go with it.")
     else:
-        write: Callable[..., list[str]] = import_module(FORMS[to]).export
+        write: Callable[..., list[str]] = import_module(INDEX_FORMS[to]).export
         lines = write(store, version, target, overwrite=overwrite)
     for line in lines:
         print(line)
@@ -145,7 +145,7 @@ def _export_graph(
     filters: "Filters",
     overwrite: bool,
 ) -> list[str]:
-    from graphrag_index.cli.terminal import passing_bar
+    from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.export.exported_graph import select_graph
     from graphrag_index.storage.atomic import new_file, new_folder
 
@@ -154,7 +154,7 @@ def _export_graph(
     place = new_file(target, overwrite=overwrite)
     if description.files:
         place = new_folder(target, getattr(module, description.files), overwrite=overwrite)
-    with place as path, passing_bar(sys.stderr, f"export to {form}") as progress:
+    with place as path, temporary_bar(sys.stderr, f"export to {form}") as progress:
         graph = select_graph(store, version, filters, progress)
         lines: list[str] = getattr(module, description.writer)(graph, path)
     messages = [

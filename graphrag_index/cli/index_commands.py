@@ -56,7 +56,7 @@ def check(
 ) -> None:
     """Check an index: inconsistencies, missing parts, and statistics."""
     settings = load_project_settings(root, set_, needed=folder is None)
-    from graphrag_index.cli.terminal import passing_bar
+    from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
     from graphrag_index.health.health_report import report_as_json as to_json
@@ -70,7 +70,7 @@ def check(
             index.question_model = vector_identity(settings.models, model)
     else:
         index = open_for_check(folder, as_of)
-    with passing_bar(sys.stderr, "check") as progress:
+    with temporary_bar(sys.stderr, "check") as progress:
         health = check_index(index, settings.check, progress)
     if as_json:
         _print_json(to_json(health), indent=1)
@@ -109,15 +109,15 @@ def resolve(
     if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
         raise typer.BadParameter("give one of --merge, --never, --undo and --list.")
     if merge is not None:
-        dialog.merge(path, merge)
+        dialog.record_merge(path, merge)
     elif never is not None:
-        dialog.never(path, never)
+        dialog.record_never(path, never)
     elif undo is not None:
-        dialog.undo(output, path, *undo)
+        dialog.undo_decision(output, path, *undo)
     elif list_ or as_json or not sys.stdin.isatty():
         dialog.write_list(output, path, as_json)
     else:
-        dialog.ask(output, path)
+        dialog.ask_about_pairs(output, path)
 
 
 def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:

@@ -25,7 +25,7 @@ COUNTED = {
 MAX_NAMES = 5  # maximum names printed for each kind of difference
 
 
-class Section(NamedTuple):
+class PrintedTable(NamedTuple):
     """A small printed table. Columns of numbers are aligned right."""
 
     title: str
@@ -60,7 +60,7 @@ def write_overview(output: Path, out: TextIO) -> None:
     head = f"Version {version.number} of {store.output}, {by}"
     sections = [section for section in _overview_sections(store, version) if section.rows]
     if not out.isatty():
-        out.write("\n\n".join([head, *map(as_text, sections)]) + "\n")
+        out.write("\n\n".join([head, *map(format_table, sections)]) + "\n")
         return
     from rich import box
     from rich.console import Console
@@ -82,31 +82,31 @@ def write_overview(output: Path, out: TextIO) -> None:
         console.print(table)
 
 
-def as_text(section: Section) -> str:
+def format_table(section: PrintedTable) -> str:
     left = [n for n in range(len(section.header)) if not section.is_number(n)]
     lines = align_columns([section.header, *section.cells()], left)
     return "\n".join([section.title, *(f"  {line}" for line in lines)])
 
 
-def _overview_sections(store: TableStore, version: Version) -> Iterator[Section]:
+def _overview_sections(store: TableStore, version: Version) -> Iterator[PrintedTable]:
     from rich.filesize import decimal
 
-    yield Section("Tables", ("table", "rows"), _size_rows(version, "public"))
-    yield Section("Vectors", ("table", "rows"), _size_rows(version, "vectors"))
+    yield PrintedTable("Tables", ("table", "rows"), _size_rows(version, "public"))
+    yield PrintedTable("Vectors", ("table", "rows"), _size_rows(version, "vectors"))
     size = sum(
         path.lstat().st_size
         for path in store.output.rglob("*")
         if path.is_file() and not path.is_symlink()
     )
-    yield Section("On disk", ("folder", "size"), [(store.output.name, decimal(size))])
+    yield PrintedTable("On disk", ("folder", "size"), [(store.output.name, decimal(size))])
 
     counts = scan_table(store, version, "documents").group_by("language").len()
     languages = counts.sort("len", "language", descending=[True, False])
-    yield Section("Languages", ("language", "documents"), _cell_rows(languages))
+    yield PrintedTable("Languages", ("language", "documents"), _cell_rows(languages))
 
     communities = scan_table(store, version, "communities")
     levels = communities.group_by("level").agg(pl.len(), pl.col("size").sum()).sort("level")
-    yield Section("Levels", ("level", "communities", "entities"), _cell_rows(levels))
+    yield PrintedTable("Levels", ("level", "communities", "entities"), _cell_rows(levels))
     reports = scan_table(store, version, "community_reports").select("community", report="title")
     largest = (
         communities.filter(pl.col("level") == 0)
@@ -117,14 +117,14 @@ def _overview_sections(store: TableStore, version: Version) -> Iterator[Section]
         .select("community", "size", pl.coalesce("report", "title"))
     )
     header = ("community", "entities", "title of the report")
-    yield Section("Largest communities of level 0", header, _cell_rows(largest))
+    yield PrintedTable("Largest communities of level 0", header, _cell_rows(largest))
     entities = (
         scan_table(store, version, "entities")
         .sort("degree", "frequency", "human_readable_id", descending=[True, True, False])
         .head(TOP_ENTITIES)
         .select("title", "type", "degree", "frequency")
     )
-    yield Section(
+    yield PrintedTable(
         "Main entities", ("entity", "type", "neighbours", "text units"), _cell_rows(entities)
     )
 

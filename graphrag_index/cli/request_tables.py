@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
-from graphrag_index.cli import first_lines
+from graphrag_index.cli import indent_first_lines
 from graphrag_index.cli.index_tables import align_columns, format_cost
 from graphrag_index.errors import join_names
 from graphrag_index.llm.batch_ledger import Batch
@@ -114,7 +114,7 @@ def describe_quarantined(quarantined: Sequence[QuarantinedRequest]) -> str:
     what = "1 request has" if len(quarantined) == 1 else f"{len(quarantined)} requests have"
     requests = [f"{row.step}, {row.unit}: {row.reason}" for row in quarantined]
     hint = ": `graphrag-index status --all` lists them."
-    return "\n".join([f"{what} no valid reply:", *first_lines(requests, MAX_REQUESTS, hint)])
+    return "\n".join([f"{what} no valid reply:", *indent_first_lines(requests, MAX_REQUESTS, hint)])
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:
@@ -139,7 +139,7 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         what = "file or record" if n == 1 else "files or records"
         print(f"{n:,} {what} would not be read:", file=out)
         files = [f"{path}: {reason}" for path, reason in found.unread]
-        print("\n".join(first_lines(files, MAX_NAMES)), file=out)
+        print("\n".join(indent_first_lines(files, MAX_NAMES)), file=out)
     if not found.run:
         return
     print(f"Steps that would run: {', '.join(found.run)}.", file=out)

@@ -76,20 +76,20 @@ def _describe_name(title: str, type_: str, n_units: int) -> str:
     return f"{title} ({type_}, {units})" if type_ else f"{title} ({units})"
 
 
-def merge(path: Path, names: tuple[str, str]) -> None:
+def record_merge(path: Path, names: tuple[str, str]) -> None:
     """Record that two names mean the same thing; the first name becomes the title."""
     title, other = names
     _print_decision(decisions_edit.add_merge(path, title, [other]), f"{other} is {title}", path)
 
 
-def never(path: Path, names: tuple[str, str]) -> None:
+def record_never(path: Path, names: tuple[str, str]) -> None:
     """Record that two names never mean the same thing."""
     _print_decision(
         decisions_edit.add_never(path, names), f"{' and '.join(names)} stay apart", path
     )
 
 
-def undo(output: Path, path: Path, one: str, other: str) -> None:
+def undo_decision(output: Path, path: Path, one: str, other: str) -> None:
     """Undo a decision about two names.
 
     A merge by a rule or a model is not in the file. To undo it, the file gets the decision that
@@ -106,14 +106,14 @@ def undo(output: Path, path: Path, one: str, other: str) -> None:
             f"Nothing to undo: neither {path} nor the index has a decision about {one} and "
             f"{other}. `--never` keeps two names apart."
         )
-    never(path, (one, other))
+    record_never(path, (one, other))
 
 
 def _print_decision(is_new: bool, decision: str, path: Path) -> None:
     print(decision + (f". Written to {path}: {APPLY}" if is_new else f": {path} says so already."))
 
 
-def ask(output: Path, path: Path, read_line: Callable[[str], str] = input) -> None:
+def ask_about_pairs(output: Path, path: Path, read_line: Callable[[str], str] = input) -> None:
     """Ask the user about each doubtful pair; store each decision before the next question."""
     rows = doubtful_pairs(output, path)
     if not rows:
@@ -139,12 +139,12 @@ def _record_decision(row: Row, answer: str, path: Path) -> bool:
     names = row["title"], row["other"]
     try:
         if answer == "n":
-            never(path, names)
+            record_never(path, names)
         else:
             # If a name was merged before, use the title instead.
             titles = read_decisions(path).titles
             one, other = (titles.get(title_key(name), name) for name in names)
-            merge(path, (one, other) if answer == "m" else (other, one))
+            record_merge(path, (one, other) if answer == "m" else (other, one))
     except SettingsError as error:
         print(error)
         return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.cli import Root, Set, first_lines, load_project, root_option
+from graphrag_index.cli import Root, Set, indent_first_lines, load_project, root_option
 from graphrag_index.errors import ExitCode, WaitingError
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class _RunSession:
         """Purge the ledger only if nothing is missing; a purged reply must be paid again."""
         from graphrag_index.pipeline.history import end_purge
 
-        if self.options.purge and self._is_whole(result):
+        if self.options.purge and self._is_complete(result):
             self.purged = end_purge(
                 self.models, self.workflow, self.settings, self.store, result.version
             )
@@ -287,7 +287,7 @@ class _RunSession:
         changes = compare_with_index(self.store, version, loader, record)
         return f"Since version {version.number}: {changes}." if version and changes else ""
 
-    def _is_whole(self, result: "RunResult") -> bool:
+    def _is_complete(self, result: "RunResult") -> bool:
         """Return whether all input was read and no more requests failed than allowed."""
         steps = (record.name for record in result.version.steps if record.quarantined)
         share = max(map(self.models.quarantined_share, steps), default=0.0)
@@ -315,7 +315,7 @@ class _RunSession:
 
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
             print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
-        if not self._is_whole(result):
+        if not self._is_complete(result):
             if self.options.purge:
                 why = "requests about the missing parts would be paid again"
                 print(f"Nothing was purged, since something is missing: {why}.", file=sys.stderr)
@@ -345,7 +345,7 @@ class _RunSession:
 def _describe_unread(unread: list[tuple[str, str]]) -> str:
     what = "1 file or record was" if len(unread) == 1 else f"{len(unread)} files or records were"
     files = [f"{path}: {reason}" for path, reason in unread]
-    lines = first_lines(files, MAX_FILES, ", all in the table unread_files.")
+    lines = indent_first_lines(files, MAX_FILES, ", all in the table unread_files.")
     end = "All others are in the index. Correct or remove these files and run again."
     return "\n".join([f"\n{what} not read:", *lines, end])
 

@@ -57,7 +57,7 @@ class TerminalWatcher(Watcher):
         if remark := self.remark(record):
             print(remark, file=self.out, flush=True)
         time = "unchanged" if kept else f"{record.seconds:.1f} s"
-        line = f"{self.number:>3}  {record.name:<28} {time:>10}  {describe(record)}"
+        line = f"{self.number:>3}  {record.name:<28} {time:>10}  {describe_tables(record)}"
         print(line.rstrip(), file=self.out, flush=True)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class ProgressBar:
 
 
 @contextmanager
-def passing_bar(out: TextIO, name: str) -> Iterator[Progress]:
+def temporary_bar(out: TextIO, name: str) -> Iterator[Progress]:
     """Draw a progress bar while a `with` block runs, if the output is a terminal."""
     if not out.isatty():
         yield Silent()
@@ -138,7 +138,7 @@ def wait_for_batches(
         print(file=out)
 
 
-def describe(record: StepRecord) -> str:
+def describe_tables(record: StepRecord) -> str:
     """Describe the tables that a step wrote, such as "27 documents, 94 text units"."""
     vectors = [table.rows for table in record.tables.values() if table.lance_version is not None]
     if vectors:

@@ -14,9 +14,9 @@ import polars as pl
 
 from graphrag_index.communities.simple_graph import Graph, Integers, simple_graph
 from graphrag_index.errors import TableError
-from graphrag_index.schema.list_columns import distinct_pairs, gather_lists, positions
+from graphrag_index.schema.list_columns import distinct_pairs, find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.storage.memo import read_or
+from graphrag_index.storage.memo import read_or_fallback
 from graphrag_index.storage.table_store import Previous
 
 
@@ -96,7 +96,7 @@ def read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | N
 
     `ids` are the ids of the present nodes, in the order of the nodes.
     """
-    return read_or(None, "communities", lambda: _read_previous(previous, ids))
+    return read_or_fallback(None, "communities", lambda: _read_previous(previous, ids))
 
 
 def _read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
@@ -108,7 +108,7 @@ def _read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | 
     levels = []
     for rows in communities.partition_by("level", maintain_order=True):
         members = rows.select("community", "entity_ids").explode("entity_ids").drop_nulls()
-        at = positions(members["entity_ids"], ids)
+        at = find_rows(members["entity_ids"], ids)
         labels = np.full(len(ids), -1)
         labels[at[at >= 0]] = members["community"].to_numpy()[at >= 0]
         levels.append(labels)
@@ -116,7 +116,7 @@ def _read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | 
         # There were no communities, but the lineage may contain used numbers.
         levels.append(np.full(len(ids), -1))
     edges = links.select("source_id", "target_id", "weight").collect()
-    ends = np.stack([positions(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
+    ends = np.stack([find_rows(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
     is_known = (ends >= 0).all(axis=1)
     is_new = levels[0] < 0
     left = ends[~is_known]
@@ -137,7 +137,7 @@ def _find_highest_number(previous: Previous, numbers_now: pl.Series) -> int:
     lineage = previous.scan("community_lineage")
     if lineage is not None:
         numbers.append(lineage.select("community").collect()["community"])
-    for lineage in previous.left_behind("community_lineage"):
+    for lineage in previous.rolled_back_tables("community_lineage"):
         # A damaged version is skipped.
         with suppress(OSError, TableError, pl.exceptions.PolarsError):
             numbers.append(lineage.select("community").collect()["community"])

@@ -20,7 +20,7 @@ from graphrag_index.health.checked_index import (
     count_rows,
     explode_lists,
 )
-from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.text.languages import detect_language
 
 # Documents per batch, and maximum number of characters per document, to detect languages.
@@ -115,7 +115,7 @@ def _graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
     weight = pl.col("weight").cast(pl.Float64) if has_weight else pl.lit(1.0)
     rows = index.tables["relationships"].select(pl.col(ends).hash(), weight=weight)
     links = rows.collect(engine="streaming")
-    source, target = (positions(links[end], nodes["name"]) for end in ends)
+    source, target = (find_rows(links[end], nodes["name"]) for end in ends)
     is_known = (source >= 0) & (target >= 0)
     weights = links["weight"].to_numpy()
     weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)

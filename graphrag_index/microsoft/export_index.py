@@ -29,7 +29,7 @@ import pyarrow as pa
 from graphrag_index.errors import ExportError, TableError, describe_error
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP, arrow_schema, to_arrow
 from graphrag_index.storage.vector_store import (
@@ -222,11 +222,11 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
             for field in _arrow_schema(name, rows)
         }
         if name == "documents":
-            texts = batches(rows.select("raw_data"), ROW_GROUP)
+            texts = read_batches(rows.select("raw_data"), ROW_GROUP)
             fields["raw_data"] = record_type(batch["raw_data"].to_list() for batch in texts)
         schema = pa.schema(list(fields.items()))
         with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="snappy") as writer:
-            for batch in batches(rows, ROW_GROUP):
+            for batch in read_batches(rows, ROW_GROUP):
                 writer.write_table(_convert_batch(batch, schema), ROW_GROUP)
 
 
@@ -242,7 +242,7 @@ def _write_additional_data(tables: Mapping[str, pl.LazyFrame], folder: Path) -> 
         if not schema.names:
             continue
         with pa.ipc.new_file(folder / f"{name}{OWN_SUFFIX}", schema, options=options) as writer:
-            for batch in batches(rows, ROW_GROUP):
+            for batch in read_batches(rows, ROW_GROUP):
                 writer.write_table(to_arrow(batch, schema))
 
 

@@ -12,7 +12,7 @@ from graphrag_index.microsoft.read_communities import relationships_within
 from graphrag_index.microsoft.read_positions import first_rows, row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
-from graphrag_index.schema.list_columns import Grouped, gather_lists, positions
+from graphrag_index.schema.list_columns import RowGroups, find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.normalize import title_key
@@ -36,10 +36,10 @@ class ImportMerge:
         """
         rows = self.imported.scan("documents").select("id", "text_unit_ids").collect()
         units = self.imported.scan("text_units").select("document_id").collect()
-        named = Grouped.of(rows["text_unit_ids"], self.unit_ids)
-        documents = positions(units["document_id"], rows["id"])
+        named = RowGroups.from_ids(rows["text_unit_ids"], self.unit_ids)
+        documents = find_rows(units["document_id"], rows["id"])
         is_known = documents >= 0
-        found = Grouped(
+        found = RowGroups(
             np.append(named.owners, documents[is_known]),
             np.append(named.rows, is_known.nonzero()[0]),
             self.n_documents,
@@ -137,7 +137,7 @@ class ImportMerge:
         rows = self.imported.scan("relationships")
         links = rows.select(*columns, source="source_id", target="target_id").collect()
         links = links.with_columns(
-            pl.Series(end, positions(links[end], self.entity_ids)) for end in ("source", "target")
+            pl.Series(end, find_rows(links[end], self.entity_ids)) for end in ("source", "target")
         ).filter(pl.col("source") >= 0, pl.col("target") >= 0)
         # finalize_graph rejects weights that are not positive and finite.
         is_valid = (pl.col("weight") > 0) & pl.col("weight").is_finite()
@@ -164,7 +164,7 @@ class ImportMerge:
 
     def _unit_numbers(self, lists: pl.Series) -> pl.Series:
         """Replace the ids of text units by row numbers in ascending order; drop unknown ids."""
-        found = Grouped.of(lists, self.unit_ids)
+        found = RowGroups.from_ids(lists, self.unit_ids)
         return gather_lists(found.owners, pl.Series(found.rows), len(lists))
 
     def _shift_units(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -274,14 +274,14 @@ def evidence_of_reports(
     row_of = {title_key(title): row for row, title in enumerate(nodes["title"])}
     new_nodes = np.array([row_of[title_key(title)] for title in before["title"]], np.int64)
     ends = links.select(
-        pl.Series(end, positions(links[f"{end}_id"], nodes["id"])) for end in ("source", "target")
+        pl.Series(end, find_rows(links[f"{end}_id"], nodes["id"])) for end in ("source", "target")
     )
     link_row = {frozenset(pair): row for row, pair in enumerate(ends.rows())}
     # An unknown end has position -1, so its relationship gets no row.
     old_nodes, old_links = np.append(new_nodes, -1), imported["relationships"]
     old_ends = old_links.select("source_id", "target_id").collect()
     old_pairs = zip(
-        *(old_nodes[positions(column, before["id"])].tolist() for column in old_ends), strict=True
+        *(old_nodes[find_rows(column, before["id"])].tolist() for column in old_ends), strict=True
     )
     communities = imported["communities"].select("community", "entity_ids").collect()
     rows, members = row_pairs(communities["entity_ids"], before["id"])

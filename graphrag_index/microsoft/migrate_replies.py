@@ -39,7 +39,7 @@ from graphrag_index.microsoft.migrate_project import RULES, MicrosoftProject, Un
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # Names in the cache of the two steps whose replies can be used.
@@ -309,7 +309,7 @@ class _ReplyReader:
         path = self.tables / f"{table}.parquet"
         if path.is_file():
             text = pl.concat_str(columns, separator=":").fill_null("")
-            for batch in batches(pl.scan_parquet(path).select(text), size):
+            for batch in read_batches(pl.scan_parquet(path).select(text), size):
                 yield batch.to_series().to_list()
 
 

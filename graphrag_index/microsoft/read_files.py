@@ -13,7 +13,7 @@ from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.settings.section import read_yaml
 from graphrag_index.schema.table import FINDINGS, parse_columns
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 
 _LEGACY_PREFIX = "create_final_"
 # Renamed, required and derived columns of each table.
@@ -250,7 +250,7 @@ class ParquetVectors:
     def batches(self) -> Iterator[pl.DataFrame]:
         dtype = pl.Array(pl.Float32, self.dimension)
         try:
-            for rows in batches(self.rows, _VECTOR_BATCH):
+            for rows in read_batches(self.rows, _VECTOR_BATCH):
                 yield rows.with_columns(pl.col("vector").cast(dtype))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise TableError(

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.schema.list_columns import (
-    Grouped,
     Integers,
+    RowGroups,
     distinct_pairs,
+    find_rows,
     gather_lists,
-    positions,
     spread_lists,
 )
 from graphrag_index.schema.table import EVIDENCE, parse_columns
@@ -40,7 +40,7 @@ def first_rows(ids: pl.Series, known: pl.Series) -> Integers:
     """Return the first row of each id in `known`, which may have duplicates; -1 if absent."""
     is_first = known.is_first_distinct()
     rows = is_first.arg_true().to_numpy().astype(np.int64)
-    places = positions(ids, known.filter(is_first))
+    places = find_rows(ids, known.filter(is_first))
     found: Integers = np.where(places >= 0, np.append(rows, -1)[places], -1)
     return found
 
@@ -91,9 +91,9 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     # The links between entities and text units may be in either table.
     owners, units = row_pairs(entities["text_unit_ids"], unit_ids)
     more_units, more = row_pairs(text_units["entity_ids"], entities["id"])
-    of_units = Grouped(np.append(units, more_units), np.append(owners, more), len(unit_ids))
+    of_units = RowGroups(np.append(units, more_units), np.append(owners, more), len(unit_ids))
     owners, units = row_pairs(links["text_unit_ids"], unit_ids)
-    links_of_units = Grouped(units, owners, len(unit_ids))
+    links_of_units = RowGroups(units, owners, len(unit_ids))
     titles = entities["title"].to_list()
     ends = links.select("source", "target").rows()
 

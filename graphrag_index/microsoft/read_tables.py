@@ -38,7 +38,7 @@ from graphrag_index.microsoft.read_positions import (
     row_pairs,
 )
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
@@ -178,7 +178,10 @@ class MicrosoftIndex:
         if "n_tokens" not in has:
             from graphrag_index.text.tokens import count_tokens, load_encoding
 
-            encoding, texts = load_encoding(_ENCODING), batches(rows.select("text"), _BATCH_ROWS)
+            encoding, texts = (
+                load_encoding(_ENCODING),
+                read_batches(rows.select("text"), _BATCH_ROWS),
+            )
             counts = [count_tokens(text, encoding) for batch in texts for text in batch["text"]]
             made["n_tokens"] = pl.Series(counts, dtype=pl.Int64)
         return made

@@ -259,7 +259,7 @@ class _WorkflowRun:
             version = self.current
         else:
             # A killed run may have written the same description of the version already.
-            described = self.store.described(self.number)
+            described = self.store.read_written_version(self.number)
             self.store.move_pointer(described if described == version else version)
         clean_up_output(self.store, version)
         return RunResult(version, tuple(self.steps_run), version is not self.current)

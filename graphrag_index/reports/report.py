@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
-from graphrag_index.schema.list_columns import Grouped, Integers, positions
+from graphrag_index.schema.list_columns import Integers, RowGroups, find_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
 from graphrag_index.text.citations import check_citations, renumber_citations, renumber_written
@@ -220,11 +220,11 @@ class CommunityMembers:
         self.relationships = links
         self.claims = _read_claims(covariates, self.entities["title"])
         ids = self.entities["id"]
-        self.ends = np.stack([positions(links[end], ids) for end in ("source_id", "target_id")], 1)
-        self.members = Grouped.of(communities["entity_ids"], ids)
-        self.inner = Grouped.of(communities["relationship_ids"], links["id"])
+        self.ends = np.stack([find_rows(links[end], ids) for end in ("source_id", "target_id")], 1)
+        self.members = RowGroups.from_ids(communities["entity_ids"], ids)
+        self.inner = RowGroups.from_ids(communities["relationship_ids"], links["id"])
         n_claims = self.claims.height
-        self.claims_of = Grouped(self.claims["entity"].to_numpy(), np.arange(n_claims), len(ids))
+        self.claims_of = RowGroups(self.claims["entity"].to_numpy(), np.arange(n_claims), len(ids))
 
     def drop_texts(self) -> None:
         """Delete the texts of relationships and claims from memory; keep ids and numbers."""

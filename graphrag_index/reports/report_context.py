@@ -16,7 +16,7 @@ import polars as pl
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
 from graphrag_index.reports.report import CitedReport, CommunityMembers, SectionRows
-from graphrag_index.schema.list_columns import Integers, positions
+from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.text.citations import renumber_written
 
 REPORTS_HEADING = "-----Reports-----\nid,report\n"
@@ -180,7 +180,7 @@ class ReportContexts:
             )
         self.budget = TokenBudget(limit, room - HEADING_TOKENS)
         communities, nodes = members.communities, members.entities
-        self.parent = positions(communities["parent"], communities["community"])
+        self.parent = find_rows(communities["parent"], communities["community"])
         tables = nodes, members.relationships, members.claims
         self.lines = {
             name: TableLines(rows.select(columns), self.budget)

@@ -19,14 +19,14 @@ from graphrag_index.reports.report import (
 )
 from graphrag_index.reports.report_context import ReportContexts
 from graphrag_index.schema.list_columns import (
-    Grouped,
     Integers,
+    RowGroups,
+    find_rows,
     gather_lists,
-    positions,
     spread_lists,
 )
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.memo import content_ids, list_pairs, reuse_rows
+from graphrag_index.storage.memo import content_ids, locate_list_values, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 Flags = npt.NDArray[np.bool_]
@@ -70,7 +70,7 @@ class CommunityEvidence:
         self._all_text_units = pl.Series(self._text_units).unique()
         self._units_of_nodes = _group_text_units(entities, nodes["row"], ids)
         self._units_of_links = _group_text_units(relationships, links["row"], ids)
-        self._unit_of_claim = positions(claims["text_unit_id"], ids)
+        self._unit_of_claim = find_rows(claims["text_unit_id"], ids)
 
     def hash_evidence(self, communities: Integers) -> pl.DataFrame:
         """Return the evidence of communities, as ascending lists of hashes without duplicates.
@@ -176,12 +176,12 @@ def hash_rows(kind: str, rows: pl.DataFrame) -> Hashes:
     return np.concatenate(hashes)
 
 
-def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> Grouped:
+def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> RowGroups:
     """Group the text units of a table by row; `order` contains the table's rows as sorted."""
     place = np.empty(len(order), np.int64)
     place[order.to_numpy()] = np.arange(len(order))
-    rows, units = list_pairs(table.select("text_unit_ids"), ids)
-    return Grouped(place[rows], units, len(order))
+    rows, units = locate_list_values(table.select("text_unit_ids"), ids)
+    return RowGroups(place[rows], units, len(order))
 
 
 def _find_cited(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int]]]:
@@ -189,7 +189,7 @@ def _find_cited(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int
     cited = {}
     for section, column in CITED_COLUMNS.items():
         owners, values = spread_lists(rows[column])
-        found = pl.Series(positions(values, keys[section]))
+        found = pl.Series(find_rows(values, keys[section]))
         cited[section] = gather_lists(owners, found, rows.height).to_list()
     return cited
 

@@ -26,7 +26,7 @@ def gather_lists(owners: Integers, values: pl.Series, n_lists: int) -> pl.Series
 
 
 def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
-    """Return (row of each value, values) of a column of lists."""
+    """Return (row of each value, values) for all values in a column of lists."""
     lengths = lists.list.len().fill_null(0).to_numpy()
     filled = lists.filter(pl.Series(lengths > 0))
     values = filled.explode() if len(filled) else pl.Series([], dtype=lists.dtype.inner)  # type: ignore[attr-defined]
@@ -44,14 +44,14 @@ def _expand_ranges(bounds: Integers, numbers: Integers) -> tuple[Integers, Integ
     return place, np.arange(len(place)) + (starts - np.cumsum(lengths) + lengths)[place]
 
 
-class Spread:
-    """Values of a column of lists, with faster access to the lists of some rows than `gather`."""
+class ListValues:
+    """Values of a column of lists; reads the lists of some rows faster than `gather`."""
 
     def __init__(self, lists: pl.Series) -> None:
         row, self.values = spread_lists(lists)
         self.bounds = np.searchsorted(row, np.arange(len(lists) + 1))
 
-    def of(self, rows: Integers) -> tuple[Integers, pl.Series]:
+    def at(self, rows: Integers) -> tuple[Integers, pl.Series]:
         """Return (position in `rows`, value) for each value in the lists of these rows."""
         place, at = _expand_ranges(self.bounds, rows)
         return place, self.values.gather(at)
@@ -68,7 +68,7 @@ def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Intege
     return owners, values
 
 
-class Grouped:
+class RowGroups:
     """Rows grouped by owner, ascending, stored in two arrays."""
 
     def __init__(self, owners: Integers, rows: Integers, n_owners: int) -> None:
@@ -76,13 +76,13 @@ class Grouped:
         self.bounds = np.searchsorted(self.owners, np.arange(n_owners + 1))
 
     @classmethod
-    def of(cls, lists: pl.Series, ids: pl.Series) -> "Grouped":
-        """Make each list an owner; its rows are the positions in `ids` of the values it has.
+    def from_ids(cls, lists: pl.Series, ids: pl.Series) -> "RowGroups":
+        """Make each list of ids an owner of the rows of these ids; leave out unknown ids.
 
-        Unknown ids are left out.
+        `ids` has the id of each row.
         """
         owners, named = spread_lists(lists)
-        rows = positions(named, ids)
+        rows = find_rows(named, ids)
         return cls(owners[rows >= 0], rows[rows >= 0], len(lists))
 
     def __getitem__(self, owner: int) -> Integers:
@@ -99,8 +99,8 @@ class Grouped:
         return totals[self.bounds[1:]] - totals[self.bounds[:-1]]
 
 
-def positions(wanted: pl.Series, keys: pl.Series) -> Integers:
-    """Return the position in `keys` of each wanted value; -1 for an unknown value."""
+def find_rows(wanted: pl.Series, keys: pl.Series) -> Integers:
+    """Return the row in `keys` of each wanted value; -1 for an unknown value."""
     known = pl.DataFrame({"key": keys, "at": np.arange(len(keys))})
     rows = pl.DataFrame({"key": wanted.cast(keys.dtype)})
     found = rows.join(known, on="key", how="left", maintain_order="left")["at"]

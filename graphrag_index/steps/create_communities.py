@@ -36,10 +36,10 @@ from graphrag_index.communities.simple_graph import (
     modularity,
     simple_graph,
 )
-from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.step import step
-from graphrag_index.storage.memo import list_pairs
+from graphrag_index.storage.memo import locate_list_values
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def create_communities(
     nodes = entities.select("id", "title").sort("id").collect()
     links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
     text_units = _read_text_units(base_text_units, documents)
-    ends = np.stack([positions(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
+    ends = np.stack([find_rows(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
     is_known = (ends >= 0).all(axis=1)
     links, ends = links.filter(pl.Series(is_known)), ends[is_known]
     graph = simple_graph(len(nodes), ends[:, 0], ends[:, 1], links["weight"].to_numpy())
@@ -130,8 +130,8 @@ def _pair_with_text_units(
     table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series
 ) -> Integers:
     """Return an array of pairs: row number of the table, row number of a text unit."""
-    row, text_unit = list_pairs(table.select("text_unit_ids"), text_unit_ids)
-    number = positions(table.select("id").collect()["id"], ids)[row]
+    row, text_unit = locate_list_values(table.select("text_unit_ids"), text_unit_ids)
+    number = find_rows(table.select("id").collect()["id"], ids)[row]
     known: Integers = np.stack([number, text_unit], axis=1)[number >= 0]
     return known
 

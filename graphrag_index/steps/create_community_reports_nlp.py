@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.reports.extractive import Evidence, write_findings
 from graphrag_index.reports.report import Report, join_titles, make_report_rows, rank_communities
-from graphrag_index.schema.list_columns import Grouped, Integers, distinct_pairs, positions
+from graphrag_index.schema.list_columns import Integers, RowGroups, distinct_pairs, find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Progress, step
 from graphrag_index.steps.extract_graph_nlp import find_rows_at
@@ -55,7 +55,7 @@ def create_community_reports_nlp(
     members = _list_members(communities, named["id"])
     rows = rank_communities(communities)
     n_numbers = int(rows["community"].to_numpy().max(initial=-1)) + 1
-    members_of = Grouped(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
+    members_of = RowGroups(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
     tables = (mentions, sentences, base_text_units, documents)
     candidates = _SentenceCandidates(members, n_numbers, weight, *tables)
     links = _RelationshipLookup(relationships, named["id"])
@@ -116,7 +116,7 @@ def _explain_rank(row: Mapping[str, object]) -> str:
 def _list_members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
     """Return one row per member: `level`, `community` and `entity` (a row number), sorted."""
     members = communities.select("level", "community", id="entity_ids").explode("id").collect()
-    entity = pl.Series("entity", positions(members["id"], entity_ids))
+    entity = pl.Series("entity", find_rows(members["id"], entity_ids))
     known = members.select("level", "community").with_columns(entity).filter(entity >= 0)
     return known.sort("community", "entity")
 
@@ -135,7 +135,7 @@ class _SentenceCandidates:
         documents: pl.LazyFrame,
     ) -> None:
         units = base_text_units.select("document_id", "start_char").collect()
-        document = positions(units["document_id"], documents.select("id").collect()["id"])
+        document = find_rows(units["document_id"], documents.select("id").collect()["id"])
         units = units.with_columns(document=document).with_row_index("number")
         sentence, entity = _pair_sentences_with_entities(mentions, sentences, document)
         length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
@@ -147,7 +147,7 @@ class _SentenceCandidates:
         self._rows = chosen["sentence"].to_numpy()
         self._scores = chosen["score"].to_numpy()
         at = np.arange(chosen.height)
-        self._by_community = Grouped(chosen["community"].to_numpy(), at, n_numbers)
+        self._by_community = RowGroups(chosen["community"].to_numpy(), at, n_numbers)
         self._quotations = Quotations(documents, sentences, self._rows)
         # Imported text units may be in any order, so sort them.
         units = units.sort("document", "start_char", maintain_order=True)
@@ -155,7 +155,7 @@ class _SentenceCandidates:
         # The number of the text unit of each quotation.
         self._sources = units["number"].to_numpy()[rows]
         kept = np.isin(sentence, self._quotations.rows)
-        self._entities = Grouped(sentence[kept], entity[kept], sentences.height)
+        self._entities = RowGroups(sentence[kept], entity[kept], sentences.height)
 
     def find_evidence(self, community: int, members: dict[int, float]) -> list[Evidence]:
         """Return the candidate sentences of a community, best first."""
@@ -212,7 +212,7 @@ class _RelationshipLookup:
 
     def __init__(self, relationships: pl.LazyFrame, entity_ids: pl.Series) -> None:
         rows = relationships.select("source_id", "target_id", "human_readable_id").collect()
-        ends = np.stack([positions(rows[end], entity_ids) for end in ("source_id", "target_id")])
+        ends = np.stack([find_rows(rows[end], entity_ids) for end in ("source_id", "target_id")])
         known = (ends >= 0).all(axis=0)
         low, high = ends[:, known].min(axis=0), ends[:, known].max(axis=0)
         self._width = len(entity_ids)

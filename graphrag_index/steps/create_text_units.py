@@ -11,7 +11,7 @@ import polars as pl
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import OwnedRows, open_previous, read_or
+from graphrag_index.storage.memo import OwnedRows, open_previous, read_or_fallback
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import (
@@ -126,7 +126,7 @@ class _PreviousRows:
         if previous.is_same_step:
             tables = open_previous(previous, [TABLES[name] for name in CUT_SCHEMAS])
             if tables is not None:
-                read_or(None, "documents", lambda: self._open_tables(*tables))
+                read_or_fallback(None, "documents", lambda: self._open_tables(*tables))
 
     def _open_tables(
         self, documents: pl.LazyFrame, text_units: pl.LazyFrame, sentences: pl.LazyFrame
@@ -147,7 +147,7 @@ class _PreviousRows:
         """Return the rows of unchanged documents; the schemas are `CUT_SCHEMAS`."""
         if not self._tables:
             return _NO_ROWS
-        return read_or(_NO_ROWS, "documents", lambda: self._read_rows(documents))
+        return read_or_fallback(_NO_ROWS, "documents", lambda: self._read_rows(documents))
 
     def _read_rows(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         known = documents.join(self._numbers, on="id").sort("number")

@@ -24,7 +24,13 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import Flags, add_reply_hashes, batches, content_ids, reuse_rows
+from graphrag_index.storage.memo import (
+    Flags,
+    add_reply_hashes,
+    content_ids,
+    read_batches,
+    reuse_rows,
+)
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.normalize import title_key
 
@@ -162,7 +168,7 @@ def label_text_units(
     label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
     columns = ("document_id", "start_char", "end_char", "text", "headings")
     rows = base_text_units.select(*columns, number="human_readable_id")
-    for batch in batches(rows, BATCH_TEXT_UNITS):
+    for batch in read_batches(rows, BATCH_TEXT_UNITS):
         named = batch.join(documents, on="document_id", how="left", maintain_order="left")
         yield named.with_columns(label=label)
 
@@ -171,7 +177,9 @@ def _read_documents(documents: pl.LazyFrame, star: Star | None) -> pl.DataFrame:
     """Return `document_id`, `language`, `key` and `name` of each document; a key may be empty."""
     columns = documents.select("id", "language", "title", "path", "metadata")
     found = []
-    for row in chain.from_iterable(rows.iter_rows() for rows in batches(columns, BATCH_DOCUMENTS)):
+    for row in chain.from_iterable(
+        rows.iter_rows() for rows in read_batches(columns, BATCH_DOCUMENTS)
+    ):
         document_id, language, title, path, metadata = row
         key = ""
         if star is not None:

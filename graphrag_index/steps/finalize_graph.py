@@ -14,8 +14,8 @@ from graphrag_index.communities.simple_graph import (
     simple_graph,
 )
 from graphrag_index.schema.list_columns import (
-    Grouped,
-    Spread,
+    ListValues,
+    RowGroups,
     distinct_pairs,
     gather_lists,
     spread_lists,
@@ -23,7 +23,7 @@ from graphrag_index.schema.list_columns import (
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
-from graphrag_index.storage.memo import content_ids, list_pairs
+from graphrag_index.storage.memo import content_ids, locate_list_values
 from graphrag_index.text.normalize import title_key
 
 # Number of rows per batch. The number limits memory and does not change the results.
@@ -218,7 +218,8 @@ class _MergedRelationships:
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
         self._raw = raw.select("description", "type")
-        self._text_units, self._evidence = Spread(raw["text_units"]), Spread(raw["evidence"])
+        self._text_units = ListValues(raw["text_units"])
+        self._evidence = ListValues(raw["evidence"])
         # Raw rows, sorted by group. `_by_weight` is sorted by group and descending weight.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
@@ -255,9 +256,9 @@ class _MergedRelationships:
         rows = self._rows[first:last]
         owners = self._groups[first:last] - batch.start
         n_lists = batch.stop - batch.start
-        row, units = self._text_units.of(rows)
+        row, units = self._text_units.at(rows)
         owners_of_units, distinct_units = distinct_pairs(owners[row], units.to_numpy())
-        row, evidence = self._evidence.of(rows)
+        row, evidence = self._evidence.at(rows)
         by_weight = self._by_weight[first:last]
         heaviest = by_weight[np.searchsorted(owners, np.arange(n_lists))]
         return pl.DataFrame(
@@ -329,13 +330,13 @@ def link_text_units(
 
 def _group_by_text_unit(
     text_unit_ids: pl.Series, table: pl.LazyFrame, named: pl.Expr
-) -> tuple[pl.Series, Grouped]:
+) -> tuple[pl.Series, RowGroups]:
     """Group the rows of a table by text unit; `named` selects the ids of their text units.
 
     Return the ids of the table in order, and the row numbers of each text unit.
     """
     ids = table.select("id", "human_readable_id").collect()
     order = ids["human_readable_id"].arg_sort().to_numpy()
-    rows, text_units = list_pairs(table.select(named.alias("ids")), text_unit_ids)
-    grouped = Grouped(text_units, np.argsort(order)[rows], len(text_unit_ids))
+    rows, text_units = locate_list_values(table.select(named.alias("ids")), text_unit_ids)
+    grouped = RowGroups(text_units, np.argsort(order)[rows], len(text_unit_ids))
     return ids["id"].gather(order), grouped

@@ -12,7 +12,7 @@ from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.storage import search_tables
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import Previous
 
 # Number of rows per batch. The number limits memory and does not change the results.
@@ -66,7 +66,7 @@ def generate_text_embeddings(
     progress.start(sum(counts), "texts")
     for name, rows in sources.items():
         known = _read_known_vectors(previous, name, settings.model, embedding_model)
-        for batch in batches(rows, BATCH_VECTORS, at_least_one=True):
+        for batch in read_batches(rows, BATCH_VECTORS, at_least_one=True):
             texts = batch.select(EMBEDDED[name]).to_series()
             yield make_vector_tables(
                 name, batch, _embed_texts(texts, known, embedding_model, progress)

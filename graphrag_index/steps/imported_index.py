@@ -17,7 +17,7 @@ from graphrag_index.microsoft.import_folder import (
     row_batches,
 )
 from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports, shift_batches
-from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Step, step
@@ -28,7 +28,7 @@ from graphrag_index.steps.generate_text_embeddings import (
     make_vector_tables,
     select_embedded_rows,
 )
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 
 logger = logging.getLogger(__name__)
 
@@ -110,8 +110,8 @@ def read_imported_vectors(
             known = imported.scan_vectors(name).unique("id", maintain_order=True).collect()
         # The last vector is zeros. An unknown id has position -1, which is the last vector.
         vectors = np.append(known["vector"].to_numpy(), np.zeros((1, dimension), np.float32), 0)
-        for batch in batches(rows, BATCH_VECTORS, at_least_one=True):
-            yield make_vector_tables(name, batch, vectors[positions(batch["id"], known["id"])])
+        for batch in read_batches(rows, BATCH_VECTORS, at_least_one=True):
+            yield make_vector_tables(name, batch, vectors[find_rows(batch["id"], known["id"])])
             progress.advance(batch.height)
 
 

@@ -27,7 +27,7 @@ from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Pair, ask_model, score_pairs
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.step import Progress, Project, step
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ def resolve_entities(
     if given_ids is not None:
         tables["given_ids"] = rewriter.rewrite_given_ids(given_ids)
     for name, rows in tables.items():
-        for batch in batches(rows, BATCH_ROWS):
+        for batch in read_batches(rows, BATCH_ROWS):
             yield {name: batch}
 
 

@@ -9,11 +9,11 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes
 from graphrag_index.nlp.values import find_dates, find_numbers
-from graphrag_index.schema.list_columns import positions
+from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
+from graphrag_index.storage.memo import add_reply_hashes, content_ids, read_batches, reuse_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 
@@ -87,7 +87,7 @@ def summarize_descriptions(
         ("described_entities", extracted_entities),
         ("described_relationships", extracted_relationships),
     ):
-        for batch in batches(frame, BATCH_ROWS, at_least_one=True):
+        for batch in read_batches(frame, BATCH_ROWS, at_least_one=True):
             only = batch["descriptions"].list.first().fill_null(batch["description"])
             of_several = batch.select(_HAS_SEVERAL).to_series().arg_true()
             made = summaries["description"].slice(n_before, len(of_several))
@@ -104,11 +104,11 @@ def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iter
         (entities, ["title"], "Entity: {}"),
         (relationships, ["source", "target"], "Relationship: {} → {}"),
     ):
-        for batch in batches(frame.select(*names, "type", "descriptions"), BATCH_ROWS):
+        for batch in read_batches(frame.select(*names, "type", "descriptions"), BATCH_ROWS):
             several = batch.filter(_HAS_SEVERAL)
             ends = [several[name] for name in names]
             if frame is relationships:
-                rows = (positions(end, titles["human_readable_id"]) for end in ends)
+                rows = (find_rows(end, titles["human_readable_id"]) for end in ends)
                 ends = [titles["title"].gather(row) for row in rows]
             name = pl.format(form, *ends)
             kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type"))
@@ -125,7 +125,7 @@ def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     (title before description), then by start.
     """
     columns = entities.select("human_readable_id", "title", "description")
-    for batch in batches(columns, BATCH_ROWS, at_least_one=True):
+    for batch in read_batches(columns, BATCH_ROWS, at_least_one=True):
         rows = [
             (number, *value)
             for number, title, description in batch.iter_rows()

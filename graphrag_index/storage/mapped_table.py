@@ -21,7 +21,7 @@ _SIDES: tuple[_Side, _Side] = ("left", "right")
 class MappedTable:
     """A memory-mapped table. Reads take time for their rows, not for the size of the file.
 
-    Row numbers start with 0. `bounds` and `place` search in ascending columns. Threads may share
+    Row numbers start with 0. `bounds` and `find_row` search in ascending columns. Threads may share
     a table, since only its caches change. All batches except the last have the same number of
     rows.
     """
@@ -98,7 +98,7 @@ class MappedTable:
             pieces.append(read[start % 8 : start % 8 + end - start].view(np.bool_))
         return pieces[1] if len(pieces) == 2 else np.concatenate(pieces)
 
-    def range_of(self, column: str, value: int) -> range:
+    def find_rows(self, column: str, value: int) -> range:
         """Return the range of rows with a value in an ascending column of numbers."""
         # The columns are 32-bit integers, but a model may cite a larger number.
         if not -(2**31) <= value < 2**31:
@@ -128,7 +128,7 @@ class MappedTable:
                 places[here] = found + self._starts[part]
         return places
 
-    def place(self, column: str, text: str, first: int = 0) -> int:
+    def find_row(self, column: str, text: str, first: int = 0) -> int:
         """Return the first row, from row `first` on, whose text is not less than `text`.
 
         The texts of the column must be in ascending order of code points.

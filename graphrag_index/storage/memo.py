@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.list_columns import Integers, gather_lists, positions, spread_lists
+from graphrag_index.schema.list_columns import Integers, find_rows, gather_lists, spread_lists
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import content_id
 from graphrag_index.storage.table_store import Previous
@@ -25,7 +25,9 @@ Flags = npt.NDArray[np.bool_]
 BATCH_LISTS = 200_000
 
 
-def batches(rows: pl.LazyFrame, size: int, *, at_least_one: bool = False) -> Iterator[pl.DataFrame]:
+def read_batches(
+    rows: pl.LazyFrame, size: int, *, at_least_one: bool = False
+) -> Iterator[pl.DataFrame]:
     """Yield the rows of a table in order, in batches of `size` rows; the last may be smaller.
 
     Whole row groups are read, since a part of a row group cannot be decoded. Therefore the rows
@@ -43,16 +45,16 @@ def batches(rows: pl.LazyFrame, size: int, *, at_least_one: bool = False) -> Ite
         offset += n_read
 
 
-def list_pairs(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, Integers]:
+def locate_list_values(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, Integers]:
     """Return (row, position in `ids`) of each value of a column of lists of ids, as two arrays.
 
     Values that are not in `ids` are left out.
     """
     rows, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     offset = 0
-    for batch in batches(lists, BATCH_LISTS):
+    for batch in read_batches(lists, BATCH_LISTS):
         row, values = spread_lists(batch.to_series())
-        at = positions(values, ids)
+        at = find_rows(values, ids)
         rows.append(offset + row[at >= 0])
         found.append(at[at >= 0])
         offset += batch.height
@@ -75,7 +77,7 @@ def content_ids(*parts: str | pl.Series) -> pl.Series:
     return pl.Series([content_id(*row) for row in rows], dtype=pl.String)
 
 
-class Replies(Protocol):
+class StoredReplies(Protocol):
     """Stored replies of models: a ledger, or a chat model that uses a ledger."""
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]: ...
@@ -90,7 +92,7 @@ def reuse_rows(
     *,
     column: str = "input_hash",
     where: pl.Expr | None = None,
-    replies: Replies | None = None,
+    replies: StoredReplies | None = None,
 ) -> tuple[pl.DataFrame, Flags]:
     """Return the rows of the last version that can be reused, and flags of the keys without one.
 
@@ -104,7 +106,7 @@ def reuse_rows(
     tables = open_previous(previous, [table])
     if tables is not None:
         rows = tables[0] if where is None else tables[0].filter(where)
-        kept = read_or(
+        kept = read_or_fallback(
             kept, table.name, lambda: _join_rows(rows, key, column, replies).select(kept.columns)
         )
     if replies is not None:
@@ -121,12 +123,12 @@ def open_previous(previous: Previous, tables: Sequence[Table]) -> list[pl.LazyFr
         rows = previous.scan(table.name)
         return rows if rows is not None and rows.collect_schema() == table.schema else None
 
-    opened = (read_or(None, table.name, partial(open_one, table)) for table in tables)
+    opened = (read_or_fallback(None, table.name, partial(open_one, table)) for table in tables)
     found = [rows for rows in opened if rows is not None]
     return found if len(found) == len(tables) else None
 
 
-def read_or(fallback: T, name: str, read: Callable[[], T]) -> T:
+def read_or_fallback(fallback: T, name: str, read: Callable[[], T]) -> T:
     """Read a table of the last version; if it is damaged, log this and return the fallback."""
     try:
         return read()
@@ -139,7 +141,7 @@ def read_or(fallback: T, name: str, read: Callable[[], T]) -> T:
         return fallback
 
 
-def add_reply_hashes(rows: pl.DataFrame, replies: Replies) -> pl.DataFrame:
+def add_reply_hashes(rows: pl.DataFrame, replies: StoredReplies) -> pl.DataFrame:
     """Add the column `reply_hashes`: a hash of each stored reply, empty if it is not stored."""
     owners, keys = spread_lists(rows["request_keys"])
     hashes = pl.Series(replies.reply_hashes(keys), dtype=pl.String)
@@ -147,7 +149,7 @@ def add_reply_hashes(rows: pl.DataFrame, replies: Replies) -> pl.DataFrame:
 
 
 def _join_rows(
-    rows: pl.LazyFrame, key: pl.Series, column: str, replies: Replies | None
+    rows: pl.LazyFrame, key: pl.Series, column: str, replies: StoredReplies | None
 ) -> pl.DataFrame:
     """Join the rows to the keys. Rows with the same key are equal, so the first row is used."""
     wanted = pl.DataFrame({column: key, "at": np.arange(len(key))})

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.schema.list_columns import Integers, gather_lists, positions, spread_lists
+from graphrag_index.schema.list_columns import Integers, find_rows, gather_lists, spread_lists
 from graphrag_index.schema.table import PLACES
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.memo import batches
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import fold_names, phonetic_keys
 
 # Rows per batch; limits memory and does not change results.
@@ -192,13 +192,13 @@ def _split_table(
 
 
 def _find_numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
-    return pl.Series(ids.name, positions(ids, known).astype(np.int32))
+    return pl.Series(ids.name, find_rows(ids, known).astype(np.int32))
 
 
 def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
     """Replace the ids in lists by their numbers; unknown ids are left out."""
     owners, ids = spread_lists(lists)
-    numbers = positions(ids, known)
+    numbers = find_rows(ids, known)
     is_known = numbers >= 0
     values = pl.Series(numbers[is_known].astype(np.int32))
     return gather_lists(owners[is_known], values, len(lists)).alias(lists.name)
@@ -219,21 +219,21 @@ def _number_documents(evidence: pl.Series, document_ids: pl.Series) -> pl.Series
 
 def _copy_columns(name: str, rows: pl.LazyFrame, size: int) -> Frames:
     columns = [pl.col(column).cast(dtype) for column, dtype in TABLES[name].schema.items()]
-    return ({name: batch} for batch in batches(rows.select(columns), size))
+    return ({name: batch} for batch in read_batches(rows.select(columns), size))
 
 
 def _text_unit_tables(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["text_unit_rows"].columns)
     places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
     rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
-    for batch in batches(rows, BATCH_LONG_ROWS):
+    for batch in read_batches(rows, BATCH_LONG_ROWS):
         document = _find_numbers(batch["document_id"], document_ids).alias("document")
         yield {"text_unit_rows": batch.with_columns(document).select(columns)}
 
 
 def _entity_tables(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["entity_rows"].columns)
-    for batch in batches(entities.select(columns), BATCH_ROWS):
+    for batch in read_batches(entities.select(columns), BATCH_ROWS):
         evidence = _number_documents(batch["evidence"], document_ids)
         counts = pl.col("degree", "frequency").cast(pl.Int32)
         yield {"entity_rows": batch.with_columns(counts, evidence)}
@@ -244,8 +244,8 @@ def _relationship_tables(relationships: pl.LazyFrame, ids: dict[str, pl.Series])
     texts = ("type", "description")
     columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
     weight = pl.col("weight").cast(pl.Float32)
-    for batch in batches(relationships.select(*columns, weight), BATCH_ROWS):
-        both = positions(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
+    for batch in read_batches(relationships.select(*columns, weight), BATCH_ROWS):
+        both = find_rows(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
         source, target = both.astype(np.int32).reshape(2, -1)
         ends.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
         rows = batch.select(*texts, "weight").with_columns(
@@ -284,7 +284,7 @@ def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frame
     columns = communities.select(
         numbers, "title", pl.col("children").cast(pl.List(pl.Int32)), "entity_ids"
     )
-    for batch in batches(columns, BATCH_LONG_ROWS):
+    for batch in read_batches(columns, BATCH_LONG_ROWS):
         entities = _number_lists(batch["entity_ids"], entity_ids).list.sort().alias("entities")
         rows = batch.with_columns(entities)
         yield {"community_rows": rows.select(list(TABLES["community_rows"].columns))}

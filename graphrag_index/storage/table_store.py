@@ -88,7 +88,7 @@ class TableStore:
         found = (int(path.parent.name) for path in files if path.parent.name.isdecimal())
         return sorted(number for number in found if number <= newest)
 
-    def described(self, number: int) -> Version | None:
+    def read_written_version(self, number: int) -> Version | None:
         """Read the description of a version, even if it never became current; None if missing."""
         try:
             return self._read_version(self.folder(number) / INDEX_FILE)
@@ -284,12 +284,12 @@ class Previous:
             return None
         return self.store.scan(name, table)
 
-    def left_behind(self, name: str) -> Iterator[pl.LazyFrame]:
+    def rolled_back_tables(self, name: str) -> Iterator[pl.LazyFrame]:
         """Yield the table `name` of each version that was rolled back, if it can be read."""
         if not (self.version and self.version.made and self.version.made.tables_of is not None):
             return
         for number in range(self.version.made.tables_of + 1, self.version.number):
-            version = self.store.described(number)
+            version = self.store.read_written_version(number)
             table = version.tables.get(name) if version else None
             if table is not None and self.store.exists(name, table):
                 yield self.store.scan(name, table)

@@ -127,10 +127,10 @@ class EntityLinker:
             for last in range(first, min(first + MAX_UNITS, len(units))):
                 phrase += units[last]
                 name = phrase.strip()
-                start = names.place("name", name)
+                start = names.find_row("name", name)
                 if start == len(names) or not names.text("name", start).startswith(name):
                     break
-                rows = range(start, names.place("name", name + "\0", start))
+                rows = range(start, names.find_row("name", name + "\0", start))
                 if rows and any(telling[first : last + 1]) and len(name) > 1:
                     is_marked = last > first or capital[first] or not self.has_capitals
                     spans.append((first - last - 1, first, WholeName(name, rows, is_marked)))
@@ -309,14 +309,14 @@ def words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
 
 def find_row(table: "MappedTable", column: str, text: str) -> int | None:
     """Return the row of a text in a sorted column; None if the column does not contain it."""
-    row = table.place(column, text)
+    row = table.find_row(column, text)
     return row if row < len(table) and table.text(column, row) == text else None
 
 
 def rows_with_prefix(table: "MappedTable", column: str, prefix: str, most: int) -> range:
     """Return the first `most` rows of a sorted column whose texts begin with a prefix."""
-    first = table.place(column, prefix)
-    return range(first, min(table.place(column, prefix + "\U0010ffff", first), first + most))
+    first = table.find_row(column, prefix)
+    return range(first, min(table.find_row(column, prefix + "\U0010ffff", first), first + most))
 
 
 def _matched_share(words: Sequence[set[str]], names: Iterable[str]) -> float:

@@ -271,9 +271,9 @@ def find_similar_names(index: IndexStore, name: str) -> list[str]:
     table = index.map("name_words")
     similarity_of: dict[int, float] = {}
     for word in fold_name(name).split():
-        here = table.place("word", word)
+        here = table.find_row("word", word)
         near = range(
-            max(table.place("word", word[:2]), here - MAX_COMPARED // 2),
+            max(table.find_row("word", word[:2]), here - MAX_COMPARED // 2),
             min(len(table), here + MAX_COMPARED // 2),
         )
         sounding = set(words_sounding_like(index, word, MAX_COMPARED))

@@ -104,7 +104,7 @@ class Links:
 
     def _find_rows(self, name: str, key: str, number: int) -> "tuple[MappedTable, int, int]":
         table = self._open(name)
-        rows = table.range_of(key, number)
+        rows = table.find_rows(key, number)
         return table, rows.start, rows.stop
 
 

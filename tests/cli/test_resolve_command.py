@@ -125,12 +125,12 @@ def test_pairs_are_decided_one_by_one_at_a_terminal(
 ) -> None:
     answers = iter(["?", "m", "n"])
     path = root / "resolutions.yaml"
-    command.ask(root / "output", path, lambda _: next(answers))
+    command.ask_about_pairs(root / "output", path, lambda _: next(answers))
     decisions = command.read_decisions(path)
     assert len(decisions.titles) == 2
     assert len(decisions.never) == 1
     assert "2 decided: `graphrag-index run` applies it." in capsys.readouterr().out
-    command.ask(root / "output", path, lambda _: pytest.fail("nothing is left to ask"))
+    command.ask_about_pairs(root / "output", path, lambda _: pytest.fail("nothing is left to ask"))
     assert capsys.readouterr().out == "No pair is doubtful.\n"
 
 
@@ -142,13 +142,13 @@ def test_an_answer_that_contradicts_an_earlier_one_is_told_and_the_next_is_asked
         "merge:\n  Coast: [Nordenskiöld Coast, Nordenskiold]\n  Shore: [Nordenskjöld Coast]\n",
         encoding="utf-8",
     )
-    command.ask(root / "output", path, lambda _: "m")
+    command.ask_about_pairs(root / "output", path, lambda _: "m")
     out = capsys.readouterr().out
     assert "has 'Shore' as the title of other names" in out
     assert "1 decided" in out
     # What has one other title by now is meant with it.
     path.write_text("merge:\n  Coast: [Nordenskiöld Coast]\n", encoding="utf-8")
-    command.ask(root / "output", path, lambda _: "m")
+    command.ask_about_pairs(root / "output", path, lambda _: "m")
     assert command.read_decisions(path).titles["nordenskjöld coast"] == "Coast"
 
 
@@ -156,7 +156,7 @@ def test_the_end_of_the_input_ends_the_asking(root: Path) -> None:
     def no_more(_: str) -> str:
         raise EOFError
 
-    command.ask(root / "output", root / "resolutions.yaml", no_more)
+    command.ask_about_pairs(root / "output", root / "resolutions.yaml", no_more)
     assert not (root / "resolutions.yaml").exists()
 
 

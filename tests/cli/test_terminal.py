@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from graphrag_index.cli.terminal import describe
+from graphrag_index.cli.terminal import describe_tables
 from graphrag_index.storage.versions import StepRecord, StoredTable
 from tests.fixtures.commands import command, environment, small_project
 
@@ -16,7 +16,7 @@ def test_a_step_is_described_by_what_it_wrote() -> None:
         "loaded_documents": StoredTable(2_100, "d", file="d"),
         "unread_files": StoredTable(9, "s", file="s"),
     }
-    assert describe(StepRecord("load_documents", "key", tables)) == "2,100 documents"
+    assert describe_tables(StepRecord("load_documents", "key", tables)) == "2,100 documents"
 
 
 def test_vectors_that_a_second_table_repeats_are_counted_once() -> None:
@@ -25,7 +25,7 @@ def test_vectors_that_a_second_table_repeats_are_counted_once() -> None:
         "text_unit_vectors": StoredTable(5, "b", file="v.arrow"),
         "entity_description": StoredTable(3, "c", lance_version=2),
     }
-    assert describe(StepRecord("generate_text_embeddings", "key", tables)) == "8 vectors"
+    assert describe_tables(StepRecord("generate_text_embeddings", "key", tables)) == "8 vectors"
 
 
 class TestTerminal:

@@ -100,8 +100,8 @@ def test_an_empty_table_has_no_rows_and_is_searched(tmp_path: Path) -> None:
     assert table.rows([]).schema == LINKS.schema
     first, stop = table.bounds("number", np.array([3]))
     assert (first.tolist(), stop.tolist()) == ([0], [0])
-    assert list(table.range_of("number", 3)) == list(table.range_of("number", 10**12)) == []
-    assert table.place("name", "a") == 0
+    assert list(table.find_rows("number", 3)) == list(table.find_rows("number", 10**12)) == []
+    assert table.find_row("name", "a") == 0
     assert table.slice("number", 0, 0).tolist() == table.flags("sure", 0, 0).tolist() == []
 
 
@@ -130,10 +130,10 @@ def test_every_row_is_found_however_the_file_was_written(
             assert found.tolist() == expected.tolist()
         for value in range(-1, 14):
             rows = [row for row, number in enumerate(frame["number"]) if number == value]
-            assert list(table.range_of("number", value)) == rows
-        assert table.place("name", text) == sum(name < text for name in frame["name"])
+            assert list(table.find_rows("number", value)) == rows
+        assert table.find_row("name", text) == sum(name < text for name in frame["name"])
         expected_place = max(first, sum(name < text for name in frame["name"]))
-        assert table.place("name", text, first) == expected_place
+        assert table.find_row("name", text, first) == expected_place
 
 
 @given(st.lists(st.integers(0, 12), max_size=12), st.data())

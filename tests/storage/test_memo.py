@@ -15,7 +15,7 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.registry import purge_ledger
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.storage.memo import add_reply_hashes, batches, content_ids, reuse_rows
+from graphrag_index.storage.memo import add_reply_hashes, content_ids, read_batches, reuse_rows
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP
 from graphrag_index.storage.versions import StepRecord, Version
@@ -147,7 +147,7 @@ def test_all_rows_come_once_in_their_order(tmp_path: Path, n_rows: int, size: in
     rows = pl.DataFrame({"number": range(n_rows)})
     rows.write_parquet(tmp_path / "rows.parquet", row_group_size=ROW_GROUP)
     for frame in (rows.lazy(), pl.scan_parquet(tmp_path / "rows.parquet")):
-        found = list(batches(frame, size))
+        found = list(read_batches(frame, size))
         assert pl.concat(found).equals(rows)
         assert {batch.height for batch in found[:-1]} <= {size}
         assert 0 < found[-1].height <= size
@@ -155,8 +155,9 @@ def test_all_rows_come_once_in_their_order(tmp_path: Path, n_rows: int, size: in
 
 def test_of_no_rows_there_is_no_batch_or_one_with_its_columns() -> None:
     empty = pl.DataFrame({"number": pl.Series([], dtype=pl.Int64)})
-    assert list(batches(empty.lazy(), 10)) == []
-    assert [batch.equals(empty) for batch in batches(empty.lazy(), 10, at_least_one=True)] == [True]
+    assert list(read_batches(empty.lazy(), 10)) == []
+    [batch] = read_batches(empty.lazy(), 10, at_least_one=True)
+    assert batch.equals(empty)
 
 
 @given(TEXT, ROWS, st.integers(0, 3))

@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.errors import InputError
 from graphrag_index.readers.graph.graph_rows import FileRows
-from graphrag_index.schema.list_columns import Integers, positions
+from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.table import STRINGS
 from graphrag_index.text.normalize import title_key
@@ -42,7 +42,7 @@ class Entities:
         found = _find_numbers(distinct, self.keys)
         missing = np.flatnonzero(found < 0)
         found[missing] = _find_numbers(_fold_titles(distinct.gather(missing)), self.names)
-        return found[positions(ends, distinct)]
+        return found[find_rows(ends, distinct)]
 
     @cached_property
     def titles(self) -> list[str]:
@@ -65,7 +65,7 @@ _NO_ENTITIES = Entities(
 
 def _find_numbers(wanted: pl.Series, known: pl.DataFrame) -> Integers:
     numbers: Integers = np.append(known["number"].to_numpy(), -1)
-    return numbers[positions(wanted, known["key"])]
+    return numbers[find_rows(wanted, known["key"])]
 
 
 def _merge_entity_rows(rows: FileRows) -> Entities:

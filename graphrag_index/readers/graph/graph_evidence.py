@@ -14,7 +14,7 @@ from graphrag_index.errors import InputError
 from graphrag_index.extraction.alignment import Passage as Aligned
 from graphrag_index.readers.graph.given_graph import GivenGraph
 from graphrag_index.readers.graph.graph_rows import FileRows
-from graphrag_index.schema.list_columns import gather_lists, positions
+from graphrag_index.schema.list_columns import find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import Sentence, split_sentences
@@ -173,7 +173,7 @@ class GivenTextUnits:
             raise InputError(
                 f"{documents.describe_row(nameless['row'][0])} has no id: give it one."
             )
-        known = positions(self.frame["document_id"], documents.frame["id"])
+        known = find_rows(self.frame["document_id"], documents.frame["id"])
         unknown = self.frame.filter(pl.Series(known < 0))
         if len(unknown):
             raise InputError(
@@ -259,7 +259,7 @@ class GivenTextUnits:
         pairs = table.select(
             number=pl.int_range(pl.len(), dtype=pl.Int64), id="text_unit_ids"
         ).explode("id", empty_as_null=False)
-        unknown = pairs.filter(pl.Series(positions(pairs["id"], self.frame["id"]) < 0))
+        unknown = pairs.filter(pl.Series(find_rows(pairs["id"], self.frame["id"]) < 0))
         if len(unknown) and rows is not None:
             identity = unknown["id"][0]
             row = rows.frame.filter(pl.col("text_unit_ids").list.contains(identity))["row"][0]
