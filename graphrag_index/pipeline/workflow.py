@@ -309,14 +309,12 @@ def _add_embedding_model(
     """Add the name of the embedding model to the record of each vector table."""
     # A local model has no identity; its name is used.
     name, dimensions = model.identity or (model.name, None)
-    return {
-        table_name: replace(
-            table, vectors=replace(table.vectors, model=name, dimensions=dimensions)
-        )
-        if table.vectors
-        else table
-        for table_name, table in tables.items()
-    }
+    stored = dict(tables)
+    for table_name, table in tables.items():
+        if table.vectors:
+            vectors = replace(table.vectors, model=name, dimensions=dimensions)
+            stored[table_name] = replace(table, vectors=vectors)
+    return stored
 
 
 def open_models(

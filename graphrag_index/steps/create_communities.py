@@ -121,7 +121,6 @@ def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> 
         base_text_units.select("id", "document_id", position="human_readable_id")
         .join(known, on="document_id")
         .sort("id")
-        .select("id", "document", "date", "position")
         .collect()
     )
 

@@ -22,8 +22,6 @@ logger = logging.getLogger(__name__)
 TABLE = TABLES["text_unit_claims"]
 # Number of text units per batch. The number limits memory and does not change the results.
 BATCH_TEXT_UNITS = 4_096
-# The value of `covariate_type`, as in Microsoft GraphRAG.
-CLAIM = "claim"
 
 
 @step(writes=["text_unit_claims", "covariates"], code_version=2)
@@ -120,7 +118,7 @@ def _make_covariates(units: pl.DataFrame, ids: pl.Series, n_before: int) -> pl.D
         claims.with_columns(
             id=content_ids("covariate", *parts),
             human_readable_id=n_before + pl.int_range(claims.height),
-            covariate_type=pl.lit(CLAIM),
+            covariate_type=pl.lit("claim"),  # as in Microsoft GraphRAG
             **known,
         )
         .rename({"subject": "subject_id", "object": "object_id"})

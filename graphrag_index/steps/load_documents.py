@@ -32,12 +32,10 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
     whole = blake2b(digest_size=16)
     files = find_files(settings, root, may_be_empty=has_imported(root))
     for file in files:
-        content = file.problem
-        if not content:
-            try:
-                content = digest_file(file.path)
-            except OSError as error:
-                content = describe_os_error(error)
+        try:
+            content = file.problem or digest_file(file.path)
+        except OSError as error:
+            content = describe_os_error(error)
         whole.update(content_id(file.name, content).encode("ascii"))
     # The optional converter of office files reads other files or texts in another version.
     if any(READERS.get(file.path.suffix.lower()) is read_office for file in files):

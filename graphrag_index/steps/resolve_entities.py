@@ -147,8 +147,7 @@ def _find_pairs(
 ) -> pl.DataFrame:
     """Find candidate pairs by spelling; search by vectors for names with no similar spelling."""
     pairs = find_candidate_pairs(names)
-    schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
-    near = pl.DataFrame(schema=schema)
+    near = pl.DataFrame(schema={"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64})
     if model is not None:
         taken = {*pairs["left"], *pairs["right"]}
         left = [number for number in range(len(names)) if number not in taken][:max_embedded]
