@@ -63,7 +63,7 @@ def test_every_table_is_there_and_names_what_exists(project: Path) -> None:
     claims, units = read(project, "covariates"), read(project, "text_units")
     assert len(claims) > 0
     assert set(claims["text_unit_id"]) <= set(units["id"])
-    assert IndexStore.open(project / "output").rows("text_unit_text") == len(units)
+    assert IndexStore.open(project / "output").n_rows("text_unit_text") == len(units)
 
 
 def test_a_check_finds_nothing(project: Path) -> None:
