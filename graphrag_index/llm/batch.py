@@ -9,16 +9,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from graphrag_index.errors import WaitingError
-from graphrag_index.llm.batch_ledger import BatchResult
-from graphrag_index.llm.batch_queue import BatchQueue
-from graphrag_index.llm.chat_model import (
+from graphrag_index.llm.attempts import (
     Attempt,
-    CachedModel,
     QuarantinedError,
-    RequestChain,
     first_attempt,
     validate_reply,
 )
+from graphrag_index.llm.batch_ledger import BatchResult
+from graphrag_index.llm.batch_queue import BatchQueue
+from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget
 from graphrag_index.llm.protocol import Capabilities

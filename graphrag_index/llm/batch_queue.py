@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from graphrag_index.errors import ModelError
+from graphrag_index.llm.attempts import Attempt
 from graphrag_index.llm.batch_endpoint import (
     ENDED_STATUSES,
     BatchEndpoint,
@@ -29,7 +30,7 @@ from graphrag_index.llm.batch_ledger import (
     BatchLedger,
     ReceivedResult,
 )
-from graphrag_index.llm.chat_model import Attempt, CachedModel
+from graphrag_index.llm.chat_model import CachedModel
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.limits import Budget, max_cost_of, price_of_model
 from graphrag_index.llm.protocol import encode_json

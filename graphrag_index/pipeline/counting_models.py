@@ -14,7 +14,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.llm.chat_model import CachedModel, QuarantinedError, RequestChain, first_attempt
+from graphrag_index.llm.attempts import QuarantinedError, first_attempt
+from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
 from graphrag_index.llm.protocol import Capabilities
