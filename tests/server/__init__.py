@@ -9,10 +9,11 @@ from tests.server.chat import ChatRequest
 from tests.server.faults import KINDS, Faults
 from tests.server.limits import Limits
 from tests.server.request_log import counts, read_log
-from tests.server.server import Server
+from tests.server.server import OTHER_HOST, Server
 
 __all__ = [
     "KINDS",
+    "OTHER_HOST",
     "ChatRequest",
     "Faults",
     "Limits",

@@ -25,6 +25,8 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=(), help="accepted; else any")
     parser.add_argument("--api-keys", nargs="*", default=(), help="accepted; else any")
     parser.add_argument("--context-window", type=int)
+    parser.add_argument("--tokens-per-second", type=float)
+    parser.add_argument("--quirks", nargs="*", default=())
     parser.add_argument("--dimensions", type=int, default=64)
     parser.add_argument("--batch-seconds", type=float, default=0.0, help="below 0: until told")
     parser.add_argument("--answer", default="", help="module:function in place of the default one")

@@ -1,8 +1,9 @@
 """HTTP/1.1 with keep-alive over asyncio, with faults of the connection."""
 
 import asyncio
+import gzip
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import unquote
@@ -10,6 +11,9 @@ from urllib.parse import unquote
 from tests.server.chat import Json, pieces
 from tests.server.errors import HTML
 
+# Behaviours of servers and proxies that a client must bear: compressed bodies, a connection for
+# each answer, HTTP/1.0, and a byte-order mark before the body.
+QUIRKS = ("gzip", "close", "http_1_0", "bom")
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -31,8 +35,9 @@ class Connection(asyncio.Protocol):
         self,
         serve: Callable[[Request, "Connection"], Awaitable[None]],
         opened: "set[Connection]",
+        quirks: Collection[str],
     ) -> None:
-        self.serve, self.opened = serve, opened
+        self.serve, self.opened, self.quirks = serve, opened, quirks
         self.buffer = bytearray()
         self.head: Request | None = None
         self.length = 0
@@ -96,27 +101,52 @@ class Connection(asyncio.Protocol):
         cut_at: int | None = None,
     ) -> None:
         """Send an answer in one write; `cut_at` truncates the body below its stated length."""
+        if "bom" in self.quirks:
+            body = b"\xef\xbb\xbf" + body
+        headers = dict(headers or {})
+        if "gzip" in self.quirks:
+            body = gzip.compress(body)
+            headers["content-encoding"] = "gzip"
         fields = {
             "content-type": content_type,
             "content-length": str(len(body)),
-            **(headers or {}),
+            **headers,
         }
         self.before_answer(status)
-        self.transport.write(_start(status, fields) + body[:cut_at])
+        self.transport.write(self._start(status, fields) + body[:cut_at])
+        self._close_after_answer()
 
     def start_stream(self, headers: dict[str, str]) -> None:
         """Begin an answer of server-sent events, sent in chunks as they come."""
-        fields = {
-            "content-type": "text/event-stream; charset=utf-8",
-            "transfer-encoding": "chunked",
-        }
-        self.transport.write(_start(200, fields | headers))
+        fields = {"content-type": "text/event-stream; charset=utf-8"}
+        if "http_1_0" not in self.quirks:
+            fields["transfer-encoding"] = "chunked"
+        self.transport.write(self._start(200, fields | headers))
 
     def send_chunk(self, data: bytes) -> None:
         """Send one piece of a stream; an empty one ends it."""
         if not data:
             self.before_answer(200)
-        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        if "http_1_0" in self.quirks:
+            # Without chunks, the end of the connection ends the answer.
+            self.transport.write(data)
+        else:
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        if not data:
+            self._close_after_answer()
+
+    def _start(self, status: int, headers: dict[str, str]) -> bytes:
+        """Return the status line and the headers of an answer."""
+        version = "1.0" if "http_1_0" in self.quirks else "1.1"
+        if "close" in self.quirks:
+            headers = headers | {"connection": "close"}
+        lines = [f"HTTP/{version} {status} {REASONS.get(status, 'Unknown')}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+    def _close_after_answer(self) -> None:
+        if {"close", "http_1_0"} & set(self.quirks):
+            self.close()
 
     def close(self) -> None:
         self.transport.close()
@@ -131,12 +161,6 @@ def _head(text: str) -> Request:
         headers[name.strip().lower()] = value.strip()
     path, _, query = target.partition("?")
     return Request(method, unquote(path), query, headers, b"")
-
-
-def _start(status: int, headers: dict[str, str]) -> bytes:
-    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Unknown')}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
 async def forever() -> None:
@@ -154,6 +178,9 @@ def send_answer(
     """Send an answer whole, as far as the fault allows."""
     if fault == "502_html":
         connection.send(status, HTML, headers, content_type="text/html")
+        return
+    if fault and fault.startswith("silent:"):
+        connection.send(status, b"Internal Server Error", headers, content_type="text/plain")
         return
     content_type = "application/json"
     if isinstance(answer, dict):

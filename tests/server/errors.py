@@ -9,8 +9,11 @@ from tests.server.chat import ChatRequest, Json, count_tokens
 
 # Inputs in one request for embeddings, and tokens in one input.
 MAX_INPUTS, MAX_INPUT_TOKENS = 2048, 8192
-# `unsupported:NAME` rejects every request that has the parameter.
+# `unsupported:NAME`, `422:NAME` and `500:NAME` reject every request that has the parameter or the
+# response format, with a body that names it: as OpenAI, FastAPI and llama-cpp-python write it.
+# `silent:NAME` rejects it with a 500 that names nothing.
 UNSUPPORTED = "unsupported:"
+REFUSALS = (UNSUPPORTED, "422:", "500:", "silent:")
 
 INVALID = "invalid_request_error"
 FILTERED = (
@@ -79,7 +82,7 @@ def error(
 
 def is_error(kind: str | None) -> TypeGuard[str]:
     """Tell whether a kind of fault is an answer with a status of its own."""
-    return kind is not None and (kind in ERRORS or kind.startswith(UNSUPPORTED))
+    return kind is not None and (kind in ERRORS or kind.startswith(REFUSALS))
 
 
 def error_of(kind: str, body: dict[str, Any], key: str = "") -> tuple[int, dict[str, Any]]:
@@ -93,12 +96,28 @@ def error_of(kind: str, body: dict[str, Any], key: str = "") -> tuple[int, dict[
         if name == "max_tokens":
             message += " Use 'max_completion_tokens' instead."
         return error(400, message, INVALID, "unsupported_parameter", name)
+    if kind.startswith(REFUSALS):
+        prefix, _, name = kind.partition(":")
+        return _validation_error(prefix, name)
     status, message, type_, code, param = ERRORS[kind]
     if code == "model_not_found":
         message = f"The model `{body.get('model', '')}` does not exist or you do not have access."
     if status == 401:
         message = f"Incorrect API key provided: {key}."
     return error(status, message, type_, code, param)
+
+
+def _validation_error(prefix: str, name: str) -> tuple[int, dict[str, Any]]:
+    """Return a refusal as the validation of a server's own framework writes it."""
+    place, said = ["body", name], "Extra inputs are not permitted"
+    if name in ("json_schema", "json_object"):
+        place, said = ["body", "response_format", "type"], "Input should be 'text'"
+    if prefix == "silent":
+        return 500, {}
+    if prefix == "422":
+        return 422, {"detail": [{"type": "literal_error", "loc": place, "msg": said}]}
+    message = f"[{{'type': 'literal_error', 'loc': {tuple(place)}, 'msg': \"{said}\"}}]"
+    return error(500, message, "internal_server_error")
 
 
 def retry_headers(kind: str, seconds: float) -> dict[str, str]:

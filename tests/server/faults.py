@@ -10,12 +10,14 @@ from typing import Any
 
 from tests.server.chat import Json, count_tokens, set_text, text_of, usage
 from tests.server.embeddings import embed, encode
-from tests.server.errors import ERRORS, UNSUPPORTED
+from tests.server.errors import ERRORS, REFUSALS
 
 # What the connection does. `hang` sends nothing, `stream_hang` stops in the middle of a stream,
 # `close` and `close_half` close before and in the middle of the body, `truncated_json` is a
 # whole HTTP body that holds half of the JSON.
 TRANSPORT = ("hang", "stream_hang", "close", "close_half", "truncated_json")
+# `ignores:NAME` answers as if the request had no such parameter or response format.
+IGNORES = "ignores:"
 ASKS_MODEL = ("/chat/completions", "/embeddings")
 # What an answer is repeated to when nothing limits it.
 ENDLESS_TOKENS = 4096
@@ -49,7 +51,8 @@ TEXTS: dict[str, Callable[[str], str | None]] = {
 }
 # The kinds that change more of a completion, see `spoil_completion`.
 COMPLETIONS = (
-    *TEXTS, "empty_choices", "refusal", "content_filter", "length", "endless", "reasoning_content",
+    *TEXTS, "empty_choices", "refusal", "content_filter", "length", "endless", "babble",
+    "reasoning_content",
 )  # fmt: skip
 VECTORS = ("wrong_size", "fewer_vectors", "reversed_vectors", "nan_vectors", "long_vectors")
 KINDS = (*ERRORS, *TRANSPORT, *COMPLETIONS, *VECTORS)
@@ -59,7 +62,8 @@ KINDS = (*ERRORS, *TRANSPORT, *COMPLETIONS, *VECTORS)
 class Faults:
     """A plan: the first of `by_number`, `by_text` and `rate` that has a kind for a request.
 
-    A kind is one of `KINDS` or `unsupported:NAME`, which rejects requests with that parameter.
+    A kind is one of `KINDS`, one of `REFUSALS` with a name, such as `unsupported:temperature`,
+    which rejects requests with that parameter or response format, or `ignores:NAME`.
     With ``*k`` after it, such as ``429*2``, it hits only the first k attempts for one body. A
     kind that does not fit a request, such as a wrong size of vectors for a chat, is passed over.
 
@@ -94,7 +98,7 @@ class Faults:
     def __post_init__(self) -> None:
         for kind in (*self.kinds, *self.by_text.values(), *filter(None, self.by_number)):
             name = kind.partition("*")[0]
-            if name not in KINDS and not name.startswith(UNSUPPORTED):
+            if name not in KINDS and not name.startswith((*REFUSALS, IGNORES)):
                 raise ValueError(f"unknown kind of fault: {kind}")
         self._needles = [
             ({json.dumps(text, ensure_ascii=ascii)[1:-1].encode() for ascii in (True, False)}, kind)
@@ -128,16 +132,32 @@ class Faults:
 
 def fits(kind: str, endpoint: str, body: Json) -> bool:
     """Tell whether a kind of fault applies to a request."""
-    if kind.startswith(UNSUPPORTED):
-        return kind.removeprefix(UNSUPPORTED) in body
+    if kind.startswith((*REFUSALS, IGNORES)):
+        name = kind.partition(":")[2]
+        return name in body or name == _type_of_format(body)
     if kind in ("no_json_schema", "no_json_object"):
-        kind_of_format = (body.get("response_format") or {}).get("type")
-        return bool(kind_of_format == kind.removeprefix("no_"))
+        return kind.removeprefix("no_") == _type_of_format(body)
     if kind in COMPLETIONS:
         return endpoint == "/chat/completions"
     if kind in VECTORS:
         return endpoint == "/embeddings"
     return kind != "stream_hang" or bool(body.get("stream"))
+
+
+def _type_of_format(body: Json) -> str | None:
+    return (body.get("response_format") or {}).get("type")
+
+
+def ignored(kind: str | None, body: Json) -> Json:
+    """Return the body without what a fault of `IGNORES` does not see."""
+    if not kind or not kind.startswith(IGNORES):
+        return body
+    name = kind.removeprefix(IGNORES)
+    return {
+        key: value
+        for key, value in body.items()
+        if key != name and not (key == "response_format" and name == _type_of_format(body))
+    }
 
 
 def spoil_completion(kind: str, completion: Json, max_tokens: int | None) -> None:
@@ -165,6 +185,12 @@ def spoil_completion(kind: str, completion: Json, max_tokens: int | None) -> Non
             start = _half(text) or "the "
             loop = start[-80:]
             set_text(message, (start + loop * (4 * tokens // len(loop) + 1))[: 4 * tokens])
+            choice["finish_reason"] = "length"
+        elif kind == "babble":
+            # A small model that never ends, and never says the same twice.
+            tokens = max_tokens or ENDLESS_TOKENS
+            babble = "".join(f" and then comes number {n}," for n in range(tokens))
+            set_text(message, (_half(text) + babble)[: 4 * tokens])
             choice["finish_reason"] = "length"
         elif kind == "reasoning_content":
             message["reasoning_content"] = THOUGHT

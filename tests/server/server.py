@@ -3,10 +3,11 @@
 import asyncio
 import json
 import re
+import ssl
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
@@ -16,7 +17,7 @@ from typing import Any, Self
 
 from tests.server.answers import answer_from_text
 from tests.server.batches import Batches, manage
-from tests.server.chat import Answer, ChatRequest, Json, PromptCache, complete
+from tests.server.chat import CHUNK, Answer, ChatRequest, Json, PromptCache, complete
 from tests.server.connection import Connection, Request, forever, send_answer, send_stream
 from tests.server.embeddings import embed, embeddings
 from tests.server.errors import complaint, error, error_of, is_error, read_json, retry_headers
@@ -26,6 +27,7 @@ from tests.server.faults import (
     TRANSPORT,
     VECTORS,
     Faults,
+    ignored,
     spoil_completion,
     spoil_vectors,
 )
@@ -33,16 +35,18 @@ from tests.server.limits import Limits
 from tests.server.request_log import Asked, RequestLog
 
 ROUTE = re.compile(r"(?:/openai/deployments/(?P<deployment>[^/]+)|/openai/v1|/openai|/v1)(/.+)")
+# A certificate, signed by itself, that is valid for models.example only.
+OTHER_HOST = Path(__file__).with_name("certificate_of_another_host.pem")
 DEFAULT_MODELS = ("test-model", "test-embedding")
 # Fields that cannot be set over HTTP.
-FIXED = ("answer", "vector", "log", "port")
+FIXED = ("answer", "vector", "log", "port", "certificate")
 
 
 @dataclass
 class Server:
     """An OpenAI-compatible server on loopback; used as a context, it runs in a thread.
 
-    All fields but the last four may be set while it runs.
+    All fields but the last five may be set while it runs.
 
     Parameters
     ----------
@@ -58,6 +62,13 @@ class Server:
         What is accepted, anything when empty.
     context_window
         Tokens of prompt and `max_tokens` together, over which a request is refused.
+    tokens_per_second
+        How fast the model writes, apart from `latency`; None is at once.
+    quirks
+        Behaviours of the connection, from `connection.QUIRKS`.
+    redirect, redirect_to
+        Status with which requests to `/v1` are sent on to `/openai/v1`, and the origin of another
+        server that they are sent to; "" is this one.
     dimensions
         Of vectors, where the request names none.
     batch_seconds
@@ -78,12 +89,18 @@ class Server:
     models: Sequence[str] = ()
     api_keys: Sequence[str] = ()
     context_window: int | None = None
+    tokens_per_second: float | None = None
+    quirks: Collection[str] = ()
+    redirect: int | None = None
+    redirect_to: str = ""
     dimensions: int = 64
     batch_seconds: float | None = 0.0
     answer: Answer = answer_from_text
     vector: Callable[[str, int], "array[float]"] = embed
     log: Path | None = None
     port: int = 0
+    # A file with a certificate and its key: the server then speaks TLS.
+    certificate: Path | None = None
 
     def __post_init__(self) -> None:
         self._log = RequestLog(self.log)
@@ -100,7 +117,7 @@ class Server:
     @property
     def origin(self) -> str:
         """The `azure_endpoint` for an Azure client."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.certificate else 'http'}://127.0.0.1:{self.port}"
 
     @property
     def requests(self) -> list[Asked]:
@@ -119,8 +136,16 @@ class Server:
     async def run(self, ready: Callable[[], None]) -> None:
         """Listen until stopped; `ready` is called as soon as the port is known."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        tls = None
+        if self.certificate:
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(self.certificate)
         listening = await self._loop.create_server(
-            lambda: Connection(self.serve, self._opened), "127.0.0.1", self.port, backlog=1024
+            lambda: Connection(self.serve, self._opened, self.quirks),
+            "127.0.0.1",
+            self.port,
+            backlog=1024,
+            ssl=tls,
         )
         self.port = listening.sockets[0].getsockname()[1]
         ready()
@@ -175,6 +200,10 @@ class Server:
         if body is None:
             send_answer(connection, *error(400, "The body is no JSON object."), headers)
             return
+        if self.redirect and request.path.startswith("/v1/"):
+            headers["location"] = f"{self.redirect_to}/openai{request.path}"
+            send_answer(connection, self.redirect, {}, headers)
+            return
         endpoint = route[2]
         if route["deployment"]:
             body.setdefault("model", route["deployment"])
@@ -196,19 +225,24 @@ class Server:
                 self.batches, models, self.batch_seconds, endpoint, request, body
             )
         # What it took to write the answer is part of the latency.
-        if (seconds := asked.arrival + self._delay(asked) - time()) > 0:
+        streamed = bool(body.get("stream")) and endpoint == "/chat/completions" and status == 200
+        delay = self._delay(asked)
+        if self.tokens_per_second and status == 200 and "usage" in answer and not streamed:
+            delay += answer["usage"].get("completion_tokens", 0) / self.tokens_per_second
+        if (seconds := asked.arrival + delay - time()) > 0:
             await asyncio.sleep(seconds)
         if fault == "hang":
             await forever()
         if fault == "close":
             connection.close()
             return
-        streamed = bool(body.get("stream")) and endpoint == "/chat/completions"
-        if streamed and status == 200 and isinstance(answer, dict):
+        if streamed and isinstance(answer, dict):
+            pace = CHUNK / 4 / self.tokens_per_second if self.tokens_per_second else 0.0
+            chunk_delay = max(self.chunk_delay, pace)
             options = body.get("stream_options") or {}
             await send_stream(
                 connection, answer, headers, fault,
-                with_usage=bool(options.get("include_usage")), chunk_delay=self.chunk_delay,
+                with_usage=bool(options.get("include_usage")), chunk_delay=chunk_delay,
             )  # fmt: skip
         else:
             send_answer(connection, status, answer, headers, fault)
@@ -253,6 +287,7 @@ class Server:
         fault = asked.fault
         if is_error(fault):
             return error_of(fault, body, key)
+        body = ignored(fault, body)
         if endpoint == "/embeddings":
             answer = embeddings(body, self.dimensions, self.vector)
             if fault in VECTORS:

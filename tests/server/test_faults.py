@@ -9,8 +9,9 @@ import openai
 import pytest
 from openai import OpenAI
 
-from tests.server import Faults, Server
+from tests.server import OTHER_HOST, Faults, Server
 from tests.server.asking import GRAPH, as_format, ask
+from tests.server.connection import QUIRKS
 
 
 def always(kind: str) -> Faults:
@@ -193,3 +194,71 @@ def test_what_the_api_refuses_by_itself_is_refused(server: Server, client: OpenA
         pytest.raises(openai.NotFoundError, match="Invalid URL"),
     ):
         ask(lost)
+
+
+@pytest.mark.parametrize("quirk", QUIRKS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_official_client_bears_every_quirk_of_a_connection(
+    server: Server, client: OpenAI, quirk: str, stream: bool
+) -> None:
+    expected = ask(client).choices[0].message.content
+    server.quirks = [quirk]
+    for _ in range(2):
+        if stream:
+            events = ask(client, stream=True)
+            found = "".join(event.choices[0].delta.content or "" for event in events)
+        else:
+            found = ask(client).choices[0].message.content
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "words"),
+    [
+        ("500:json_schema", 500, "Input should be 'text'"),
+        ("422:response_format", 422, "Extra inputs"),
+        ("silent:temperature", 500, "Internal Server Error"),
+    ],
+)
+def test_a_parameter_or_a_format_is_refused_alone(
+    server: Server, client: OpenAI, kind: str, status: int, words: str
+) -> None:
+    server.faults = always(kind)
+    assert ask(client, response_format={"type": "text"} if "422" not in kind else openai.omit)
+    with pytest.raises(openai.APIStatusError) as caught:
+        ask(client, temperature=0, response_format=as_format(GRAPH))
+    assert caught.value.status_code == status
+    assert words in caught.value.response.text
+
+
+def test_an_ignored_format_gives_plain_text(server: Server, client: OpenAI) -> None:
+    server.faults = always("ignores:json_schema")
+    text = ask(client, response_format=as_format(GRAPH)).choices[0].message.content
+    with pytest.raises(ValueError):
+        json.loads(text)
+
+
+def test_a_babbling_model_takes_the_time_of_its_tokens(server: Server, client: OpenAI) -> None:
+    server.faults, server.tokens_per_second = always("babble"), 1000
+    start = time.monotonic()
+    reply = ask(client, max_completion_tokens=400)
+    assert (reply.choices[0].finish_reason, reply.usage.completion_tokens) == ("length", 400)
+    assert time.monotonic() - start >= 0.4
+
+
+def test_requests_are_redirected(server: Server, client: OpenAI) -> None:
+    server.redirect = 307
+    assert ask(client).choices
+    assert [asked.status for asked in server.requests] == [307, 200]
+
+
+def test_a_certificate_of_another_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(OTHER_HOST))
+    with Server(certificate=OTHER_HOST) as server:
+        assert server.url.startswith("https")
+        with (
+            OpenAI(base_url=server.url, api_key="k", max_retries=0) as client,
+            pytest.raises(openai.APIConnectionError) as caught,
+        ):
+            ask(client)
+    assert "mismatch" in str(caught.value.__cause__)
