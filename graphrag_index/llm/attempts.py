@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from graphrag_index.llm.reply_parser import read_reply
+from graphrag_index.llm.reply_parser import is_repetitive, read_reply
 from graphrag_index.llm.request import (
     Message,
     ParsedReply,
@@ -16,6 +16,8 @@ from graphrag_index.schema.settings.models import ModelSettings
 
 # Minimum number of tokens for a reply: with less room no request is sent.
 MIN_REPLY_TOKENS = 16
+# A reply is expected to have at most this many tokens, plus a multiple of the tokens of the text.
+EXPECTED_TOKENS, EXPECTED_PER_TOKEN = 512, 4
 # Maximum number of characters of an invalid reply that are shown to the model.
 MAX_SHOWN_CHARS = 8_000
 
@@ -38,9 +40,13 @@ class Attempt:
     # Whether a truncated reply is accepted, because `max_tokens` cannot be raised any more.
     is_last: bool = False
     correction: tuple[Message, ...] = ()
+    # Minimum of `max_tokens` in the attempt after a truncated reply.
+    raised_tokens: int = 0
+    # Whether an earlier attempt timed out, although the server was answering.
+    is_after_timeout: bool = False
 
     def encode(self) -> str:
-        """Encode the attempt as a text for the ledger, without `correction`."""
+        """Encode the attempt of a batch as a text for the ledger, without `correction`."""
         return f"{self.max_tokens}{'c' * self.corrected}{'l' * self.is_last}"
 
     @classmethod
@@ -52,8 +58,51 @@ class Attempt:
         return [*request.messages, *self.correction]
 
 
+class ReplyLimit:
+    """Token limit of the first attempts at requests to one model; it adapts to the replies.
+
+    The limit is in proportion to the request, because a model that does not stop would otherwise
+    write up to `max_output_tokens`. A truncated reply is requested again with
+    `max_output_tokens`: if that reply is complete, the model needs more tokens, for example to
+    reason, and the limit is lifted. If that reply is truncated too or times out, the model does
+    not stop, and truncated replies are accepted from then on.
+    """
+
+    def __init__(self, is_lifted: bool = False) -> None:
+        self.is_lifted, self.accepts_truncated = is_lifted, False
+
+    def first_attempt(self, request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
+        """Return the first attempt at a request; see the function of the same name."""
+        attempt = first_attempt(request, settings, n_tokens)
+        expected = expected_tokens(request)
+        # A streamed answer is shown while it arrives, so it is not requested twice.
+        if self.is_lifted or request.sink is not None or expected >= attempt.max_tokens:
+            return attempt
+        raised = attempt.max_tokens
+        return Attempt(expected, is_last=self.accepts_truncated, raised_tokens=raised)
+
+    def note_reply(self, attempt: Attempt, reply: Reply, request: Request) -> None:
+        """Note whether the reply to a second attempt, with a raised limit, is complete."""
+        if attempt.is_last and not attempt.corrected and self._is_raised(attempt, request):
+            self.is_lifted = self.is_lifted or reply.finish != "length"
+            self.accepts_truncated = self.accepts_truncated or reply.finish == "length"
+
+    def note_timeout(self, attempt: Attempt, request: Request) -> None:
+        """Note that an attempt timed out, although the server was answering."""
+        self.accepts_truncated = self.accepts_truncated or self._is_raised(attempt, request)
+
+    def _is_raised(self, attempt: Attempt, request: Request) -> bool:
+        return request.sink is None and attempt.max_tokens > expected_tokens(request)
+
+
+def expected_tokens(request: Request) -> int:
+    """Return the number of tokens that a complete reply is expected not to exceed."""
+    texts = [message["content"] for message in request.messages if message["role"] != "system"]
+    return EXPECTED_TOKENS + EXPECTED_PER_TOKEN * sum(map(estimate_tokens, texts))
+
+
 def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
-    """Return the first attempt at a request.
+    """Return the first attempt at a request, with `max_output_tokens`.
 
     Raises `QuarantinedError` if the prompt does not fit the context window.
     """
@@ -68,6 +117,21 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
     return Attempt(min(max_tokens, room), is_last=request.sink is not None)
 
 
+def attempt_after_timeout(attempt: Attempt, request: Request, timeout: float) -> Attempt:
+    """Return a second attempt, with fewer tokens, after an attempt that timed out.
+
+    Raises `QuarantinedError` if the second attempt timed out too.
+    """
+    if attempt.is_after_timeout:
+        raise QuarantinedError(
+            f"no reply within {timeout:g} s, although the server answers other requests and this "
+            f"one was limited to {attempt.max_tokens} tokens: raise timeout of this model, or "
+            "use a faster model"
+        )
+    max_tokens = max(min(attempt.max_tokens // 2, expected_tokens(request)), MIN_REPLY_TOKENS)
+    return replace(attempt, max_tokens=max_tokens, is_last=True, is_after_timeout=True)
+
+
 def validate_reply(
     reply: Reply, request: Request, attempt: Attempt, room: int, redact: Callable[[str], str]
 ) -> ParsedReply | Attempt:
@@ -80,7 +144,8 @@ def validate_reply(
         raw = redact(reply.text)
         shown = f": {raw[:200]}" if raw else ""
         raise QuarantinedError(f"the model refused ({reply.finish}){shown}", raw)
-    is_cut = reply.finish == "length" and not attempt.is_last
+    # More tokens would not help a model that repeats itself.
+    is_cut = reply.finish == "length" and not attempt.is_last and not is_repetitive(reply.text)
     try:
         parsed = read_reply(reply.text, request.format)
         if is_cut:
@@ -89,7 +154,8 @@ def validate_reply(
     except ReplyError as error:
         max_tokens = attempt.max_tokens
         if is_cut and max_tokens < room // 2:
-            return replace(attempt, max_tokens=max_tokens * 2, is_last=True)
+            raised = max(max_tokens * 2, attempt.raised_tokens)
+            return replace(attempt, max_tokens=raised, is_last=True)
         if attempt.corrected:
             raw = redact(reply.text)
             raise QuarantinedError(f"the reply is invalid: {error}", raw) from None

@@ -16,7 +16,8 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.attempts import (
     Attempt,
     QuarantinedError,
-    first_attempt,
+    ReplyLimit,
+    attempt_after_timeout,
     validate_reply,
 )
 from graphrag_index.llm.client import LLMClient, LoopThread
@@ -33,7 +34,7 @@ from graphrag_index.llm.request import (
     prompt_tokens,
     request_key,
 )
-from graphrag_index.llm.retries import RejectedError, RetryError
+from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError
 from graphrag_index.schema.settings.models import ModelSettings
 
 # Number of prepared requests for each concurrent call. It limits memory, not results.
@@ -166,6 +167,19 @@ class RemoteModel(CachedModel):
 class ChatModel(RemoteModel):
     """The chat model of one step."""
 
+    def __init__(
+        self,
+        name: str,
+        settings: ModelSettings,
+        step: str,
+        ledger: Ledger,
+        loop: LoopThread,
+        budget: Budget | None = None,
+    ) -> None:
+        super().__init__(name, settings, step, ledger, loop, budget)
+        self._limit_key = f"long replies: {settings.model} at {settings.base_url}"
+        self._limit = ReplyLimit(is_lifted=self.get_meta(self._limit_key) is not None)
+
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Send all requests that are not cached; yield outcomes in the order of the requests.
 
@@ -226,12 +240,18 @@ class ChatModel(RemoteModel):
         key, request, client = chain.key, chain.request, self._client
         room = self.settings.context_window - n_tokens
         try:
-            attempt = first_attempt(request, self.settings, n_tokens)
+            attempt = self._limit.first_attempt(request, self.settings, n_tokens)
         except QuarantinedError:
             self.ledger.record_sent(key, self.step, request.unit, self.name)
             raise
         while True:
-            reply = await self._send_until_answered(key, request, attempt, n_tokens)
+            try:
+                reply = await self._send_until_answered(key, request, attempt, n_tokens)
+            except SlowReplyError:
+                self._limit.note_timeout(attempt, request)
+                attempt = attempt_after_timeout(attempt, request, self.settings.timeout)
+                continue
+            self._note_length(request, attempt, reply)
             cost = cost_of(reply.usage, client.calls.price)
             chain.outcome.spent.add_call(reply.usage, cost)
             call = (key, self.step, self.name, reply.usage, cost)
@@ -248,12 +268,21 @@ class ChatModel(RemoteModel):
                 return result
             attempt = result
 
+    def _note_length(self, request: Request, attempt: Attempt, reply: Reply) -> None:
+        """Adapt the limit of tokens to the length of a reply."""
+        was_lifted = self._limit.is_lifted
+        self._limit.note_reply(attempt, reply, request)
+        if self._limit.is_lifted and not was_lifted:
+            self.set_meta(self._limit_key, "1")
+        self._client.writer.note_length(reply.usage.completion, attempt.max_tokens)
+
     async def _send_until_answered(
         self, key: str, request: Request, attempt: Attempt, n_tokens: int
     ) -> Reply:
         """Send a request until the server answers.
 
-        Raises `QuarantinedError` if the server rejects the request.
+        Raises `QuarantinedError` if the server rejects the request, and `SlowReplyError` if its
+        reply is too slow.
         """
         client = self._client
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
@@ -263,8 +292,8 @@ class ChatModel(RemoteModel):
                 reply = await client.send_chat(
                     attempt.messages(request), request.format, attempt.max_tokens, request.sink
                 )
-            except RetryError as error:
-                if error.lost:
+            except (RetryError, SlowReplyError) as error:
+                if isinstance(error, SlowReplyError) or error.lost:
                     cost = max_cost_of(n_tokens, attempt.max_tokens, client.calls.price)
                     self.ledger.record_call(key, self.step, self.name, Usage(n_tokens), cost)
                 raise

@@ -7,6 +7,7 @@ import os
 import ssl
 import sys
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -31,8 +32,10 @@ from graphrag_index.llm.protocol import (
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
 from graphrag_index.llm.retries import (
     RejectedError,
+    ReplyTimeoutError,
     RetriedCalls,
     RetryError,
+    SlowReplyError,
     UnsupportedError,
     redact,
 )
@@ -47,6 +50,8 @@ OPENAI_ADDRESS = "https://api.openai.com/v1"
 # in the moment when the next request is sent.
 MAX_IDLE_SECONDS = 5.0
 MAX_CONNECT_SECONDS = 30.0
+# Maximum time for the list of models, by which a server shows that it is alive.
+MAX_LIST_SECONDS = 10.0
 MAX_HEADER_BYTES = 100_000
 
 # HTTP statuses below 500 of temporary failures.
@@ -127,8 +132,10 @@ class LLMClient:
     ) -> Reply:
         """Send a chat request; send it again without parameters that the server rejects.
 
-        With a `sink`, the text of the reply is streamed into the sink.
+        With a `sink`, the text of the reply is streamed into the sink. Raises `SlowReplyError` if
+        the reply is not complete in time, although the server answers.
         """
+        began = time.monotonic()
         while True:
             stream, sent = self.settings.stream or sink is not None, self.writer.capabilities
             body = self.writer.chat_body(messages, format, max_tokens, stream)
@@ -141,6 +148,10 @@ class LLMClient:
                 if not self.writer.adapt_to_chat_error(error, body, sent):
                     raise RejectedError(str(error)) from None
                 continue
+            except ReplyTimeoutError as error:
+                if self.calls.last_success > began or await self._lists_models():
+                    raise SlowReplyError(str(error)) from None
+                raise
             return replace(reply, response_format=sent.response_format)
 
     async def request_vectors(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
@@ -154,6 +165,19 @@ class LLMClient:
                     raise RejectedError(str(error)) from None
                 continue
             return read_embeddings(data, len(texts))
+
+    async def _lists_models(self) -> bool:
+        """Return whether the server answers a request for its models in time."""
+        import aiohttp
+
+        try:
+            async with (
+                asyncio.timeout(MAX_LIST_SECONDS),
+                self._start_request("GET", "/models") as response,
+            ):
+                return response.status < 500
+        except (aiohttp.ClientError, OSError):
+            return False
 
     async def check_server(self) -> None:
         """Check, without cost, that the server answers, accepts the key and has the model.
@@ -267,7 +291,8 @@ class LLMClient:
             seconds = min(MAX_CONNECT_SECONDS, self.settings.timeout)
             raise RetryError(f"no connection within {seconds:g} s") from None
         except TimeoutError:
-            raise RetryError(f"no answer within {self.settings.timeout:g} s", lost=True) from None
+            reason = f"no answer within {self.settings.timeout:g} s"
+            raise ReplyTimeoutError(reason, lost=True) from None
         except (aiohttp.ClientError, OSError) as error:
             raise RetryError(root_cause_message(error), lost=True) from None
 

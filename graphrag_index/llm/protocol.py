@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.reply_parser import VisibleText
+from graphrag_index.llm.reply_parser import VisibleText, is_repetitive
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
 from graphrag_index.llm.retries import RetryError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
@@ -154,6 +154,12 @@ class RequestWriter:
             self._drop_parameter(name)
             return True
         return False
+
+    def note_length(self, n_tokens: int, max_tokens: int) -> None:
+        """Limit replies by `max_tokens` if the server ignores `max_completion_tokens`."""
+        name = "max_completion_tokens"
+        if n_tokens > 2 * max_tokens + 100 and name not in self.capabilities.dropped:
+            self._drop_parameter(name)
 
     def note_compliance(self, is_valid: bool, response_format: str) -> None:
         """Note whether the first reply to a request was valid.
@@ -341,9 +347,11 @@ class StreamedReply:
             self._tool += map(_tool_arguments, delta.get("tool_calls") or ())
             self._finish = choice.get("finish_reason") or self._finish
         # Check for repetition only after every 50 pieces, since the check takes time.
-        if len(self._text) >= 400 and len(self._text) % 50 == 0:
-            tail = "".join(self._text[-400:])
-            self.is_loop = len(tail) >= 40 and tail.count(tail[-40:]) > 12
+        if len(self._text) >= 200 and len(self._text) % 50 == 0:
+            # A model may repeat its content or the arguments of its tool call.
+            self.is_loop = any(
+                is_repetitive("".join(part[-800:])) for part in (self._text, self._tool)
+            )
         if self.is_loop:
             self._finish = "length"
 

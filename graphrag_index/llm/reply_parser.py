@@ -11,6 +11,9 @@ from graphrag_index.llm.schema_fit import ReplyShape, parse_json, read_lines
 
 # Maximum number of characters of a reply that is not plain JSON. Longer replies are truncated.
 MAX_CHARS = 300_000
+# A reply that ends with this many equal parts, of at least this many characters together, is
+# repetitive: the model would go on with the same part up to its limit of tokens.
+MIN_REPEATS, MIN_REPEATED_CHARS = 4, 400
 # The start of a JSON object whose quotation marks are not escaped.
 _OBJECT = re.compile(r'\{\s*"')
 _LIST_KEY = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
@@ -285,3 +288,14 @@ class VisibleText:
             self._sink.restart()
         elif self._buffer and not _OPENING.match(self._buffer):
             self._sink.write(self._buffer)
+
+
+def is_repetitive(text: str) -> bool:
+    """Return whether a text ends with the same part again and again."""
+    end = text[-MIN_REPEATED_CHARS // 10 :]
+    before = text.rfind(end, 0, len(text) - 1)
+    if before < 0:
+        return False
+    period = len(text) - len(end) - before
+    times = max(MIN_REPEATS, -(-MIN_REPEATED_CHARS // period))
+    return text.endswith(text[-period:] * times)

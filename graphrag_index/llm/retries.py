@@ -29,6 +29,9 @@ MAX_FAILURES = 6
 # Maximum number of requests that fail since the last success. If more requests fail, the
 # server is at fault, not the requests.
 MAX_FAILING = 5
+# If the server answers, but this many replies are too slow before any reply is complete, the run
+# ends.
+MAX_SLOW_REPLIES = 10
 # Maximum number of requests that are denied access before the server answers any request.
 MAX_DENIED = 2
 # If the server does not refuse a request within this many seconds, it has accepted the request.
@@ -53,6 +56,14 @@ class RetryError(Exception):
         self.rate = rate  # whether the provider refused the call because of a rate limit
         self.denied = denied  # the error to raise if the server denies access again
         self.lost = lost  # whether the request was sent, so that it may cost money
+
+
+class ReplyTimeoutError(RetryError):
+    """A call whose reply was not complete within `timeout` seconds."""
+
+
+class SlowReplyError(Exception):
+    """The reply to this request is too slow, although the server answers other requests."""
 
 
 class RejectedError(Exception):
@@ -100,8 +111,10 @@ class RetriedCalls:
         self._rate_limiter = RateLimiter(settings)
         self._probe = asyncio.Lock()
         self._has_succeeded = False
-        self._last_success = 0.0
+        # Time of the last reply, by `time.monotonic`; 0: none yet.
+        self.last_success = 0.0
         self._n_refusals = 0
+        self._n_slow = 0
         # Calls that have failed since the last success, and calls that were denied access.
         self._failing: set[object] = set()
         self._denied: set[object] = set()
@@ -123,8 +136,9 @@ class RetriedCalls:
 
         `send` sends about `n_tokens`, and the reply has at most `max_tokens`. `before_send` is
         called before each attempt. Raises `RejectedError` if the request is at fault,
-        `ModelError` if the server does not answer within the time limit of the settings or
-        refuses all requests, and `BudgetError` if the call could exceed the budget.
+        `SlowReplyError` if its reply is too slow, `ModelError` if the server does not answer
+        within the time limit of the settings or refuses all requests, and `BudgetError` if the
+        call could exceed the budget.
         """
         failures = _RequestFailures()
         max_cost = max_cost_of(n_tokens, max_tokens, self.price) or 0.0
@@ -136,7 +150,7 @@ class RetriedCalls:
                 ):
                     result, usage = await self._probe_first(send, before_send)
                     self._rate_limiter.note_success(self.headers)
-                    self._last_success = time.monotonic()
+                    self.last_success = time.monotonic()
                     self._failing.clear()
                     self._denied.clear()
                     self._budget.add_cost(cost_of(usage, self.price))
@@ -147,6 +161,16 @@ class RetriedCalls:
                     reason = redact(str(error), self._settings.key)
                     message = f"Model {self._name} refuses every request: {reason}."
                     raise ModelError(message) from None
+                raise
+            except SlowReplyError:
+                self._budget.add_cost(max_cost)
+                self._n_slow += 1
+                if not self.last_success and self._n_slow >= MAX_SLOW_REPLIES:
+                    raise ModelError(
+                        f"Model {self._name}: the server answers, but no reply was complete within "
+                        f"{self._settings.timeout:g} s: raise timeout of this model, set its "
+                        "stream to true, or use a faster model."
+                    ) from None
                 raise
             except RetryError as error:
                 self._budget.add_cost(max_cost if error.lost else 0.0)
@@ -213,14 +237,14 @@ class RetriedCalls:
         # In an outage all requests fail. If other requests succeed, this request is at fault. At
         # the end of a run only faulty requests are left: a few failing requests are no outage.
         first, last_but_one = failures.times[0], failures.times[-2:][0]
-        others_succeed = self._last_success > first and (
-            self._last_success > last_but_one or len(self._failing) <= MAX_FAILING
+        others_succeed = self.last_success > first and (
+            self.last_success > last_but_one or len(self._failing) <= MAX_FAILING
         )
         if others_succeed and (too_long or (n_failures >= MAX_FAILURES and not error.rate)):
             raise RejectedError(f"failed {n_failures} times: {reason}") from None
         if error.denied is not None:
             self._denied.add(failures)
-            max_denied = MAX_FAILING if self._last_success else MAX_DENIED
+            max_denied = MAX_FAILING if self.last_success else MAX_DENIED
             if too_long or n_failures > max_denied or len(self._denied) > max_denied:
                 self.stop_calls(error.denied)
                 raise error.denied

@@ -1,10 +1,18 @@
 """Models that tests open, closed after each test."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.client import LoopThread
+from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.registry import Models
+from graphrag_index.schema.settings.models import ModelSettings
+from tests.fixtures.chat_requests import KEY
+from tests.server import Server
 
 OPENED: list[Models] = []
 
@@ -14,3 +22,21 @@ def _close_models() -> Iterator[None]:
     yield
     while OPENED:
         OPENED.pop().close()
+
+
+@pytest.fixture
+def open_model(tmp_path: Path) -> Iterator[Callable[..., ChatModel]]:
+    """Open a chat model of a server, with settings and the ledger of the test."""
+    loop, opened = LoopThread(), []
+
+    def open(server: Server, **settings: Any) -> ChatModel:
+        values = {"model": "test-model", "base_url": server.url, "api_key": KEY, **settings}
+        known = ModelSettings.model_validate(values)
+        opened.append(ChatModel("chat", known, "step", Ledger(tmp_path, version=1), loop))
+        return opened[-1]
+
+    yield open
+    for chat in opened:
+        chat.close()
+        chat.ledger.close()
+    loop.close()

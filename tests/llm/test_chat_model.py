@@ -101,7 +101,7 @@ def test_a_follow_up_depends_on_the_value_of_a_reply(tmp_path: Path, loop: LoopT
 @pytest.mark.parametrize(
     "kind",
     ["408", "409", "429", "429_retry_after", "500", "502_html", "503", "close", "close_half",
-     "hang", "truncated_json", "empty_choices", "malformed_content",
+     "truncated_json", "empty_choices", "malformed_content",
      "null_content", "empty_content", "prose", "fences", "think"],
 )  # fmt: skip
 def test_a_transient_fault_loses_nothing(kind: str, tmp_path: Path, loop: LoopThread) -> None:
@@ -111,7 +111,7 @@ def test_a_transient_fault_loses_nothing(kind: str, tmp_path: Path, loop: LoopTh
     assert [outcome.values for outcome in outcomes] == [(["a"],), (["poison", "b"],), (["c"],)]
 
 
-@pytest.mark.parametrize("kind", ["wrong_schema", "length", "endless"])
+@pytest.mark.parametrize("kind", ["wrong_schema", "length"])
 def test_an_invalid_reply_is_requested_once_more(
     kind: str, tmp_path: Path, loop: LoopThread
 ) -> None:
@@ -125,8 +125,7 @@ def test_an_invalid_reply_is_requested_once_more(
         assert "no list `words`" in bodies[1]["messages"][-1]["content"]
     else:
         assert outcome.values == (["first", "of", "all"],)
-        limits = [body["max_completion_tokens"] for body in bodies]
-        assert limits[1] == 2 * limits[0]
+        assert bodies[0]["max_completion_tokens"] < bodies[1]["max_completion_tokens"] == 8_192
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,153 @@
+"""Replies that are too long or too slow: of models that babble, repeat themselves, or reason."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.attempts import EXPECTED_TOKENS, ReplyLimit, expected_tokens
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.reply_parser import is_repetitive
+from graphrag_index.schema.settings.models import ModelSettings
+from tests.fixtures.chat_requests import request, words_of_text
+from tests.server import ChatRequest, Faults, Server
+
+Open = Callable[..., ChatModel]
+
+
+def limits(server: Server) -> list[int]:
+    """Return the limit of tokens of each request."""
+    bodies = [asked.json for asked in server.requests if asked.path.endswith("/completions")]
+    return [body.get("max_completion_tokens") or body["max_tokens"] for body in bodies]
+
+
+def ask(chat: ChatModel, *texts: str) -> list[Any]:
+    return list(chat.replies([request(text) for text in texts]))
+
+
+def many_words(_: ChatRequest) -> dict[str, Any]:
+    return {"words": [f"word{n}" for n in range(1_000)]}
+
+
+def test_the_limit_of_a_reply_follows_from_the_text(open_model: Open) -> None:
+    with Server(answer=words_of_text) as server:
+        ask(open_model(server), "short", "long " * 500)
+        short, long = limits(server)
+    assert EXPECTED_TOKENS < short < 600 < 2_000 < long < 8_192
+
+
+def test_a_model_that_needs_more_tokens_gets_them_from_then_on(open_model: Open) -> None:
+    # As a model that reasons before it replies.
+    with Server(answer=many_words) as server:
+        for text in ("a", "b"):
+            (outcome,) = ask(open_model(server), text)
+            assert len(outcome.values[0]) == 1_000
+        first, *others = limits(server)
+    assert first < 600
+    assert others == [8_192, 8_192]
+
+
+def test_a_babbling_model_costs_neither_the_run_nor_its_complete_records(open_model: Open) -> None:
+    faults = Faults(by_text={"poison": "babble"})
+    with Server(answer=words_of_text, faults=faults, tokens_per_second=1_000) as server:
+        chat = open_model(server, timeout=1.5)
+        calm, babbled, again = ask(chat, "calm", "poison a b c d e f", "poison h i j k l m")
+        assert calm.values == (["calm"],)
+        # The limit, more, less after a timeout; then truncated replies are accepted at once.
+        assert max(limits(server)) == 8_192
+    for outcome in (babbled, again):
+        assert outcome.failure == ""
+        assert outcome.values[0][0] == "poison"
+        assert outcome.dropped > 0
+
+
+def test_a_truncated_reply_is_accepted_once_the_model_does_not_stop(open_model: Open) -> None:
+    with Server(answer=words_of_text, faults=Faults(rate=1, kinds=["babble"])) as server:
+        chat = open_model(server)
+        for text in ("one two three four five", "six seven eight nine ten"):
+            (outcome,) = ask(chat, text)
+            assert outcome.values
+        first, raised, third = limits(server)
+    assert first < 600
+    assert raised == 8_192
+    assert third < 600
+
+
+def test_a_reply_slower_than_the_timeout_is_quarantined_alone(open_model: Open) -> None:
+    with Server(answer=words_of_text, faults=Faults(by_text={"poison": "hang"})) as server:
+        outcomes = ask(open_model(server, timeout=0.4), "a", "poison b", "c")
+        first, second = (
+            limit
+            for asked, limit in zip(
+                [r for r in server.requests if r.path.endswith("completions")],
+                limits(server),
+                strict=True,
+            )
+            if b"poison" in asked.body
+        )
+    assert [bool(outcome.failure) for outcome in outcomes] == [False, True, False]
+    assert "no reply within 0.4 s, although the server answers" in outcomes[1].failure
+    assert "raise timeout of this model" in outcomes[1].failure
+    assert second <= first // 2
+
+
+def test_a_reply_that_is_late_once_is_requested_again(open_model: Open) -> None:
+    with Server(answer=words_of_text, faults=Faults(by_number=["hang"])) as server:
+        (outcome,) = ask(open_model(server, timeout=0.4), "a b")
+    assert outcome.values == (["a", "b"],)
+
+
+def test_a_run_ends_if_the_server_lives_but_no_reply_is_in_time(open_model: Open) -> None:
+    with Server(answer=words_of_text, tokens_per_second=2) as server:
+        chat = open_model(server, timeout=0.2, retry_seconds=600)
+        with pytest.raises(ModelError, match="the server answers, but no reply was complete"):
+            ask(chat, *(f"text {n}" for n in range(20)))
+
+
+def test_a_repeating_reply_is_cut_off_while_it_is_streamed(open_model: Open) -> None:
+    faults = Faults(rate=1, kinds=["endless"])
+    with Server(answer=many_words, faults=faults, tokens_per_second=20_000) as server:
+        (outcome,) = ask(open_model(server, stream=True), "words " * 2_000)
+        (asked,) = server.requests
+    # The client left before the end, and no second request was sent.
+    assert asked.status == 0
+    assert outcome.values[0][:2] == ["word0", "word1"]
+    assert outcome.dropped > 0
+
+
+def test_a_repeating_reply_is_not_requested_with_more_tokens(open_model: Open) -> None:
+    with Server(answer=many_words, faults=Faults(rate=1, kinds=["endless"])) as server:
+        (outcome,) = ask(open_model(server), "words " * 2_000)
+        assert len(server.requests) == 1
+    assert outcome.values[0][0] == "word0"
+
+
+def test_another_limit_is_sent_to_a_server_that_ignores_the_first(open_model: Open) -> None:
+    faults = Faults(rate=1, kinds=["ignores:max_completion_tokens"])
+    with Server(answer=many_words, faults=faults) as server:
+        chat = open_model(server)
+        assert [len(ask(chat, text)[0].values[0]) for text in ("a", "b")] == [1_000, 1_000]
+        bodies = [json.loads(asked.body) for asked in server.requests]
+    assert "max_completion_tokens" in bodies[0]
+    assert "max_tokens" in bodies[1]
+
+
+@given(st.text(min_size=1, max_size=120), st.text(max_size=300))
+def test_repetition_is_found_after_any_text(part: str, before: str) -> None:
+    assert is_repetitive(before + part * (400 // len(part) + 5))
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=200, unique=True))
+def test_a_list_of_different_records_is_not_repetitive(numbers: list[int]) -> None:
+    assert not is_repetitive(json.dumps([{"title": str(n), "type": "person"} for n in numbers]))
+
+
+@given(st.text(max_size=2_000), st.integers(16, 20_000))
+def test_a_first_limit_never_exceeds_the_setting(text: str, max_tokens: int) -> None:
+    settings = ModelSettings(model="m", max_output_tokens=max_tokens)
+    attempt = ReplyLimit().first_attempt(request(text), settings, 100)
+    assert attempt.max_tokens == min(max_tokens, expected_tokens(request(text)))
