@@ -18,13 +18,13 @@ from pathlib import Path
 from index import MIB, describe_machine, markdown, working_folder
 from synthetic import RELATIONSHIPS, make_graph_index
 
-from graphrag_index.cli.exchange_commands import GRAPH_FORMS
+from graphrag_index.cli.exchange_commands import GRAPH_FORMATS
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--relationships", type=int, nargs="+", default=[1_000_000])
-    parser.add_argument("--forms", nargs="+", default=list(GRAPH_FORMS), choices=GRAPH_FORMS)
+    parser.add_argument("--forms", nargs="+", default=list(GRAPH_FORMATS), choices=GRAPH_FORMATS)
     parser.add_argument("--folder", type=Path, help="keep indexes in this folder")
     arguments = parser.parse_args()
     print(describe_machine())

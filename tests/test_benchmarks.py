@@ -13,7 +13,7 @@ import graphrag_query
 from benchmarks.planted import make_corpus
 from benchmarks.score import adjusted_rand_index
 from benchmarks.synthetic import make_graph_index, make_index, title_of
-from graphrag_index.cli.exchange_commands import GRAPH_FORMS
+from graphrag_index.cli.exchange_commands import GRAPH_FORMATS
 from graphrag_index.export.graph_databases import open_property_graph
 from tests.conftest import REPOSITORY
 from tests.fixtures.small_graph import graph_of
@@ -82,7 +82,7 @@ def test_a_million_relationships_are_exported_in_bounded_memory(tmp_path: Path) 
     done = subprocess.run(script, capture_output=True, encoding="utf-8", check=True)
     rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
     peaks = {row[0].strip(): int(row[-1].replace(",", "")) for row in rows[2:]}
-    assert set(peaks) == set(GRAPH_FORMS)
+    assert set(peaks) == set(GRAPH_FORMATS)
     # The texts of the largest form are 2,500 MB.
     assert max(peaks.values()) < 1_000
 

@@ -1,4 +1,4 @@
-"""Options and loading of a project, shared by the commands of `graphrag-index`.
+"""Common options of the commands of `graphrag-index`, and loading of a project.
 
 The commands import heavy modules inside their functions, so that `--help` is fast.
 """
@@ -34,7 +34,7 @@ def root_option(root: Path) -> str:
 
 
 def indent_first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
-    """Return the first lines, indented, and a line with the number of lines left out."""
+    """Indent the first `at_most` lines; add a line that counts the lines left out."""
     n_more = len(lines) - at_most
     more = [f"  ... and {n_more:,} more{hint}"] if n_more > 0 else []
     return [*(f"  {line}" for line in lines[:at_most]), *more]
@@ -43,14 +43,14 @@ def indent_first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> li
 def load_project_settings(
     root: Path, overrides: Sequence[str] | None, *, needed: bool = True
 ) -> "Settings":
-    """Load the settings of a project with overrides; a missing file is an error if `needed`."""
+    """Load `settings.yaml` and apply overrides; if `needed`, a missing file is an error."""
     from graphrag_index.schema.settings.settings import load_settings
 
     return load_settings(root, tuple(overrides or ()), needed=needed)
 
 
 def load_project(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":
-    """Load the settings of a project with overrides, and its workflow."""
+    """Load the settings of a project, apply overrides, and load its workflow."""
     from graphrag_index.pipeline.workflow import load_workflow
 
     settings = load_project_settings(root, overrides)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GraphFormat(NamedTuple):
-    """A file format of the graph: a module in `export/`, and its function that writes the graph.
+    """A file format for the graph: the module in `export/` and its function that writes the graph.
 
     The function takes a graph and a path. It returns lines to print, with the placeholder TARGET
     for the path. If the format is a folder, `files` is the name of a set in the module that lists
@@ -34,14 +34,14 @@ class GraphFormat(NamedTuple):
     files: str = ""
 
 
-# Formats of the whole index, and for each a module with the function `export`.
-INDEX_FORMS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
-GRAPH_FORMS = {
+# Formats for the whole index, each with the module whose function `export` writes it.
+INDEX_FORMATS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
+GRAPH_FORMATS = {
     "graphml": GraphFormat(
         "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx", "graph_files", "write_graphml"
     ),
     "gexf": GraphFormat(
-        "GEXF 1.3, drawn: positions, sizes, a colour for each community",
+        "GEXF 1.3 with positions, sizes, and a colour for each community",
         "graph_files",
         "write_gexf",
     ),
@@ -58,14 +58,16 @@ GRAPH_FORMS = {
         "a script of MERGE statements for cypher-shell", "graph_databases", "write_cypher"
     ),
     "parquet": GraphFormat(
-        "a folder of nodes and edges in Parquet, for Kùzu and its like",
+        "a folder of nodes and edges in Parquet, for Kùzu and similar databases",
         "graph_databases",
         "write_kuzu",
         "KUZU_FILES",
     ),
     "ntriples": GraphFormat("RDF 1.1 N-Triples", "graph_databases", "write_ntriples"),
 }
-_FORMS_HELP = "; ".join(f"{name}: {form.description}" for name, form in GRAPH_FORMS.items())
+_GRAPH_FORMATS_HELP = "; ".join(
+    f"{name}: {format.description}" for name, format in GRAPH_FORMATS.items()
+)
 
 
 def export(
@@ -74,19 +76,21 @@ def export(
         str,
         typer.Option(
             "--to",
-            help=f"The form: {_FORMS_HELP}; microsoft: a folder as Microsoft GraphRAG 3 writes it.",
+            help=f"{_GRAPH_FORMATS_HELP}; microsoft: an index of Microsoft GraphRAG 3.",
             metavar="FORM",
         ),
     ],
     root: Root = Path(),
     as_of: Annotated[
-        int | None, typer.Option("--as-of", help="Number of an earlier version.", metavar="N")
+        int | None,
+        typer.Option("--as-of", help="Export this earlier version of the index.", metavar="N"),
     ] = None,
     level: Annotated[
         int | None,
         typer.Option(
             "--level",
-            help="Only entities in communities of this level, coloured by them; 0 is the coarsest.",
+            help="Only entities in communities of this level, coloured by community; 0 is the "
+            "coarsest.",
             metavar="N",
         ),
     ] = None,
@@ -103,35 +107,39 @@ def export(
         typer.Option(
             "--min-degree",
             min=0,
-            help="Only entities with so many neighbours or more.",
+            help="Only entities with at least this number of neighbours.",
             metavar="N",
         ),
     ] = 0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace what an earlier export has written.")
+        bool, typer.Option("--overwrite", help="Replace the file or folder of an earlier export.")
     ] = False,
     set_: Set = None,
 ) -> None:
-    """Write the index, or its graph, in the form that another program reads."""
-    if to not in INDEX_FORMS and to not in GRAPH_FORMS:
-        raise typer.BadParameter(f"--to takes one of: {', '.join([*INDEX_FORMS, *GRAPH_FORMS])}.")
+    """Export the index or its graph to a file format of another program."""
+    if to not in INDEX_FORMATS and to not in GRAPH_FORMATS:
+        raise typer.BadParameter(
+            f"--to takes one of: {', '.join([*INDEX_FORMATS, *GRAPH_FORMATS])}."
+        )
     from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.history import current_version
     from graphrag_index.storage.atomic import check_outside
     from graphrag_index.storage.table_store import TableStore
 
-    # After `kill` and `docker stop`, clean up the files like after Ctrl-C.
+    # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C, which deletes unfinished files.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     filters = Filters(level, community, tuple(types or ()), min_degree)
     store = TableStore(root / load_project_settings(root, set_).output)
     version = current_version(store) if as_of is None else store.read_version(as_of)
     check_outside(target, store.output)
-    if to in GRAPH_FORMS:
+    if to in GRAPH_FORMATS:
         lines = _export_graph(store, version, target, to, filters, overwrite)
     elif filters:
-        raise typer.BadParameter(f"--to {to} writes the whole index: filters do not go with it.")
+        raise typer.BadParameter(
+            f"--to {to} exports the whole index: leave out the options that filter."
+        )
     else:
-        write: Callable[..., list[str]] = import_module(INDEX_FORMS[to]).export
+        write: Callable[..., list[str]] = import_module(INDEX_FORMATS[to]).export
         lines = write(store, version, target, overwrite=overwrite)
     for line in lines:
         print(line)
@@ -149,7 +157,7 @@ def _export_graph(
     from graphrag_index.export.exported_graph import select_graph
     from graphrag_index.storage.atomic import new_file, new_folder
 
-    description = GRAPH_FORMS[form]
+    description = GRAPH_FORMATS[form]
     module = import_module(f"graphrag_index.export.{description.module}")
     place = new_file(target, overwrite=overwrite)
     if description.files:
@@ -162,8 +170,10 @@ def _export_graph(
         f"{version.number} to {target}."
     ]
     if graph.n_dangling:
-        were = "relationship was" if graph.n_dangling == 1 else "relationships were"
-        messages.append(f"{graph.n_dangling:,} {were} left out: an end is no entity of the index.")
+        messages.append(
+            f"Relationships left out, since the index lacks their source or target entity: "
+            f"{graph.n_dangling:,}."
+        )
     return messages + [line.replace("TARGET", str(target)) for line in lines]
 
 
@@ -171,22 +181,23 @@ def import_(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="Folder of its tables, or around it; or one that export --to microsoft wrote.",
+            help="Project or output folder of Microsoft GraphRAG, or a folder of export --to "
+            "microsoft.",
             metavar="DIR",
         ),
     ],
     root: Root = Path(),
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the index that is there.")
+        bool, typer.Option("--replace", help="Replace the existing index of the project.")
     ] = False,
     vectors: Annotated[
-        bool, typer.Option(help="Import its vectors; otherwise a run makes new ones.")
+        bool, typer.Option(help="Import the vectors too; otherwise the next run computes new ones.")
     ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     set_: Set = None,
 ) -> None:
     """Import an index of Microsoft GraphRAG with its ids and numbers; no model is asked."""
-    # `kill` and `docker stop` stop the import like Ctrl-C.
+    # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from graphrag_index.cli.terminal import TerminalWatcher
     from graphrag_index.pipeline.import_version import import_index
@@ -199,7 +210,10 @@ def import_(
             folder, settings, root, replace=replace, vectors=vectors, watcher=watcher
         )
     except KeyboardInterrupt:
-        print("Stopped. The index has not changed: the same command starts again.", file=sys.stderr)
+        print(
+            "Stopped. The index has not changed. The same command starts the import again.",
+            file=sys.stderr,
+        )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     for line in [*_import_lines(folder, result, root), *_continue_from_import(settings, root)]:
         if not quiet:
@@ -212,22 +226,26 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
     counts = ", ".join(f"{n:,} {name}" for name, n in rows.items() if n)
     lines = [
         f"Imported {folder} ({result.generation}) as version {result.version.number}: {counts}.",
-        "No model was asked. What was imported lies in imported/, and belongs to the project.",
+        "No model was asked. The imported tables are in the folder imported/, a part of the "
+        "project.",
     ]
-    embed = f"`graphrag-index run --set workflow=imported{root_option(root)}` makes them"
+    run = f"`graphrag-index run --set workflow=imported{root_option(root)}`"
     if not result.without_vectors:
-        lines.append(f"There are no vectors: {embed}; path and neighbourhood need none.")
+        lines.append(
+            f"The index has no vectors: {run} computes them. Path and neighbourhood searches need "
+            "no vectors."
+        )
     lacking = [f"{n:,} rows of {name}" for name, n in result.without_vectors.items() if n]
     if lacking:
-        lines.append(f"Without a vector are {', '.join(lacking)}: {embed}.")
+        lines.append(f"Rows without a vector: {', '.join(lacking)}. {run} computes the vectors.")
     counts_of_changes = {
         "relationships are merged with their reverse": result.n_both_ways,
-        "relationships with an unknown end are dropped": result.n_dangling,
-        "entities outside of any community get one": result.n_outside,
+        "relationships with an unknown source or target are dropped": result.n_dangling,
+        "entities without a community are assigned to one": result.n_outside,
     }
     changes = [f"{n:,} {what}" for what, n in counts_of_changes.items() if n]
     if changes:
-        lines.append(f"Searches use it as it is. In the first run {'; '.join(changes)}.")
+        lines.append(f"Searches use the tables unchanged. In the first run {'; '.join(changes)}.")
     return lines
 
 
@@ -242,7 +260,7 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
     try:
         name = write_continuing_workflow(root, settings.workflow)
     except (OSError, ValueError, WorkflowError) as error:
-        return [f"No workflow continues from it: {error}"]
+        return [f"A workflow that updates the imported index could not be written: {error}"]
     lines = []
     steps = (root / "workflows" / f"{name}.yaml").read_text(encoding="utf-8")
     if (
@@ -250,17 +268,19 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
         and "create_community_reports_nlp" in steps
     ):
         lines.append(
-            f"The workflow {name} writes all reports again from sentences; to keep those that were "
-            "imported, put create_community_reports, which asks a model, into it."
+            f"The workflow {name} replaces the imported reports by reports made of sentences. To "
+            "keep them, use the step create_community_reports instead, which asks a model."
         )
     path, run = root / SETTINGS_FILE, f"`graphrag-index run{root_option(root)}`"
     if name == settings.workflow:
-        lines.append(f"{run} continues from here with the workflow {name}.")
+        lines.append(f"{run} updates the imported index with the workflow {name}.")
     elif set_workflow(path, settings.workflow, name):
         lines.append(
-            f"{path} says `workflow: {name}` now (before: {settings.workflow}), so that {run} "
-            "continues from here."
+            f"{path} now has `workflow: {name}` (before: {settings.workflow}), so that {run} "
+            "updates the imported index."
         )
     else:
-        lines.append(f"Write `workflow: {name}` into {path}, so that {run} continues from here.")
+        lines.append(
+            f"Write `workflow: {name}` into {path}, so that {run} updates the imported index."
+        )
     return lines

@@ -13,7 +13,7 @@ from graphrag_index.errors import ExitCode
 if TYPE_CHECKING:
     from graphrag_index.storage.table_store import TableStore
 
-_pair = partial(typer.Option, metavar="A B")
+_two_names_option = partial(typer.Option, metavar="A B")
 
 
 def show(
@@ -24,7 +24,7 @@ def show(
     ] = None,
     set_: Set = None,
 ) -> None:
-    """Print the size of everything, the largest communities and the top entities."""
+    """Print table sizes, disk use, the largest communities and the main entities."""
     output = root / load_project_settings(root, set_).output
     if html is None:
         from graphrag_index.cli.index_tables import write_overview
@@ -41,7 +41,7 @@ def check(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            help="An index, also of Microsoft GraphRAG; default: the index of the project."
+            help="Folder of an index or of Microsoft GraphRAG; default: the index of the project."
         ),
     ] = None,
     root: Root = Path(),
@@ -50,11 +50,14 @@ def check(
         Path | None, typer.Option("--html", help="Write a page with plots.", metavar="FILE")
     ] = None,
     as_of: Annotated[
-        int | None, typer.Option("--as-of", min=1, help="An earlier version.", metavar="VERSION")
+        int | None,
+        typer.Option(
+            "--as-of", min=1, help="Check this earlier version of the index.", metavar="VERSION"
+        ),
     ] = None,
     set_: Set = None,
 ) -> None:
-    """Check an index: inconsistencies, missing parts, and statistics."""
+    """Check an index for inconsistencies and missing parts, and print statistics."""
     settings = load_project_settings(root, set_, needed=folder is None)
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
@@ -87,13 +90,13 @@ def resolve(
     root: Root = Path(),
     merge: Annotated[
         tuple[str, str] | None,
-        _pair("--merge", help="Merge two names; the first becomes the title."),
+        _two_names_option("--merge", help="Merge two names; the first becomes the title."),
     ] = None,
     never: Annotated[
-        tuple[str, str] | None, _pair("--never", help="Never merge two names.")
+        tuple[str, str] | None, _two_names_option("--never", help="Never merge two names.")
     ] = None,
     undo: Annotated[
-        tuple[str, str] | None, _pair("--undo", help="Undo a decision about two names.")
+        tuple[str, str] | None, _two_names_option("--undo", help="Undo a decision about two names.")
     ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="Print merged names and doubtful pairs.")
@@ -101,13 +104,13 @@ def resolve(
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
     set_: Set = None,
 ) -> None:
-    """Decide which names are one thing: stored in resolutions.yaml, applied by the next run."""
+    """Decide which names mean the same thing; the next run applies the decisions."""
     from graphrag_index.cli import resolve_dialog as dialog
 
     settings = load_project_settings(root, set_)
     path, output = root / settings.resolve_entities.file, root / settings.output
     if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
-        raise typer.BadParameter("give one of --merge, --never, --undo and --list.")
+        raise typer.BadParameter("use only one of --merge, --never, --undo and --list.")
     if merge is not None:
         dialog.record_merge(path, merge)
     elif never is not None:
@@ -135,10 +138,12 @@ def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> No
 
 
 def diff(
-    before: Annotated[int, typer.Argument(help="Number of a version.", metavar="A")],
+    before: Annotated[int, typer.Argument(help="Number of the first version.", metavar="A")],
     after: Annotated[
         int | None,
-        typer.Argument(help="Number of another version; the current one by default.", metavar="B"),
+        typer.Argument(
+            help="Number of the second version; default: the current version.", metavar="B"
+        ),
     ] = None,
     root: Root = Path(),
     as_json: Json = False,
@@ -162,7 +167,7 @@ def diff(
 
 
 def rollback(
-    number: Annotated[int, typer.Argument(help="Number of the version.", metavar="N")],
+    number: Annotated[int, typer.Argument(help="Number of the version to restore.", metavar="N")],
     root: Root = Path(),
     set_: Set = None,
 ) -> None:
@@ -173,18 +178,18 @@ def rollback(
     before = current_version(store).number
     version = roll_back(store, number)
     if version.number == before:
-        print(f"Nothing changed: the index has the tables of version {number} (version {before}).")
+        print(f"Nothing changed: version {before} already has the tables of version {number}.")
         return
-    print(f"The index has the tables of version {number} again (version {version.number}).")
+    print(f"Restored the tables of version {number} as version {version.number}.")
     print(
-        "The next `graphrag-index run` brings it up to what the input folder and the settings "
-        f"then are; `graphrag-index rollback {before}{root_option(root)}` undoes this."
+        "The next `graphrag-index run` updates them to the current input and settings. "
+        f"`graphrag-index rollback {before}{root_option(root)}` undoes this rollback."
     )
 
 
 def gc(
     keep: Annotated[
-        int, typer.Option("--keep", min=1, help="Number of versions to keep.", metavar="N")
+        int, typer.Option("--keep", min=1, help="Number of newest versions to keep.", metavar="N")
     ] = 5,
     root: Root = Path(),
     set_: Set = None,
@@ -195,7 +200,7 @@ def gc(
     freed = collect_garbage(_open_store(root, set_), keep)
     gone, kept = (", ".join(map(str, numbers)) for numbers in (freed.deleted, freed.kept))
     what = f"version{'s' * (len(freed.deleted) > 1)} {gone}" if gone else "no version"
-    print(f"Deleted {what}; {freed.n_bytes / 1e6:,.1f} MB are free. Kept: {kept}.")
+    print(f"Deleted {what}; freed {freed.n_bytes / 1e6:,.1f} MB. Kept versions: {kept}.")
     if freed.in_use:
         print(
             f"{len(freed.in_use)} files are in use by another program, such as "

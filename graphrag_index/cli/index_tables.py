@@ -15,14 +15,14 @@ from graphrag_index.text.normalize import display_width, fit_line
 
 TOP_COMMUNITIES = 10
 TOP_ENTITIES = 15
-# Tables that have a column in the list of versions, and the heading of the column.
-COUNTED = {
+# Tables whose row counts are columns of the list of versions, and the headings of the columns.
+VERSION_COUNT_HEADINGS = {
     "documents": "documents",
     "entities": "entities",
     "communities": "communities",
     "community_reports": "reports",
 }
-MAX_NAMES = 5  # maximum names printed for each kind of difference
+MAX_NAMES_PER_CHANGE = 5  # names of added, removed and changed rows to print
 
 
 class PrintedTable(NamedTuple):
@@ -43,7 +43,7 @@ class PrintedTable(NamedTuple):
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
-    """Return rows as lines with aligned columns: `left` columns to the left, others right."""
+    """Return rows as lines; align the columns in `left` to the left, others to the right."""
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):
         widths = [display_width(cell) for cell in cells]
@@ -54,9 +54,9 @@ def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[st
 
 
 def write_overview(output: Path, out: TextIO) -> None:
-    """Print an overview of an index: drawn tables on a terminal, aligned text elsewhere."""
+    """Print an overview of an index; draw its tables with rich if `out` is a terminal."""
     store, version = open_index(output)
-    by = f"by the workflow {version.workflow} of graphrag-index {version.program}"
+    by = f"written by the workflow {version.workflow} of graphrag-index {version.program}"
     head = f"Version {version.number} of {store.output}, {by}"
     sections = [section for section in _overview_sections(store, version) if section.rows]
     if not out.isatty():
@@ -102,11 +102,11 @@ def _overview_sections(store: TableStore, version: Version) -> Iterator[PrintedT
 
     counts = scan_table(store, version, "documents").group_by("language").len()
     languages = counts.sort("len", "language", descending=[True, False])
-    yield PrintedTable("Languages", ("language", "documents"), _cell_rows(languages))
+    yield PrintedTable("Languages", ("language", "documents"), _collect_rows(languages))
 
     communities = scan_table(store, version, "communities")
     levels = communities.group_by("level").agg(pl.len(), pl.col("size").sum()).sort("level")
-    yield PrintedTable("Levels", ("level", "communities", "entities"), _cell_rows(levels))
+    yield PrintedTable("Levels", ("level", "communities", "entities"), _collect_rows(levels))
     reports = scan_table(store, version, "community_reports").select("community", report="title")
     largest = (
         communities.filter(pl.col("level") == 0)
@@ -117,7 +117,7 @@ def _overview_sections(store: TableStore, version: Version) -> Iterator[PrintedT
         .select("community", "size", pl.coalesce("report", "title"))
     )
     header = ("community", "entities", "title of the report")
-    yield PrintedTable("Largest communities of level 0", header, _cell_rows(largest))
+    yield PrintedTable("Largest communities of level 0", header, _collect_rows(largest))
     entities = (
         scan_table(store, version, "entities")
         .sort("degree", "frequency", "human_readable_id", descending=[True, True, False])
@@ -125,7 +125,7 @@ def _overview_sections(store: TableStore, version: Version) -> Iterator[PrintedT
         .select("title", "type", "degree", "frequency")
     )
     yield PrintedTable(
-        "Main entities", ("entity", "type", "neighbours", "text units"), _cell_rows(entities)
+        "Main entities", ("entity", "type", "neighbours", "text units"), _collect_rows(entities)
     )
 
 
@@ -137,7 +137,7 @@ def _size_rows(version: Version, kind: str) -> list[tuple[str | int, ...]]:
     ]
 
 
-def _cell_rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
+def _collect_rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
     return table.collect(engine="streaming").rows()
 
 
@@ -148,14 +148,18 @@ def version_as_json(version: Version, current: int) -> dict[str, object]:
         "current": version.number == current,
         "date": made.date if made else None,
         "workflow": version.workflow,
-        "rows": {name: table.rows for name, table in version.tables.items() if name in COUNTED},
+        "rows": {
+            name: table.rows
+            for name, table in version.tables.items()
+            if name in VERSION_COUNT_HEADINGS
+        },
         "steps_run": list(made.steps_run) if made else None,
         "tables_of": made.tables_of if made else None,
-        **_spent_as_json(made),
+        **_costs_as_json(made),
     }
 
 
-def _spent_as_json(made: Made | None) -> dict[str, object]:
+def _costs_as_json(made: Made | None) -> dict[str, object]:
     """Return the costs of a version for JSON; unknown costs are null."""
     names = ("calls", "prompt_tokens", "completion_tokens", "cost")
     return {name: getattr(made, name, None) for name in names}
@@ -163,7 +167,7 @@ def _spent_as_json(made: Made | None) -> dict[str, object]:
 
 def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> None:
     """Print a line for each version; a star marks the current version."""
-    heading = ("version", "made", *COUNTED.values(), "calls", "$", "what ran")
+    heading = ("version", "made", *VERSION_COUNT_HEADINGS.values(), "calls", "$", "what ran")
     rows = [heading, *(_version_cells(version, version.number == current) for version in versions)]
     print("\n".join(align_columns(rows, left=[len(heading) - 1])), file=out)
 
@@ -171,7 +175,9 @@ def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> No
 def _version_cells(version: Version, is_current: bool) -> tuple[str, ...]:
     tables, made = version.tables, version.made
     number = f"{version.number}{'*' if is_current else ' '}"
-    counts = [f"{tables[name].rows:,}" if name in tables else "-" for name in COUNTED]
+    counts = [
+        f"{tables[name].rows:,}" if name in tables else "-" for name in VERSION_COUNT_HEADINGS
+    ]
     if made is None:
         return (number, "-", *counts, "-", "-", "-")
     if made.tables_of is not None:
@@ -192,7 +198,7 @@ def format_cost(dollars: float | None) -> str:
 def difference_as_json(
     before: Version, after: Version, found: Mapping[str, Difference]
 ) -> dict[str, object]:
-    old, new = ({"version": one.number, **_spent_as_json(one.made)} for one in (before, after))
+    old, new = ({"version": one.number, **_costs_as_json(one.made)} for one in (before, after))
     tables = {
         name: {kind: {"count": n, "names": one.names[kind]} for kind, n in one.counts.items()}
         for name, one in found.items()
@@ -210,7 +216,9 @@ def write_difference(
         print(f"\n{name.replace('_', ' ')}{nothing}", file=out)
         for kind, n in one.counts.items():
             if n:
-                print(f"  {n:,} {kind}: {join_names(one.names[kind], MAX_NAMES)}", file=out)
+                print(
+                    f"  {n:,} {kind}: {join_names(one.names[kind], MAX_NAMES_PER_CHANGE)}", file=out
+                )
     print("", _describe_cost(before), _describe_cost(after), sep="\n", file=out)
 
 
@@ -221,6 +229,6 @@ def _describe_cost(version: Version) -> str:
     if not made.calls:
         return f"Version {version.number} asked no model."
     calls = f"{made.calls:,} call{'' if made.calls == 1 else 's'} to models"
-    tokens = f"{made.prompt_tokens:,} + {made.completion_tokens:,} tokens"
-    price = "at a price that is not known" if made.cost is None else f"{made.cost:.4f} dollars"
+    tokens = f"{made.prompt_tokens:,} prompt + {made.completion_tokens:,} reply tokens"
+    price = "at an unknown price" if made.cost is None else f"{made.cost:.4f} dollars"
     return f"Version {version.number}: {calls}, {tokens}, {price}."

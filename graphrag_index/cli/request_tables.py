@@ -16,8 +16,8 @@ from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts
 
-MAX_REQUESTS = 20  # maximum number of quarantined requests printed
-MAX_NAMES = 5  # maximum number of documents or files on one line
+MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
+MAX_PRINTED_NAMES = 5  # maximum number of changed documents, and of unread files, printed
 
 
 def write_status(
@@ -26,12 +26,12 @@ def write_status(
     out: TextIO,
     batches: Sequence[Batch] = (),
 ) -> None:
-    """Print a line for each step and model, then the sum, the batches and failed requests."""
+    """Print requests by step and model, their sum, open batches and quarantined requests."""
     if not rows:
         print("No model was asked.", file=out)
         return
     counts = ("done", "open", "quarantined", "prompt_tokens", "completion_tokens")
-    cells = _request_cells(rows, counts, ["cost"])
+    cells = _format_requests(rows, counts, ["cost"])
     for line, row in zip(cells, rows, strict=False):
         if row.cached_tokens:
             line[5] += f" ({row.cached_tokens:,} cached)"
@@ -44,29 +44,29 @@ def write_status(
 
 
 def write_estimate(estimate: Estimate, out: TextIO) -> None:
-    """Print a line for each step and model, then the sum and the assumptions."""
+    """Print estimated requests by step and model, their sum, and the assumptions."""
     lines = estimate.lines
     counts = ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
-    cells = _request_cells(lines, counts, ["cost", "low", "high"])
+    cells = _format_requests(lines, counts, ["cost", "low", "high"])
     headings = ["answered", "to ask", "prompt", "reply", "$", "low", "high"]
     _print_table(headings, cells, lines, out)
     if not all(line.replies_are_known for line in lines):
         print(
-            f"Until a step has had {MIN_CALLS} calls the length of its replies is a guess: low "
-            "is half of it, high twice as much, and a reasoning model's thoughts come on top.",
+            f"Before a step has made {MIN_CALLS} calls, the length of its replies is a guess: low "
+            "assumes half of it, high twice as much. The reasoning of a model comes on top.",
             file=out,
         )
     if estimate.n_sampled < estimate.n_documents:
-        hint = " Summaries and reports that were paid for are known with all of them only."
-        sample = f"From {estimate.n_sampled:,} of {estimate.n_documents:,} documents, evenly chosen"
+        hint = " Only then are the summaries and reports recognized that were paid before."
+        sample = f"Sampled {estimate.n_sampled:,} of {estimate.n_documents:,} documents evenly"
         everything = f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}"
         print(f"{sample}: {everything}", file=out)
 
 
-def _request_cells(
+def _format_requests(
     rows: Sequence[StepStatus | StepCosts], counts: Sequence[str], costs: Sequence[str]
 ) -> list[list[str]]:
-    """Return the cells of each row: step, model, counts, costs. Several rows get a row of sums."""
+    """Format rows as cells: step, model, counts, costs. Add a row of sums to several rows."""
     lines = [
         [
             *(row.step, row.model),
@@ -87,12 +87,12 @@ def _request_cells(
 def _print_table(
     headings: list[str], cells: list[list[str]], rows: Sequence[StepStatus | StepCosts], out: TextIO
 ) -> None:
-    """Print the table; if a cell has a question mark, explain its meaning below the table."""
+    """Print a table of requests; explain question marks (unknown prices) below the table."""
     print("\n".join(align_columns([["step", "model", *headings], *cells], left=[0, 1])), file=out)
     if any(row.cost is None for row in rows):
         print(
-            "The price of a model that is marked ? is not in the list of "
-            f"{price_list_date()}: set `price` of this model.",
+            f"? means that the price list of {price_list_date()} lacks the model: set `price` of "
+            "this model.",
             file=out,
         )
 
@@ -101,7 +101,7 @@ def describe_batch(batch: Batch) -> str:
     """Describe a batch and its last known state."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.submitted))
     if not batch.id:
-        return f"A batch of {batch.step} ({batch.model}) is not made yet; {when}."
+        return f"A batch of {batch.step} ({batch.model}), prepared {when}, is not submitted yet."
     status = batch.status.replace("_", " ") or "submitted"
     return (
         f"Batch {batch.id} of {batch.step} ({batch.model}), submitted {when}: {status}, "
@@ -110,15 +110,17 @@ def describe_batch(batch: Batch) -> str:
 
 
 def describe_quarantined(quarantined: Sequence[QuarantinedRequest]) -> str:
-    """Return lines about quarantined requests, at most `MAX_REQUESTS`."""
+    """Return a line for each quarantined request, but at most `MAX_PRINTED_REQUESTS` lines."""
     what = "1 request has" if len(quarantined) == 1 else f"{len(quarantined)} requests have"
     requests = [f"{row.step}, {row.unit}: {row.reason}" for row in quarantined]
     hint = ": `graphrag-index status --all` lists them."
-    return "\n".join([f"{what} no valid reply:", *indent_first_lines(requests, MAX_REQUESTS, hint)])
+    return "\n".join(
+        [f"{what} no valid reply:", *indent_first_lines(requests, MAX_PRINTED_REQUESTS, hint)]
+    )
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:
-    """Print the changes of the input, the steps of the next run, and their requests."""
+    """Print changes of the input, the steps that a run would execute, and their requests."""
     is_update = found.version is not None
     if not found.run:
         place = f"{found.output} is up to date (version {found.version})"
@@ -129,9 +131,12 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         for kind in KINDS:
             names = found.changes.names(kind)
             if names:
-                print(f"  {kind:<8} {join_names(names, MAX_NAMES)}", file=out)
+                print(f"  {kind:<8} {join_names(names, MAX_PRINTED_NAMES)}", file=out)
     elif found.loader in found.run:
-        print("The documents of the index are not known: all are read again.", file=out)
+        print(
+            "The index does not record its documents: a run would read all documents again.",
+            file=out,
+        )
     elif found.loader in found.kept:
         print("The input has not changed.", file=out)
     if found.unread:
@@ -139,14 +144,14 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         what = "file or record" if n == 1 else "files or records"
         print(f"{n:,} {what} would not be read:", file=out)
         files = [f"{path}: {reason}" for path, reason in found.unread]
-        print("\n".join(indent_first_lines(files, MAX_NAMES)), file=out)
+        print("\n".join(indent_first_lines(files, MAX_PRINTED_NAMES)), file=out)
     if not found.run:
         return
     print(f"Steps that would run: {', '.join(found.run)}.", file=out)
     if found.kept:
         print(f"Steps whose input has not changed: {', '.join(found.kept)}.", file=out)
     if found.estimate is None:
-        print("None of them asks a model: it costs nothing.", file=out)
+        print("None of these steps asks a model: the run costs nothing.", file=out)
         return
     print(file=out)
     write_estimate(found.estimate, out)

@@ -13,8 +13,8 @@ from graphrag_index.resolution.decisions_file import read_decisions
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.normalize import title_key
 
-APPLY = "`graphrag-index run` applies it."
-_KEYS = "m merge, o merge under the other name, n never, s skip, q quit"
+APPLIED_BY_RUN = "`graphrag-index run` applies the decision."
+_ANSWER_KEYS = "m merge, o merge under the other name, n never, s skip, q quit"
 
 Row = Mapping[str, Any]
 
@@ -37,12 +37,12 @@ def _read_table(output: Path, name: str) -> pl.DataFrame:
     store = TableStore(output)
     version = store.read_pointer()
     if version is None:
-        raise TableError(f"There is no index in {output}: `graphrag-index run` makes it.")
+        raise TableError(f"There is no index in {output}: `graphrag-index run` builds it.")
     if name not in version.tables:
         raise TableError(
-            f"The index in {output} was made by the workflow {version.workflow} without the step "
-            "resolve_entities: a run of one that has it before finalize_graph (and "
-            "summarize_descriptions) makes the list."
+            f"The workflow {version.workflow} wrote the index in {output} without the step "
+            "resolve_entities: add the step to the workflow before finalize_graph and "
+            "summarize_descriptions, and run it."
         )
     return store.scan(name, version.tables[name]).collect()
 
@@ -96,7 +96,7 @@ def undo_decision(output: Path, path: Path, one: str, other: str) -> None:
     the names must not be merged. Raises SettingsError if the two names are not merged.
     """
     if decisions_edit.undo_decisions(path, one, other):
-        print(f"{path} has no decision about {one} and {other} any more: {APPLY}")
+        print(f"Removed the decision about {one} and {other} from {path}: {APPLIED_BY_RUN}")
         return
     resolved = _read_table(output, "entity_resolutions").select("title", "resolved")
     titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
@@ -110,7 +110,14 @@ def undo_decision(output: Path, path: Path, one: str, other: str) -> None:
 
 
 def _print_decision(is_new: bool, decision: str, path: Path) -> None:
-    print(decision + (f". Written to {path}: {APPLY}" if is_new else f": {path} says so already."))
+    print(
+        decision
+        + (
+            f". Written to {path}: {APPLIED_BY_RUN}"
+            if is_new
+            else f": {path} already has this decision."
+        )
+    )
 
 
 def ask_about_pairs(output: Path, path: Path, read_line: Callable[[str], str] = input) -> None:
@@ -119,7 +126,7 @@ def ask_about_pairs(output: Path, path: Path, read_line: Callable[[str], str] = 
     if not rows:
         print("No pair is doubtful.")
         return
-    print(f"{len(rows):,} doubtful pairs. {_KEYS}.")
+    print(f"{len(rows):,} doubtful pairs. {_ANSWER_KEYS}.")
     n_decided = 0
     for number, row in enumerate(rows, 1):
         if row not in doubtful_pairs(output, path):
@@ -131,7 +138,7 @@ def ask_about_pairs(output: Path, path: Path, read_line: Callable[[str], str] = 
         if answer != "s":
             n_decided += _record_decision(row, answer, path)
     if n_decided:
-        print(f"\n{n_decided} decided: {APPLY}")
+        print(f"\n{n_decided} decided: {APPLIED_BY_RUN}")
 
 
 def _record_decision(row: Row, answer: str, path: Path) -> bool:
@@ -141,7 +148,7 @@ def _record_decision(row: Row, answer: str, path: Path) -> bool:
         if answer == "n":
             record_never(path, names)
         else:
-            # If a name was merged before, use the title instead.
+            # Replace a name that was merged before by its title.
             titles = read_decisions(path).titles
             one, other = (titles.get(title_key(name), name) for name in names)
             record_merge(path, (one, other) if answer == "m" else (other, one))

@@ -19,24 +19,31 @@ if TYPE_CHECKING:
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.storage.versions import StepRecord
 
-MAX_FILES = 20  # maximum number of unread files printed
-SAMPLE = 100  # number of documents in the sample of an estimate
+MAX_PRINTED_FILES = 20  # maximum number of unread files printed
+SAMPLE_DOCUMENTS = 100  # number of documents in the sample of an estimate
 
 Budget = Annotated[
     float | None,
-    typer.Option("--budget", min=0, help="Stop before the models cost more.", metavar="DOLLARS"),
+    typer.Option(
+        "--budget",
+        min=0,
+        help="Stop before the model calls cost more than this.",
+        metavar="DOLLARS",
+    ),
 ]
 AllowPartial = Annotated[
     str,
     typer.Option(
         "--allow-partial",
-        help="Succeed if at most this share of a step's requests fails.",
+        help="Succeed if at most this share of the requests of each step fails.",
         metavar="SHARE",
     ),
 ]
 Batch = Annotated[
     bool,
-    typer.Option("--batch", help="Send chats in batches of the provider, for half the price."),
+    typer.Option(
+        "--batch", help="Send chat requests as batches of the provider, at half the price."
+    ),
 ]
 Wait = Annotated[
     bool, typer.Option("--wait", help="With --batch: wait until the batches are done.")
@@ -55,19 +62,24 @@ def run(
     batch: Batch = False,
     wait: Wait = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the steps and the price; change nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the steps that would run and their price; change nothing."
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     purge: Annotated[
         bool,
-        typer.Option("--purge", help="Then delete replies of models about deleted documents."),
+        typer.Option(
+            "--purge", help="After the run, delete cached model replies about deleted documents."
+        ),
     ] = False,
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
     if json and not dry_run:
-        raise typer.BadParameter("--json goes with --dry-run.")
+        raise typer.BadParameter("--json needs --dry-run.")
     if purge and dry_run:
-        raise typer.BadParameter("--purge does not go with --dry-run, which deletes nothing.")
+        raise typer.BadParameter("--purge cannot be used with --dry-run, which deletes nothing.")
     if dry_run:
         _print_dry_run(root, set_, batch, json)
         return
@@ -90,7 +102,7 @@ def retry(
     batch: Batch = False,
     wait: Wait = False,
 ) -> None:
-    """Send quarantined requests again, and bring the index up to date."""
+    """Send requests without a valid reply again, and bring the index up to date."""
     options = RunOptions(
         quiet, verbose, budget, _parse_share(allow_partial), batch, wait, retry=True
     )
@@ -107,7 +119,7 @@ def status(
     ] = False,
     set_: Set = None,
 ) -> None:
-    """Print the requests to models: done, open and quarantined; tokens and money."""
+    """Print the numbers of done, open and quarantined model requests, their tokens and cost."""
     settings, workflow = load_project(root, set_)
     from graphrag_index.cli.request_tables import write_status
     from graphrag_index.pipeline.workflow import open_models
@@ -128,10 +140,17 @@ def estimate(
     root: Root = Path(),
     sample: Annotated[
         int,
-        typer.Option("--sample", min=1, help="Number of documents to sample.", metavar="N"),
-    ] = SAMPLE,
+        typer.Option(
+            "--sample",
+            min=1,
+            help="Number of documents from which the estimate is made.",
+            metavar="N",
+        ),
+    ] = SAMPLE_DOCUMENTS,
     set_: Set = None,
-    batch: Annotated[bool, typer.Option("--batch", help="At the price of run --batch.")] = False,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Estimate the price of run --batch.")
+    ] = False,
 ) -> None:
     """Estimate the requests of a run and their price; nothing is sent."""
     settings, workflow = load_project(root, set_)
@@ -157,7 +176,7 @@ def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json
 
     check_workflow(workflow, settings, root, make_services(settings, None, root))
     watcher = BarWatcher(out=sys.stderr if as_json else sys.stdout)
-    found = dry_run(workflow, settings, root, SAMPLE, watcher, batch)
+    found = dry_run(workflow, settings, root, SAMPLE_DOCUMENTS, watcher, batch)
     if as_json:
         print(dry_run_as_json(found))
     else:
@@ -182,15 +201,15 @@ class RunOptions:
 def _open_session(
     root: Path, overrides: list[str] | None, options: RunOptions
 ) -> "Iterator[_RunSession]":
-    """Open the project and its models for a run; Ctrl-C ends it with a message."""
+    """Open a project and its models for a run; on Ctrl-C, print a message and exit."""
     if options.wait and not options.batch:
-        raise typer.BadParameter("--wait goes with --batch.")
+        raise typer.BadParameter("--wait needs --batch.")
     import logging
 
     level = logging.ERROR if options.quiet else logging.WARNING
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
-    # `kill` and `docker stop` stop a run like Ctrl-C.
+    # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         session = _RunSession(root, overrides, options)
@@ -198,9 +217,9 @@ def _open_session(
             yield session
     except KeyboardInterrupt:
         print(
-            "Stopped. The index is as it was, and finished steps are kept: "
-            f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` goes on with "
-            "the step that was under way.",
+            "Stopped. The index has not changed, and finished steps are kept: "
+            f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` continues with "
+            "the interrupted step.",
             file=sys.stderr,
         )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -234,7 +253,7 @@ class _RunSession:
         if restored and not options.quiet:
             print(f"The imported index is version {restored.number} again; this run updates it.\n")
         if options.retry:
-            # While this run holds the lock, no other run can send requests.
+            # Lock the output folder, so that no other run sends requests at the same time.
             with lock_output(self.store):
                 self.models.reopen_requests([step.name for step in self.workflow.steps])
         self.purged: PurgeCounts | None = None
@@ -244,7 +263,7 @@ class _RunSession:
             "again": self._steps_to_repeat,
             "spent": self.models.spent,
             "wait": self._wait_for_batch,
-            "at_end": self._end_purge,
+            "at_end": self._purge_if_complete,
         }
 
     def _steps_to_repeat(self) -> list[str]:
@@ -255,8 +274,8 @@ class _RunSession:
             steps += begin_purge(self.models, self.workflow, self.settings)
         return steps
 
-    def _end_purge(self, result: "RunResult") -> None:
-        """Purge the ledger only if nothing is missing; a purged reply must be paid again."""
+    def _purge_if_complete(self, result: "RunResult") -> None:
+        """Purge unused replies, unless the run is incomplete: a purged reply must be paid again."""
         from graphrag_index.pipeline.history import end_purge
 
         if self.options.purge and self._is_complete(result):
@@ -306,7 +325,7 @@ class _RunSession:
             self._print_summary(result)
         unread = self._unread_files(result)
         if unread:
-            print(_describe_unread(unread), file=sys.stderr)
+            print(_describe_unread_files(unread), file=sys.stderr)
         failed = self.models.quarantined_requests(
             [r.name for r in result.version.steps if r.quarantined]
         )
@@ -317,8 +336,8 @@ class _RunSession:
             print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
         if not self._is_complete(result):
             if self.options.purge:
-                why = "requests about the missing parts would be paid again"
-                print(f"Nothing was purged, since something is missing: {why}.", file=sys.stderr)
+                why = "the next run would have to pay again for replies about the missing parts"
+                print(f"Nothing was purged, since the index is incomplete: {why}.", file=sys.stderr)
             raise typer.Exit(ExitCode.QUARANTINED)
 
     def _print_summary(self, result: "RunResult") -> None:
@@ -342,10 +361,10 @@ class _RunSession:
             )
 
 
-def _describe_unread(unread: list[tuple[str, str]]) -> str:
+def _describe_unread_files(unread: list[tuple[str, str]]) -> str:
     what = "1 file or record was" if len(unread) == 1 else f"{len(unread)} files or records were"
     files = [f"{path}: {reason}" for path, reason in unread]
-    lines = indent_first_lines(files, MAX_FILES, ", all in the table unread_files.")
+    lines = indent_first_lines(files, MAX_PRINTED_FILES, ", all in the table unread_files.")
     end = "All others are in the index. Correct or remove these files and run again."
     return "\n".join([f"\n{what} not read:", *lines, end])
 

@@ -12,13 +12,13 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord
 
-# Tables whose numbers of rows are printed in the line of a step. Other tables are intermediate.
-_COUNTED = frozenset(
+# Tables whose row counts are printed when a step finishes. Other tables are intermediate.
+_PRINTED_TABLES = frozenset(
     """loaded_documents base_text_units extracted_entities extracted_relationships entities
     relationships communities text_units community_reports covariates entity_resolutions
     doubtful_pairs""".split()
 )
-_PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
+_TABLE_NAME_PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
 
 class TerminalWatcher(Watcher):
@@ -39,7 +39,7 @@ class TerminalWatcher(Watcher):
         self.bars = bars and self.out.isatty()
         self.bar: ProgressBar | None = None
         self.number = 0
-        # Steps whose line is printed. A run that waits for batches goes through its steps again.
+        # Names of the printed steps. A run that waited for a batch repeats its steps.
         self.printed: set[str] = set()
 
     def step_started(self, step: Step, number: int, of: int) -> Progress:
@@ -144,7 +144,7 @@ def describe_tables(record: StepRecord) -> str:
     if vectors:
         return f"{sum(vectors):,} vectors"
     return ", ".join(
-        f"{table.rows:,} {_PREFIX.sub('', name).replace('_', ' ')}"
+        f"{table.rows:,} {_TABLE_NAME_PREFIX.sub('', name).replace('_', ' ')}"
         for name, table in record.tables.items()
-        if name in _COUNTED or name not in TABLES
+        if name in _PRINTED_TABLES or name not in TABLES
     )

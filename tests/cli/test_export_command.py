@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphrag_index.__main__ import app
-from graphrag_index.cli.exchange_commands import GRAPH_FORMS, INDEX_FORMS
+from graphrag_index.cli.exchange_commands import GRAPH_FORMATS, INDEX_FORMATS
 from graphrag_index.errors import ExitCode, ExportError, TableError
 from graphrag_index.storage.atomic import new_file, new_folder
 from tests.fixtures.commands import call, environment
@@ -41,13 +41,13 @@ def content(target: Path) -> dict[str, bytes]:
     return {path.name if target.is_dir() else "": path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize("form", GRAPH_FORMS)
+@pytest.mark.parametrize("form", GRAPH_FORMATS)
 def test_every_form_is_written_the_same_each_time(project: Path, tmp_path: Path, form: str) -> None:
     target, again = tmp_path / "new folder" / "graph", tmp_path / "again"
     told = export(project, "--to", form, str(target))
     assert told.splitlines()[:2] == [
         f"Wrote 4 entities and 2 relationships of version 1 to {target}.",
-        "1 relationship was left out: an end is no entity of the index.",
+        "Relationships left out, since the index lacks their source or target entity: 1.",
     ]
     export(project, "--to", form, str(again))
     assert content(target) == content(again)
@@ -187,14 +187,14 @@ def test_two_exports_do_not_write_one_file(tmp_path: Path) -> None:
 
 def test_help_names_every_form() -> None:
     told = CliRunner().invoke(app, ["export", "--help"]).stdout
-    assert all(re.search(rf"\b{form}:", told) for form in [*INDEX_FORMS, *GRAPH_FORMS])
+    assert all(re.search(rf"\b{form}:", told) for form in [*INDEX_FORMATS, *GRAPH_FORMATS])
 
 
 def test_an_unknown_form_is_told_with_those_there_are(project: Path, tmp_path: Path) -> None:
     arguments = ["export", "--to", "dot", str(tmp_path / "graph"), "--root", str(project)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == ExitCode.WRONG_USE
-    assert f"--to takes one of: {', '.join([*INDEX_FORMS, *GRAPH_FORMS])}." in result.stderr
+    assert f"--to takes one of: {', '.join([*INDEX_FORMATS, *GRAPH_FORMATS])}." in result.stderr
 
 
 def test_a_mistake_is_one_sentence(project: Path, tmp_path: Path) -> None:

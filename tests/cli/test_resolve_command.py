@@ -68,7 +68,7 @@ def test_what_is_decided_is_applied_by_the_next_run_and_can_be_undone(
     told = call(root, "resolve", "--merge", *TWO)
     assert told.out == (
         f"Nordenskjöld Coast is Nordenskiöld Coast. Written to {root / 'resolutions.yaml'}: "
-        "`graphrag-index run` applies it.\n"
+        "`graphrag-index run` applies the decision.\n"
     )
     pairs = json.loads(call(root, "resolve", "--json").out)["doubtful"]
     assert [{row["title"], row["other"]} for row in pairs] == [
@@ -89,7 +89,7 @@ def test_what_is_decided_is_applied_by_the_next_run_and_can_be_undone(
     again = pl.read_parquet(root / "again" / "entities.parquet")
     assert again.equals(pl.read_parquet(root / "output" / "entities.parquet"))
 
-    assert "has no decision about" in call(root, "resolve", "--undo", *TWO).out
+    assert "Removed the decision about" in call(root, "resolve", "--undo", *TWO).out
     assert call(root, "run").code == 0
     assert table_bytes(root) == before
     assert updated != before
@@ -129,7 +129,7 @@ def test_pairs_are_decided_one_by_one_at_a_terminal(
     decisions = command.read_decisions(path)
     assert len(decisions.titles) == 2
     assert len(decisions.never) == 1
-    assert "2 decided: `graphrag-index run` applies it." in capsys.readouterr().out
+    assert "2 decided: `graphrag-index run` applies the decision." in capsys.readouterr().out
     command.ask_about_pairs(root / "output", path, lambda _: pytest.fail("nothing is left to ask"))
     assert capsys.readouterr().out == "No pair is doubtful.\n"
 

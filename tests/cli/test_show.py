@@ -49,7 +49,9 @@ def test_the_overview_counts_everything_and_names_the_main_things(tmp_path):
     found = sections(overview(tmp_path))
 
     head, *_ = found
-    assert head == (f"Version 1 of {tmp_path}, by the workflow small of graphrag-index 0.1.0")
+    assert head == (
+        f"Version 1 of {tmp_path}, written by the workflow small of graphrag-index 0.1.0"
+    )
     assert found["Tables"] == [
         "  table              rows",
         "  documents             3",

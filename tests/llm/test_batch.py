@@ -567,4 +567,4 @@ def test_the_command_waits_for_batches_on_request(server: Server, tmp_path: Path
     assert words_of(root) == WORDS
     wrong = call(root, "run", "--wait")
     assert wrong.returncode == 2
-    assert "--wait goes with --batch" in wrong.stderr
+    assert "--wait needs --batch" in wrong.stderr

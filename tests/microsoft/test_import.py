@@ -110,7 +110,7 @@ def test_rows_ids_numbers_and_vectors_are_those_of_the_files(
     assert not server.requests
     assert "2 documents, 3 text units, 4 entities, 4 relationships" in result.out
     assert "1 relationships are merged with their reverse" in result.out
-    assert "1 relationships with an unknown end are dropped" in result.out
+    assert "1 relationships with an unknown source or target are dropped" in result.out
 
 
 def test_the_settings_name_the_workflow_that_goes_on(
@@ -119,7 +119,7 @@ def test_the_settings_name_the_workflow_that_goes_on(
     result = graphrag_index("import", theirs, "--root", project)
     text = (project / "settings.yaml").read_text(encoding="utf-8")
     assert text.startswith("# Mine.\nworkflow: standard_imported  # as it was\n")
-    assert "`workflow: standard_imported` now (before: standard)" in result.out
+    assert "now has `workflow: standard_imported` (before: standard)" in result.out
     steps = yaml.safe_load((project / "workflows" / "standard_imported.yaml").read_text())
     assert (
         steps[:6]
@@ -237,7 +237,7 @@ def test_texts_without_a_vector_are_embedded_by_the_workflow_that_only_embeds(
     write_vectors(theirs, {**tables, "entities": tables["entities"].head(3)})
     shutil.rmtree(theirs / "lancedb" / "community_full_content.lance")
     out = graphrag_index("import", theirs, "--root", project).out
-    assert "Without a vector are 1 rows of entity_description" in out
+    assert "Rows without a vector: 1 rows of entity_description" in out
     options = ("--root", project, "--set", "workflow=imported")
     assert graphrag_index("run", *options).code == 0
     inputs = [
@@ -341,7 +341,7 @@ def test_earlier_versions_are_imported(
     folder = write(tmp_path / "earlier", tables())
     result = graphrag_index("import", folder, "--root", project)
     assert result.code == 0, result.err
-    assert "There are no vectors" in result.out
+    assert "The index has no vectors" in result.out
     index = graphrag_query.open(project / "output")
     for search in (index.local, index.basic, index.global_, index.drift, index.lazy):
         with pytest.raises(TableError, match=r"has no vectors, .*--set workflow=imported"):
@@ -490,7 +490,7 @@ def test_a_workflow_that_cannot_be_gone_on_from_is_told(
     (project / "workflows" / "standard.yaml").write_text(text, encoding="utf-8")
     result = graphrag_index("import", theirs, "--root", project)
     assert result.code == 0, result.err
-    assert "No workflow continues from it: " in result.out
+    assert "A workflow that updates the imported index could not be written: " in result.out
 
 
 def test_an_entity_without_a_name_does_not_end_the_run(

@@ -204,7 +204,7 @@ def test_the_command_says_what_is_next(tmp_path: Path) -> None:
     result = call(tmp_path, "init", "ours", "--from", "theirs")
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[0] == f"Wrote {Path('ours', 'settings.yaml')}"
-    assert "Next: graphrag-index import theirs --root ours, which makes its index ours;" in (
+    assert "Next: graphrag-index import theirs --root ours, which imports its index;" in (
         result.stdout
     )
     assert result.stdout.count("\nCarried over:\n") == result.stdout.count("\nTo do:\n") == 1

@@ -336,7 +336,7 @@ def test_a_few_names_are_printed_and_all_are_told_as_json(tmp_path: Path) -> Non
     text = out.getvalue()
     assert "  7 added: Entity 0, Entity 1, Entity 2, Entity 3, Entity 4, and 2 more\n" in text
     assert "documents: no difference\n" in text
-    assert "Version 2: 2 calls to models, 30 + 4 tokens, 0.1250 dollars.\n" in text
+    assert "Version 2: 2 calls to models, 30 prompt + 4 reply tokens, 0.1250 dollars.\n" in text
     told = json.loads(json.dumps(difference_as_json(one, two, found)))
     added = told["tables"]["entities"]["added"]
     assert (added["count"], len(added["names"])) == (7, 7)

@@ -70,7 +70,7 @@ def test_the_first_run_adds_all(tmp_path: Path, call: CallIn) -> None:
         "There is no index yet: 3 added documents, 0 unchanged.\n"
         "  added    a.txt, b.txt, c.txt\n"
         "Steps that would run: load_documents, create_text_units.\n"
-        "None of them asks a model: it costs nothing.\n"
+        "None of these steps asks a model: the run costs nothing.\n"
     )
     assert not (root / "output").exists()
 
@@ -131,7 +131,7 @@ def test_what_reads_the_same_again_would_change_nothing_after_it(
     assert lines[1:] == [
         "Steps that would run: load_documents.",
         "Steps whose input has not changed: create_text_units.",
-        "None of them asks a model: it costs nothing.",
+        "None of these steps asks a model: the run costs nothing.",
     ]
     assert " unchanged  3 text units" in call(project, "run").out
 
@@ -184,7 +184,7 @@ def test_documents_that_the_index_has_lost_are_not_taken_for_added(
     (path,) = project.glob("output/versions/1/loaded_documents-*.parquet")
     path.unlink()
     assert call.dry_run(project).splitlines()[0] == (
-        "The documents of the index are not known: all are read again."
+        "The index does not record its documents: a run would read all documents again."
     )
 
 

@@ -147,9 +147,9 @@ class TestRollback:
 
     def test_the_command_says_what_follows(self, project: Path) -> None:
         assert call(project, "rollback", "2").stdout == (
-            "The index has the tables of version 2 again (version 4).\n"
-            "The next `graphrag-index run` brings it up to what the input folder and the "
-            "settings then are; `graphrag-index rollback 3` undoes this.\n"
+            "Restored the tables of version 2 as version 4.\n"
+            "The next `graphrag-index run` updates them to the current input and settings. "
+            "`graphrag-index rollback 3` undoes this rollback.\n"
         )
 
     def test_what_an_interrupted_run_has_paid_belongs_to_it(self, project: Path) -> None:

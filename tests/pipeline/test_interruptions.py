@@ -162,8 +162,8 @@ def test_a_run_that_is_stopped_says_how_to_go_on_and_keeps_what_is_finished(
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == (
-        "Stopped. The index is as it was, and finished steps are kept: "
-        "`graphrag-index run` goes on with the step that was under way.\n"
+        "Stopped. The index has not changed, and finished steps are kept: "
+        "`graphrag-index run` continues with the interrupted step.\n"
     )
     assert lines == [["1", "list_numbers"], ["2", "square"], ["3", "measure"]]
     assert out == ""
