@@ -1,7 +1,7 @@
 """Positions where a text mentions the names that a model extracted from the text.
 
-A model may change the case, hyphens and endings of names, and complete short names. So a name is
-matched in this order: by its exact form, its letters and digits, its inflected words, a part of it.
+A model may change the case, hyphens and endings of names, and complete short names. So the text is
+searched for the exact name, then for its letters and digits, its inflected words, a part of it.
 """
 
 import re
@@ -18,36 +18,36 @@ from graphrag_index.text.sentences import split_sentences
 
 Span = tuple[int, int]
 
-# Maximum letters of a short name. Short names do not match text in lower case: "US" and "us".
-MAX_SHORT_NAME = 3
-# Minimum share of the letters of a name that a matching part must have.
-MIN_PART = 0.25
-# Two forms of a word have at most this many different letters at the end, and at least this many
-# equal letters at the start. This rule is for languages without known endings.
-MAX_ENDING = 3
-MIN_COMMON_PREFIX = 4
+# A name with at most this many letters does not match text in lower case: "US" and "us".
+MAX_SHORT_LETTERS = 3
+# A word can stand for a name if it has at least this share of the letters of the name.
+MIN_LETTER_SHARE = 0.25
+# In languages without known endings, two forms of one word have at most this many different
+# letters at the end, and at least this many equal letters at the start.
+MAX_DIFFERENT_END_LETTERS = 3
+MIN_EQUAL_START_LETTERS = 4
 _WORD = re.compile(r"[^\W_]+")
-# Maximum number of mentions of an entity in one text unit that are compared for evidence.
-MAX_MENTIONS = 16
-_is_unspaced = re.compile(UNSPACED_OR_HANGUL).search
+# Maximum number of mentions of each of two names that are compared to find the nearest pair.
+MAX_COMPARED_MENTIONS = 16
+_has_unspaced_letter = re.compile(UNSPACED_OR_HANGUL).search
 
 
 class NameMentions(NamedTuple):
-    """The mentions of a name in a text. `whole` is true if they match the whole name."""
+    """The spans where a text mentions a name. `whole` is false if only a part of it matches."""
 
     spans: tuple[Span, ...]
     whole: bool
 
 
 class TextWord(NamedTuple):
-    """A word of a text: its form, folded letters and offset."""
+    """A word of a text: its form, its letters without case and accents, and its offset."""
 
     form: str
     letters: str
     start: int
 
     @property
-    def is_capital(self) -> bool:
+    def is_capitalized(self) -> bool:
         return self.form[0].isupper()
 
 
@@ -62,29 +62,29 @@ class Passage:
         self.text, self.language = text, language_of(language)
 
     def contains_name(self, name: str) -> bool:
-        """Return whether the text contains a name. Case and punctuation are ignored."""
+        """Return whether the text contains a name, ignoring case and punctuation."""
         return self.find_name(name) is not None
 
     def find_name(self, name: str) -> NameMentions | None:
-        """Return the mentions of a name, or None. Case and punctuation are ignored."""
-        spans = self._find_spans(name)
+        """Return the mentions of a name, ignoring case and punctuation; None if there are none."""
+        spans = self._find_whole_name(name)
         return NameMentions(tuple(spans), True) if spans else None
 
     def align_names(self, names: Iterable[str]) -> dict[str, NameMentions]:
         """Return the mentions of each name, in the order of the text.
 
-        The mention of a name without a match is the first of the sentences with most of its words,
-        or the whole text if no sentence contains any of its words.
+        If the text does not contain a name, its mention is the sentence with most words of the
+        name, or the whole text if no sentence contains any of these words.
         """
-        found = {name: self._find_spans(name) for name in names}
-        spans = {name: _not_within_others(name, found) for name, own in found.items() if own}
-        # A part of a name does not match inside the mention of another name.
+        found = {name: self._find_whole_name(name) for name in names}
+        spans = {name: _drop_nested_spans(name, found) for name, own in found.items() if own}
+        # Do not search for a part of a name inside the mention of another name.
         taken = [span for others in spans.values() for span in others]
         places = {name: NameMentions(tuple(own), True) for name, own in spans.items()}
         for name in found:
             if name not in places:
-                places[name] = self._find_by_words(name, taken) or NameMentions(
-                    (self._most_similar_sentence(name),), False
+                places[name] = self._find_by_word_forms(name, taken) or NameMentions(
+                    (self._find_most_similar_sentence(name),), False
                 )
         return places
 
@@ -92,12 +92,12 @@ class Passage:
         """Return the span of the sentences that contain the nearest mentions of two names."""
         _, start, end = min(
             (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
-            for a in one.spans[:MAX_MENTIONS]
-            for b in other.spans[:MAX_MENTIONS]
+            for a in one.spans[:MAX_COMPARED_MENTIONS]
+            for b in other.spans[:MAX_COMPARED_MENTIONS]
         )
-        return self.sentences_around(start, end)
+        return self.extend_to_sentences(start, end)
 
-    def sentences_around(self, start: int, end: int) -> Span:
+    def extend_to_sentences(self, start: int, end: int) -> Span:
         """Extend a span to the start of its first sentence and the end of its last sentence."""
         for sentence_start, sentence_end in self._sentence_spans:
             if sentence_start <= start < sentence_end:
@@ -112,7 +112,7 @@ class Passage:
 
     @cached_property
     def _folded_letters(self) -> tuple[str, list[int]]:
-        """The folded letters and digits of the text, and the offset of each letter or digit."""
+        """Return the letters and digits without case and accents, and the offset of each."""
         return letters_with_offsets(self.text)
 
     @cached_property
@@ -121,20 +121,20 @@ class Passage:
 
     @cached_property
     def _words_by_stem(self) -> Mapping[str, list[int]]:
-        """The indexes of the words by their first `MIN_STEM` letters."""
+        """Map the first `MIN_STEM` letters of words to the indexes of these words in the text."""
         groups = defaultdict(list)
         for number, word in enumerate(self._text_words):
             groups[word.letters[:MIN_STEM]].append(number)
         return groups
 
-    def _find_spans(self, name: str) -> list[Span]:
-        return self._find_exact(name) or self._find_by_letters(name)
+    def _find_whole_name(self, name: str) -> list[Span]:
+        return self._find_string(name) or self._find_by_folded_letters(name)
 
-    def _find_exact(self, name: str) -> list[Span]:
+    def _find_string(self, name: str) -> list[Span]:
         spans = ((at, at + len(name)) for at in find_offsets(name, self.text))
         return [span for span in spans if has_word_boundaries(self.text, *span)]
 
-    def _find_by_letters(self, name: str) -> list[Span]:
+    def _find_by_folded_letters(self, name: str) -> list[Span]:
         """Find a name, ignoring case, accents, width, punctuation and spaces."""
         key = letters(name)
         text, offsets = self._folded_letters
@@ -146,22 +146,22 @@ class Passage:
             form = self.text[start:end]
             if (
                 has_word_boundaries(self.text, start, end)
-                and not (len(key) <= MAX_SHORT_NAME and form.islower() and not name.islower())
+                and not (len(key) <= MAX_SHORT_LETTERS and form.islower() and not name.islower())
                 and len(form) <= 2 * len(name) + 2
                 and "\n\n" not in form
             ):
                 spans.append((start, end))
         return spans
 
-    def _find_by_words(self, name: str, taken: list[Span]) -> NameMentions | None:
-        """Find a name by its longest word that the text contains, and by the adjacent words."""
-        if _is_unspaced(name):
-            return self._find_by_characters(name, taken)
+    def _find_by_word_forms(self, name: str, taken: list[Span]) -> NameMentions | None:
+        """Find the longest possible word of a name in the text, and extend it to adjacent words."""
+        if _has_unspaced_letter(name):
+            return self._find_longest_substring(name, taken)
         words = _split_words(name)
         n_letters = sum(len(word.letters) for word in words)
         for anchor in sorted(range(len(words)), key=lambda n: -len(words[n].letters)):
             word = words[anchor]
-            if len(word.letters) < max(MIN_STEM, MIN_PART * n_letters):
+            if len(word.letters) < max(MIN_STEM, MIN_LETTER_SHARE * n_letters):
                 return None
             if self._is_function_word(word):
                 continue
@@ -180,16 +180,16 @@ class Passage:
         return None
 
     def _may_be_form(self, number: int, word: TextWord) -> bool:
-        """Return whether a word of the text (given by its index) may be a form of another word."""
+        """Return whether word `number` of the text may be an inflected form of `word`."""
         own = self._text_words[number]
-        same_case = own.is_capital or not word.is_capital
+        same_case = own.is_capitalized or not word.is_capitalized
         return same_case and are_forms_of_one_word(own.letters, word.letters, self.language)
 
     def _is_function_word(self, word: TextWord) -> bool:
-        return word.letters in self.language.function_words and not word.is_capital
+        return word.letters in self.language.function_words and not word.is_capitalized
 
     def _find_longest_run(self, words: list[TextWord], anchor: int, at: int) -> Span:
-        """Return the longest sequence of words around word `at` that matches words of the name."""
+        """Return the longest run of words around word `at` that match adjacent words of a name."""
         first, stop = at, at + 1
         for word in reversed(words[:anchor]):
             if not first or not self._may_be_form(first - 1, word):
@@ -201,19 +201,19 @@ class Passage:
             stop += 1
         return first, stop
 
-    def _find_by_characters(self, name: str, taken: list[Span]) -> NameMentions | None:
-        """Find the longest part of a name, in a script without spaces."""
+    def _find_longest_substring(self, name: str, taken: list[Span]) -> NameMentions | None:
+        """Find the longest substring of a name in a text without spaces between words."""
         name = "".join(name.split())
         for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - length + 1):
-                spans = _drop_overlapping(self._find_exact(name[start : start + length]), taken)
+                spans = _drop_overlapping(self._find_string(name[start : start + length]), taken)
                 if spans:
                     return NameMentions(tuple(spans), False)
         return None
 
-    def _most_similar_sentence(self, name: str) -> Span:
-        """Return the span of the sentence with most words of a name, or of the whole text."""
-        if _is_unspaced(name):
+    def _find_most_similar_sentence(self, name: str) -> Span:
+        """Return the span of the sentence with most words of a name; the whole text if none has."""
+        if _has_unspaced_letter(name):
             characters = set(filter(str.isalnum, name))
             shares = [len(characters & set(self.text[a:b])) for a, b in self._sentence_spans]
         else:
@@ -230,7 +230,7 @@ class Passage:
 
 
 def are_forms_of_one_word(form: str, word: str, language: Language) -> bool:
-    """Return whether two folded words may be forms of the same word with different endings."""
+    """Return whether two normalized words may be forms of one word with different endings."""
     if form == word or not word.isalpha():
         return form == word
     if language.endings:
@@ -238,14 +238,14 @@ def are_forms_of_one_word(form: str, word: str, language: Language) -> bool:
     longer, shorter = max(len(form), len(word)), min(len(form), len(word))
     n_equal = next((n for n in range(shorter) if form[n] != word[n]), shorter)
     return (
-        n_equal >= MIN_COMMON_PREFIX
-        and longer - n_equal <= MAX_ENDING
+        n_equal >= MIN_EQUAL_START_LETTERS
+        and longer - n_equal <= MAX_DIFFERENT_END_LETTERS
         and n_equal * 5 >= longer * 3
     )
 
 
 def find_offsets(part: str, text: str) -> Iterator[int]:
-    """Yield the offset of each occurrence of a string that is not empty, without overlaps."""
+    """Yield the offsets of `part` in a text, without overlaps; none if `part` is empty."""
     at = text.find(part) if part else -1
     while at >= 0:
         yield at
@@ -264,11 +264,11 @@ def _are_in_one_word(left: str, right: str) -> bool:
         return False
     if not right.isalnum():
         return right > "\u02ff" and unicodedata.category(right)[0] == "M"
-    return not (_is_unspaced(left) or _is_unspaced(right))
+    return not (_has_unspaced_letter(left) or _has_unspaced_letter(right))
 
 
-def _not_within_others(name: str, found: Mapping[str, list[Span]]) -> list[Span]:
-    """Drop the mentions of a name inside longer names, unless all its mentions are inside."""
+def _drop_nested_spans(name: str, found: Mapping[str, list[Span]]) -> list[Span]:
+    """Drop mentions inside mentions of longer names, unless no mention would be left."""
     own = found[name]
     free = [
         span

@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from graphrag_index.extraction.reply_records import MAX_NAME, REPLY_NAMES, clean_line
+from graphrag_index.extraction.reply_records import MAX_NAME_CHARS, REPLY_WORDS, clean_line
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import find_quotation, split_sentences
 
-# Minimum characters of a part of a quotation that is searched; shorter parts may match anywhere.
-MIN_QUOTED = 12
-_KEYS: dict[str, list[str]] = REPLY_NAMES["claims"]
-_STATUSES = {word: status for status, words in REPLY_NAMES["statuses"].items() for word in words}
-_QUOTES = "\"'“”„«»‘’` "
-_GAP = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|##)\s*")
+# Parts of a quotation with fewer characters are not searched, because they may match anywhere.
+MIN_QUOTED_CHARS = 12
+_KEYS_OF_FIELD: dict[str, list[str]] = REPLY_WORDS["claims"]
+_STATUSES = {word: status for status, words in REPLY_WORDS["statuses"].items() for word in words}
+_QUOTE_MARKS = "\"'“”„«»‘’` "
+_OMISSION_MARK = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|##)\s*")
 
 
 class Claim(NamedTuple):
@@ -32,7 +32,7 @@ class Claim(NamedTuple):
 
 
 # The JSON Schema of each field of a claim.
-_PROPERTIES = {
+_SCHEMA_OF_FIELD = {
     **{name: {"type": "string"} for name in Claim._fields},
     **{name: {"type": ["string", "null"]} for name in ("object", "start_date", "end_date")},
     "status": {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]},
@@ -40,43 +40,44 @@ _PROPERTIES = {
 
 
 def read_claims(data: Any) -> ParsedReply:
-    """Parse the claims in a reply, and tolerate other keys and forms.
+    """Parse the claims in a reply; accept other field names, and one claim without a list.
 
     Raises `ReplyError` if there is no list of claims, or no claim has a subject and a description.
     """
     if isinstance(data, Mapping):
-        lists = (data.get(key) for key in REPLY_NAMES["claim_lists"])
-        one = [data] if any(key in data for key in _KEYS["subject"]) else None
+        lists = (data.get(key) for key in REPLY_WORDS["claim_lists"])
+        one = [data] if any(key in data for key in _KEYS_OF_FIELD["subject"]) else None
         data = next((value for value in lists if isinstance(value, list)), one)
     if not isinstance(data, list):
         raise ReplyError('it holds no list "claims"')
     claims = list(filter(None, map(_read_claim, data)))
     if data and not claims:
         raise ReplyError("none of its claims has a subject and a description")
-    # A model may repeat the same claim many times: keep it once.
+    # Drop repeated claims: a model may repeat one claim many times.
     return ParsedReply(tuple(dict.fromkeys(claims)), len(data) - len(claims))
 
 
 CLAIMS_FORMAT = ReplyFormat(
     "claims",
-    object_schema({"claims": {"type": "array", "items": object_schema(_PROPERTIES)}}),
+    object_schema({"claims": {"type": "array", "items": object_schema(_SCHEMA_OF_FIELD)}}),
     read_claims,
-    REPLY_NAMES["instructions"]["claims"],
+    REPLY_WORDS["instructions"]["claims"],
 )
 
 
 def _read_claim(record: object) -> Claim | None:
     if not isinstance(record, Mapping):
         return None
-    values = {name: _first_value(record, keys) for name, keys in _KEYS.items()}
-    ends = {name: values[name].strip(_QUOTES) for name in ("subject", "object")}
-    if not ends["subject"] or not values["description"] or max(map(len, ends.values())) > MAX_NAME:
+    values = {name: _first_known_value(record, keys) for name, keys in _KEYS_OF_FIELD.items()}
+    ends = {name: values[name].strip(_QUOTE_MARKS) for name in ("subject", "object")}
+    is_too_long = max(map(len, ends.values())) > MAX_NAME_CHARS
+    if not ends["subject"] or not values["description"] or is_too_long:
         return None
     status = _STATUSES.get(values["status"].casefold(), "SUSPECTED")
     return Claim(**values | ends | {"status": status})
 
 
-def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
+def _first_known_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
     """Return the first value of the fields `keys` as one line of text; "" if all are missing."""
     for key in keys:
         value = record.get(key)
@@ -84,7 +85,7 @@ def _first_value(record: Mapping[str, object], keys: Sequence[str]) -> str:
             value = " … ".join(part for part in value if isinstance(part, str))
         if isinstance(value, str | int | float):
             text = clean_line(str(value))
-            if text.casefold() not in REPLY_NAMES["missing"]:
+            if text.casefold() not in REPLY_WORDS["missing"]:
                 return text
     return ""
 
@@ -101,12 +102,12 @@ def merge_claims(replies: Iterable[Sequence[Claim]]) -> tuple[Claim, ...]:
 def locate_evidence(claim: Claim, text: str) -> tuple[int, int] | None:
     """Return the span of a claim's evidence: the quotation, or the most similar sentence.
 
-    Similarity is the share of common trigrams of letters. Returns None if no sentence shares a
-    trigram with the claim.
+    The similarity is the share of common letter trigrams. Returns None if no sentence has a
+    trigram in common with the claim.
     """
-    quoted = claim.source_text.strip(_QUOTES)
-    for part in (quoted, *_GAP.split(quoted)):
-        if len(part) >= MIN_QUOTED or part == quoted:
+    quoted = claim.source_text.strip(_QUOTE_MARKS)
+    for part in (quoted, *_OMISSION_MARK.split(quoted)):
+        if len(part) >= MIN_QUOTED_CHARS or part == quoted:
             at = text.find(part) if part else -1
             if at >= 0:
                 return at, at + len(part)

@@ -1,4 +1,4 @@
-"""The types in a request, the format of its reply, and the validation of the records.
+"""Types of entities and relationships in a request, and the validation of its reply.
 
 The first request about a text unit asks for all types. If types are added to the settings later,
 another request asks only for the added types. So the requests about a text unit form a chain of
@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from graphrag_index.extraction.reply_records import (
-    REPLY_NAMES,
+    REPLY_WORDS,
     FoundEntity,
     FoundRecords,
     FoundRelationship,
@@ -23,9 +23,9 @@ from graphrag_index.llm.request import ParsedReply, ReplyFormat, object_schema
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.text.normalize import title_key
 
-# Placeholders that models write for an unknown name.
-NO_NAMES = frozenset(REPLY_NAMES["no_names"])
-INSTRUCTIONS: str = REPLY_NAMES["instructions"]["extraction"]
+# Words that models write instead of an unknown name, such as "none".
+NAME_PLACEHOLDERS = frozenset(REPLY_WORDS["no_names"])
+EXTRACTION_INSTRUCTIONS: str = REPLY_WORDS["instructions"]["extraction"]
 
 
 @lru_cache(maxsize=4_096)
@@ -35,19 +35,19 @@ def type_key(name: str) -> str:
 
 
 class RelationshipKind(NamedTuple):
-    """A type of relationship, and the types of its source and target. None means any type."""
+    """A type of relationship with the entity types of its ends. None means any entity type."""
 
     type: str
     source: str | None = None
     target: str | None = None
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def type_keys(self) -> tuple[str, str, str]:
         return type_key(self.type), type_key(self.source or ""), type_key(self.target or "")
 
-    def may_join(self, source: str, target: str) -> bool:
-        """Return whether two types of entities, each a `type_key`, fit this relationship."""
-        _, own_source, own_target = self.key
+    def allows_entity_types(self, source: str, target: str) -> bool:
+        """Return whether entities of two types, given by `type_key`, may be its ends."""
+        _, own_source, own_target = self.type_keys
         return own_source in ("", source) and own_target in ("", target)
 
 
@@ -55,8 +55,8 @@ class RelationshipKind(NamedTuple):
 class Schema:
     """The types that one request asks for.
 
-    If a list of types is empty, the first request lets the model choose types, and a later request
-    asks for no types of that list.
+    An empty list means in a first request that the model chooses the types, and in a later request
+    that no records of this kind are wanted.
     """
 
     entity_types: tuple[str, ...] = ()
@@ -64,42 +64,43 @@ class Schema:
     strict: bool = False
 
     @cached_property
-    def type_names(self) -> dict[str, str]:
-        """The types of entities by `type_key`."""
+    def types_by_key(self) -> dict[str, str]:
+        """Map the `type_key` of each entity type to the type."""
         return {type_key(name): name for name in self.entity_types}
 
     @cached_property
     def kinds_by_type(self) -> dict[str, list[RelationshipKind]]:
-        """The allowed pairs of entity types of each type of relationship, by `type_key`."""
+        """Map the `type_key` of each relationship type to its allowed pairs of entity types."""
         joined: dict[str, list[RelationshipKind]] = {}
         for kind in self.kinds:
             joined.setdefault(type_key(kind.type), []).append(kind)
         return joined
 
     @cached_property
-    def link_types(self) -> dict[str, str]:
-        """The types of relationships by `type_key`."""
+    def link_types_by_key(self) -> dict[str, str]:
+        """Map the `type_key` of each relationship type to the type."""
         return {key: kinds[0].type for key, kinds in self.kinds_by_type.items()}
 
     @cached_property
-    def key(self) -> tuple[object, ...]:
-        """The identity of the schema. Spelling and order of the types are ignored."""
-        return frozenset(self.type_names), frozenset(kind.key for kind in self.kinds), self.strict
+    def identity(self) -> tuple[object, ...]:
+        """Return a value that is equal for equal types in another spelling and order."""
+        kinds = frozenset(kind.type_keys for kind in self.kinds)
+        return frozenset(self.types_by_key), kinds, self.strict
 
     def is_comparable(self, other: "Schema") -> bool:
-        """Return whether both first requests list types, or both let the model choose them."""
+        """Return whether two schemas agree in `strict` and in which types the model chooses."""
         lists = bool(self.entity_types), bool(self.kinds), self.strict
         return lists == (bool(other.entity_types), bool(other.kinds), other.strict)
 
-    def may_join(self, key: str, source: FoundEntity, target: FoundEntity) -> bool:
-        """Return whether a type of relationship may join two entities.
+    def allows_link(self, key: str, source: FoundEntity, target: FoundEntity) -> bool:
+        """Return whether a relationship of type `key` may join two entities.
 
-        Without `strict`, any type of relationship may join any entities.
+        Without `strict`, relationships of any type may join any entities.
         """
         kinds = self.kinds_by_type.get(key, ())
         ends = type_key(source.type), type_key(target.type)
         is_free = not self.strict or not self.kinds
-        return is_free or any(kind.may_join(*ends) for kind in kinds)
+        return is_free or any(kind.allows_entity_types(*ends) for kind in kinds)
 
 
 # The schemas of the requests about one text unit, in the order of the requests.
@@ -107,7 +108,7 @@ SchemaChain = tuple[Schema, ...]
 
 
 def schema_from_settings(settings: ExtractGraph) -> Schema:
-    """Return the schema with the types of the settings."""
+    """Return the schema of the types that the settings list."""
     kinds = (
         RelationshipKind(entry)
         if isinstance(entry, str)
@@ -118,31 +119,31 @@ def schema_from_settings(settings: ExtractGraph) -> Schema:
 
 
 def merge_schemas(chain: Sequence[Schema]) -> Schema:
-    """Merge the schemas of a chain. Equal types keep their first spelling."""
+    """Merge the schemas of a chain. The first spelling of a type is kept."""
     if len(chain) == 1:
         return chain[0]
     names: dict[str, str] = {}
     kinds: dict[tuple[str, str, str], RelationshipKind] = {}
     for schema in chain:
-        for key, name in schema.type_names.items():
+        for key, name in schema.types_by_key.items():
             names.setdefault(key, name)
         for kind in schema.kinds:
-            kinds.setdefault(kind.key, kind)
+            kinds.setdefault(kind.type_keys, kind)
     return Schema(tuple(names.values()), tuple(kinds.values()), chain[0].strict)
 
 
 class ExtractionFormat:
-    """The format of the replies to the last request of a chain, equal for all text units."""
+    """Format of replies to the last request of a chain. It is the same for all text units."""
 
     def __init__(self, chain: SchemaChain) -> None:
         self.wanted, self.merged, self.is_added = chain[-1], merge_schemas(chain), len(chain) > 1
         enums: list[list[str]] = [[], []]
         if self.merged.strict:
-            # New entities may have relationships of any type.
-            links = self.merged if self.wanted.type_names else self.wanted
-            names = self.wanted.type_names or self.merged.type_names
-            enums = [list(names.values()), list(links.link_types.values())]
-        self.schema = _json_schema(*enums)
+            # New entities may have relationships of all types, so offer all types to the model.
+            links = self.merged if self.wanted.types_by_key else self.wanted
+            names = self.wanted.types_by_key or self.merged.types_by_key
+            enums = [list(names.values()), list(links.link_types_by_key.values())]
+        self.schema = _reply_json_schema(*enums)
 
     def reply_format(
         self, contains: Callable[[str], bool], known: FoundRecords, own: FoundRecords
@@ -156,14 +157,14 @@ class ExtractionFormat:
         def read(data: Any) -> ParsedReply:
             return _ReplyReader(self, contains, known, own).read(data)
 
-        return ReplyFormat("extraction", self.schema, read, INSTRUCTIONS)
+        return ReplyFormat("extraction", self.schema, read, EXTRACTION_INSTRUCTIONS)
 
 
 class _ReplyReader:
     """Validator of the records in one reply.
 
-    If the request asks for added types, only entities of these types are kept, and relationships
-    of these types or with a new entity.
+    If the request asks for added types, an entity is kept if it has an added type. A relationship
+    is kept if it has an added type, or if one of its ends is a new entity.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class _ReplyReader:
         self.new = {
             title_key(entity.name)
             for entity in own.entities
-            if type_key(entity.type) in self.wanted.type_names
+            if type_key(entity.type) in self.wanted.types_by_key
         }
         # Entities of other types by `title_key`. They are kept only as ends of new relationships.
         self.offered: dict[str, FoundEntity] = {}
@@ -199,8 +200,8 @@ class _ReplyReader:
 
     def _add_entity(self, entity: FoundEntity) -> bool:
         """Add an entity if it has a name and a wanted type. Return whether it is valid."""
-        types, key, kind = self.wanted.type_names, title_key(entity.name), type_key(entity.type)
-        has_no_name = key in NO_NAMES and not self.contains(entity.name)
+        types, key, kind = self.wanted.types_by_key, title_key(entity.name), type_key(entity.type)
+        has_no_name = key in NAME_PLACEHOLDERS and not self.contains(entity.name)
         if self.is_added:
             if has_no_name or kind not in types:
                 self.offered.setdefault(key, entity)
@@ -210,14 +211,14 @@ class _ReplyReader:
         entity = entity._replace(type=types.get(kind, entity.type))
         self.entities[entity] = None
         self.new.add(key)
-        # A known entity gets the added type instead of its earlier type.
+        # Replace the earlier type of a known entity by the added type.
         if self.is_added or key not in self.named:
             self.named[key] = entity
         return True
 
     def _add_relationship(self, link: FoundRelationship) -> bool:
         """Add a relationship of a wanted type with valid ends. Return whether it is valid."""
-        source, target = self._find_end(link.source), self._find_end(link.target)
+        source, target = self._find_entity(link.source), self._find_entity(link.target)
         if source is None or target is None:
             return False
         key, ends = type_key(link.type), (source, target)
@@ -225,28 +226,28 @@ class _ReplyReader:
             title_key(e.name) in self.new for e in ends
         )
         if self.is_added and not is_wanted:
-            # An earlier request asked for this type of relationship.
+            # Ignore the relationship: an earlier request asked for its type.
             return True
-        if not self.merged.may_join(key, source, target):
+        if not self.merged.allows_link(key, source, target):
             return False
         for end in ends:
             if title_key(end.name) not in self.named:
                 self.named[title_key(end.name)] = end
                 self.entities[end] = None
-        kind = self.merged.link_types.get(key, link.type)
+        kind = self.merged.link_types_by_key.get(key, link.type)
         self.relationships[link._replace(source=source.name, target=target.name, type=kind)] = None
         return True
 
-    def _find_end(self, name: str) -> FoundEntity | None:
+    def _find_entity(self, name: str) -> FoundEntity | None:
         """Return the known, offered or new entity with a name; None if the name is invalid."""
-        key, types = title_key(name), self.merged.type_names
+        key, types = title_key(name), self.merged.types_by_key
         if key in self.named:
             return self.named[key]
         offered = self.offered.get(key)
         if self.merged.strict and types:
             kind = type_key(offered.type) if offered else ""
             return offered._replace(type=types[kind]) if offered and kind in types else None
-        if offered is not None and key not in NO_NAMES:
+        if offered is not None and key not in NAME_PLACEHOLDERS:
             return offered
         return FoundEntity(name) if self.contains(name) else None
 
@@ -254,13 +255,13 @@ class _ReplyReader:
 def drop_removed_types(
     found: FoundRecords, wanted: Schema, removed: tuple[Set[str], Set[str]]
 ) -> FoundRecords:
-    """Drop the records of removed types, and spell the other types as in `wanted`.
+    """Drop records of types that the settings no longer list, and spell types as in `wanted`.
 
     `removed` are the keys of the removed types: (types of entities, types of relationships).
     The relationships of a dropped entity are dropped too. An entity without type and description
-    is dropped if only dropped relationships have it as an end.
+    is dropped if all its relationships are dropped.
     """
-    names, types = wanted.type_names, wanted.link_types
+    names, types = wanted.types_by_key, wanted.link_types_by_key
     entities = [
         entity._replace(type=names.get(type_key(entity.type), entity.type))
         for entity in found.entities
@@ -272,24 +273,24 @@ def drop_removed_types(
 
     def is_wanted(link: FoundRelationship) -> bool:
         key = type_key(link.type)
-        # An entity may occur with several types; one pair of types that fits is enough.
+        # An entity may occur with several types. One allowed pair of types is enough.
         pairs = product(named[title_key(link.source)], named[title_key(link.target)])
-        return key not in removed[1] and any(wanted.may_join(key, *pair) for pair in pairs)
+        return key not in removed[1] and any(wanted.allows_link(key, *pair) for pair in pairs)
 
     links = list(filter(is_wanted, found.relationships))
-    loose = _end_keys(found.relationships) - _end_keys(links)
+    loose = _title_keys_of_ends(found.relationships) - _title_keys_of_ends(links)
     return FoundRecords(
         tuple(e for e in entities if e != FoundEntity(e.name) or title_key(e.name) not in loose),
         tuple(link._replace(type=types.get(type_key(link.type), link.type)) for link in links),
     )
 
 
-def _end_keys(links: Iterable[FoundRelationship]) -> set[str]:
+def _title_keys_of_ends(links: Iterable[FoundRelationship]) -> set[str]:
     return {title_key(end) for link in links for end in (link.source, link.target)}
 
 
-def _json_schema(entity_types: list[str], link_types: list[str]) -> dict[str, Any]:
-    """Return the JSON schema of replies, in the subset that servers with strict mode support."""
+def _reply_json_schema(entity_types: list[str], link_types: list[str]) -> dict[str, Any]:
+    """Return the JSON schema of replies, limited to features that strict mode supports."""
     text: dict[str, Any] = {"type": "string"}
     entity, link = (dict.fromkeys(kind._fields, text) for kind in (FoundEntity, FoundRelationship))
     link["strength"] = {"type": "integer"}

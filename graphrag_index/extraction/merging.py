@@ -1,4 +1,4 @@
-"""Records of text units as a table, and their entities and relationships merged by name.
+"""A table of the records in each text unit, and the merging of these records by name.
 
 Names and offsets in `text_unit_findings` depend only on the text unit. So no row changes when
 other text units change, and a later run can reuse the rows of unchanged text units.
@@ -19,20 +19,20 @@ from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import title_key
 
-TABLE = TABLES["text_unit_findings"]
-# Columns that contain a list of structs.
-_PARTS = ("entities", "mentions", "relationships")
-# Maximum number of text units that are kept as Python objects, to limit memory.
-BATCH = 1_024
+FINDINGS = TABLES["text_unit_findings"]
+# Columns of `text_unit_findings` that contain a list of records.
+_LIST_COLUMNS = ("entities", "mentions", "relationships")
+# Maximum number of text units that are kept as Python objects. More are moved into a frame.
+MAX_TEXT_UNITS_IN_MEMORY = 1_024
 
 
-class Findings:
+class FindingsBuilder:
     """Builder of the table `text_unit_findings`. Text units are added in order."""
 
     def __init__(self) -> None:
         self._units: list[tuple[int, str, Sequence[str], int]] = []
         # Rows of each list column. A row begins with the index of its text unit in `_units`.
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _PARTS}
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _LIST_COLUMNS}
         self._frames: list[pl.DataFrame] = []
 
     def add_text_unit(
@@ -45,7 +45,7 @@ class Findings:
         outcome: Outcome,
     ) -> None:
         """Add the records of one text unit and the mentions of its entities."""
-        if len(self._units) == BATCH:
+        if len(self._units) == MAX_TEXT_UNITS_IN_MEMORY:
             self._frames.append(self._flush_rows())
         unit = len(self._units)
         self._units.append((number, input_hash, outcome.keys, outcome.dropped))
@@ -59,7 +59,7 @@ class Findings:
                 spelled = (passage.text[start:end] for start, end in place.spans)
                 forms = {clean_line(form): None for form in spelled if form != entity.name}
             mentions.update(((unit, n, *span), None) for span in place.spans)
-            span = passage.sentences_around(*place.spans[0])
+            span = passage.extend_to_sentences(*place.spans[0])
             self._rows["entities"].append((unit, n, *entity, *span, list(forms)))
         self._rows["mentions"].extend(mentions)
         links = [
@@ -71,16 +71,16 @@ class Findings:
             self._rows["relationships"].append((unit, *ends, *record, *span))
 
     def to_frame(self) -> pl.DataFrame:
-        """Return one row per text unit. The column `text_unit` is its number."""
+        """Return one row per text unit. The column `text_unit` has its number."""
         return pl.concat([*self._frames, self._flush_rows()])
 
     def _flush_rows(self) -> pl.DataFrame:
         """Move the rows that were added since the last call into a frame, to save memory."""
         names = ("input_hash", "request_keys", "dropped")
-        schema = {"text_unit": pl.Int64, **{name: TABLE.columns[name] for name in names}}
+        schema = {"text_unit": pl.Int64, **{name: FINDINGS.columns[name] for name in names}}
         units = pl.DataFrame(self._units, schema, orient="row")
         for name, rows in self._rows.items():
-            kind: Any = TABLE.columns[name]
+            kind: Any = FINDINGS.columns[name]
             fields = {"owner": pl.Int64, **kind.inner.to_schema()}
             lists = _gather_by_owner(pl.DataFrame(rows, fields, orient="row"), len(units))
             units = units.with_columns(lists.alias(name))
@@ -90,7 +90,7 @@ class Findings:
 
 
 def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return `extracted_entities`, `extracted_relationships` and `extracted_mentions`.
+    """Return the tables `extracted_entities`, `extracted_relationships`, `extracted_mentions`.
 
     `findings` are the rows of `text_unit_findings`, sorted by `text_unit`. `text_units` has the
     columns `document_id` and `start_char`; its row index is the number of the text unit.
@@ -98,18 +98,18 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     places = findings.select(pl.col("text_unit")).with_columns(
         text_units[findings["text_unit"]].select("document_id", start_of_unit="start_char")
     )
-    entities, mentions, links = (_explode_records(findings, places, name) for name in _PARTS)
-    keys = _map_distinct(entities["name"], title_key)
+    entities, mentions, links = (_explode_records(findings, places, name) for name in _LIST_COLUMNS)
+    keys = _apply_to_distinct(entities["name"], title_key)
     numbers, firsts = _number_rows(keys.to_frame())
     of_units = entities.select("text_unit", "number", index=numbers).unique()
     for end in ("source", "target"):
-        links = _replace_numbers(links, end, of_units)
-    mentions = _replace_numbers(mentions, "entity", of_units)
+        links = _replace_entity_numbers(links, end, of_units)
+    mentions = _replace_entity_numbers(mentions, "entity", of_units)
     columns = TABLES["extracted_mentions"].columns
     return {
         "extracted_entities": _merge_entities(entities, numbers, keys.gather(firsts)),
         "extracted_relationships": _merge_relationships(links),
-        "extracted_mentions": _drop_repeats(
+        "extracted_mentions": _drop_equal_rows(
             mentions.select(pl.col(name).cast(kind) for name, kind in columns.items()).sort(
                 "text_unit", "start_char", "end_char", "entity"
             )
@@ -118,7 +118,7 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
 
 
 def _explode_records(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Explode a list column to one row per record, with its text unit and document offsets."""
+    """Return one row per record of a list column, with the offsets in the document."""
     rows = places.with_columns(findings[name]).filter(pl.col(name).list.len() > 0)
     return (
         rows.explode(name)
@@ -128,26 +128,26 @@ def _explode_records(findings: pl.DataFrame, places: pl.DataFrame, name: str) ->
     )
 
 
-def _replace_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame) -> pl.DataFrame:
-    """Replace the number of an entity in its text unit by the number in the index."""
+def _replace_entity_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame) -> pl.DataFrame:
+    """Replace entity numbers that count within a text unit by those of the whole index."""
     on = ["text_unit", end]
     found = rows.join(of_units.rename({"number": end}), on=on, how="left", maintain_order="left")
     return found.drop(end).rename({"index": end})
 
 
 def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
-    """Return `extracted_entities`. `keys` has the `title_key` of each entity."""
+    """Return the table `extracted_entities`. `keys` are the `title_key` of each entity."""
     n = len(keys)
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     forms = rows.select("owner", "forms").filter(pl.col("forms").list.len() > 0).explode("forms")
-    is_other = _map_distinct(forms["forms"], title_key) != keys.gather(forms["owner"])
+    is_other = _apply_to_distinct(forms["forms"], title_key) != keys.gather(forms["owner"])
     return pl.DataFrame(
         {
-            **_shared_columns(rows, n),
-            "types": _types_by_owner(rows, n),
+            **_merge_shared_columns(rows, n),
+            "types": _gather_types_by_owner(rows, n),
             "human_readable_id": np.arange(n),
             "title": _most_frequent(rows["owner"], rows["name"], rows["name"], n),
-            "aliases": _gather_by_owner(_drop_repeats(forms.filter(is_other)), n),
+            "aliases": _gather_by_owner(_drop_equal_rows(forms.filter(is_other)), n),
         }
     ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_entities"].columns.items())
 
@@ -155,47 +155,47 @@ def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl
 def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
     ends = rows.select("source", "target")
     owners, firsts = _number_rows(
-        ends.with_columns(_map_distinct(rows["type"], type_key).alias("type"))
+        ends.with_columns(_apply_to_distinct(rows["type"], type_key).alias("type"))
     )
     n = len(firsts)
-    # `bincount` adds in the order of the rows, so the sums are the same to the last bit.
+    # `bincount` adds in the order of the rows, so repeated runs give the same sums.
     weights = np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64)
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     return pl.DataFrame(
-        {**_shared_columns(rows, n), **ends[firsts].to_dict(), "weight": weights}
+        {**_merge_shared_columns(rows, n), **ends[firsts].to_dict(), "weight": weights}
     ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_relationships"].columns.items())
 
 
-def _shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
+def _merge_shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
     typed = rows.filter(pl.col("type") != "")
-    # Keep each description with the first text unit that contains it.
+    # Keep equal descriptions of an entity once, with the first text unit that contains them.
     descriptions = rows.select("owner", "description", "text_unit").filter(
         pl.col("description") != ""
     )
-    described = _drop_repeats(descriptions, "owner", "description")
+    described = _drop_equal_rows(descriptions, "owner", "description")
     places = rows.select("owner", "document_id", "start_char", "end_char")
     return {
         "type": _most_frequent(
-            typed["owner"], typed["type"], _map_distinct(typed["type"], type_key), n
+            typed["owner"], typed["type"], _apply_to_distinct(typed["type"], type_key), n
         ),
         "description": pl.repeat("", n, dtype=pl.String, eager=True),
         "descriptions": _gather_by_owner(described.select("owner", "description"), n),
         "description_text_units": _gather_by_owner(described.select("owner", "text_unit"), n),
-        "text_units": _gather_by_owner(_drop_repeats(rows.select("owner", "text_unit")), n),
-        "evidence": _gather_by_owner(_drop_repeats(places), n),
+        "text_units": _gather_by_owner(_drop_equal_rows(rows.select("owner", "text_unit")), n),
+        "evidence": _gather_by_owner(_drop_equal_rows(places), n),
     }
 
 
 def _number_rows(keys: pl.DataFrame) -> tuple[Integers, Integers]:
     """Give equal rows the same number. Return the number per row, and the first row per number."""
-    firsts = _drop_repeats(keys.with_row_index("first"), *keys.columns)
+    firsts = _drop_equal_rows(keys.with_row_index("first"), *keys.columns)
     numbers = keys.join(
         firsts.with_row_index("number"), on=keys.columns, how="left", maintain_order="left"
     )
     return numbers["number"].cast(pl.Int64).to_numpy(), firsts["first"].cast(pl.Int64).to_numpy()
 
 
-def _drop_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
+def _drop_equal_rows(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     """Keep the first of equal rows, or of rows with equal values in the columns `names`.
 
     This is faster than `unique`, which sorts to keep the order.
@@ -205,7 +205,7 @@ def _drop_repeats(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     return rows.filter(together.is_first_distinct())
 
 
-def _map_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Series:
+def _apply_to_distinct(values: pl.Series, function: Callable[[str], str]) -> pl.Series:
     different = values.unique()
     results = pl.Series(list(map(function, different)), dtype=pl.String)
     return values.replace_strict(different, results, return_dtype=pl.String)
@@ -227,13 +227,13 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
     return nothing.scatter(best["owner"], values.gather(best["at"]))
 
 
-def _types_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
-    """Return the list of types of each `owner`: the first type in each of its text units."""
-    # Rows without a type come last in their text unit.
+def _gather_types_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
+    """Return the types of each `owner`: for each of its text units the first type there."""
+    # Sort rows without a type to the end of their text unit.
     ordered = rows.select("owner", "text_unit", "type").sort(
         "owner", "text_unit", pl.col("type") == "", maintain_order=True
     )
-    return _gather_by_owner(_drop_repeats(ordered, "owner", "text_unit").drop("text_unit"), n)
+    return _gather_by_owner(_drop_equal_rows(ordered, "owner", "text_unit").drop("text_unit"), n)
 
 
 def _gather_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:

@@ -1,7 +1,8 @@
 """Requests about text units: prompts, gleanings, and requests for added types.
 
-All requested chains of schemas are stored together with the replies. So a later run can build the
-same requests again, and find their replies in the cache.
+A schema is the list of types that one request asks for; a chain has the schemas of all requests
+about one text unit. The chains are stored with the replies. So a later run can build the same
+requests again, and find their replies in the cache.
 """
 
 import json
@@ -31,21 +32,21 @@ from graphrag_index.llm.request import Message, Request
 from graphrag_index.text.normalize import title_key
 
 # Key under which the requested schemas are stored, in the same database as the replies.
-HISTORY = "schemas of extract_graph"
+HISTORY_KEY = "schemas of extract_graph"
 
 
 def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain:
-    """Return the chain of requests that covers all wanted types of a text unit.
+    """Return the chain of schemas that asks for all wanted types in a text unit.
 
-    From the `answered` chains, the chain with most wanted types is chosen; on a tie the shortest,
-    then the first. A schema with the missing types is added to this chain. If no chain asks for
-    any of the wanted types of entities, a new chain requests all types.
+    Of the `answered` chains (with cached replies), the one with most wanted types is chosen; on a
+    tie the shortest, then the first. A schema with the missing types is added to it. If no chain
+    asks for any of the wanted types of entities, a new chain requests all types.
     """
     missing = {
         chain: _missing_types(chain, wanted) for chain in answered if chain[0].is_comparable(wanted)
     }
     best = min(missing, key=lambda chain: (_n_types(missing[chain]), len(chain)), default=())
-    if not best or (wanted.type_names and missing[best].type_names == wanted.type_names):
+    if not best or (wanted.types_by_key and missing[best].types_by_key == wanted.types_by_key):
         return (wanted,)
     return (*best, missing[best]) if _n_types(missing[best]) else best
 
@@ -53,21 +54,21 @@ def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain
 def _missing_types(chain: SchemaChain, wanted: Schema) -> Schema:
     """Return a schema with the wanted types that no request of a chain asks for."""
     asked = merge_schemas(chain)
-    names = (name for key, name in wanted.type_names.items() if key not in asked.type_names)
+    names = (name for key, name in wanted.types_by_key.items() if key not in asked.types_by_key)
 
-    def is_asked(kind: RelationshipKind) -> bool:
-        key, *ends = kind.key
-        return any(other.may_join(*ends) for other in asked.kinds_by_type.get(key, ()))
+    def is_requested(kind: RelationshipKind) -> bool:
+        key, *ends = kind.type_keys
+        return any(other.allows_entity_types(*ends) for other in asked.kinds_by_type.get(key, ()))
 
-    return Schema(tuple(names), tuple(filterfalse(is_asked, wanted.kinds)), wanted.strict)
+    return Schema(tuple(names), tuple(filterfalse(is_requested, wanted.kinds)), wanted.strict)
 
 
 def _n_types(schema: Schema) -> int:
-    return len(schema.type_names) + len(schema.kinds)
+    return len(schema.types_by_key) + len(schema.kinds)
 
 
 class RequestHistory:
-    """All requested chains of schemas of an index, oldest first."""
+    """All chains of schemas that were requested for an index, oldest first."""
 
     def __init__(self, text: str | None = None) -> None:
         self.chains: list[SchemaChain] = [
@@ -90,10 +91,10 @@ class RequestHistory:
         return list(dict.fromkeys(other[n] for other in longer))
 
     def find_chain(self, chain: SchemaChain) -> SchemaChain | None:
-        """Return the stored chain with the same types, in its stored spelling, or None."""
-        keys = [schema.key for schema in chain]
+        """Return the stored chain with the same types, perhaps spelled differently, or None."""
+        keys = [schema.identity for schema in chain]
         begins = (other[: len(chain)] for other in self.chains)
-        return next((own for own in begins if [schema.key for schema in own] == keys), None)
+        return next((own for own in begins if [schema.identity for schema in own] == keys), None)
 
     def removed_types(self, wanted: Schema) -> tuple[frozenset[str], frozenset[str]]:
         """Return the keys of removed types: (types of entities, types of relationships).
@@ -102,10 +103,10 @@ class RequestHistory:
         no type counts as removed.
         """
         schemas = [schema for chain in self.chains for schema in chain]
-        names = frozenset(key for schema in schemas for key in schema.type_names)
+        names = frozenset(key for schema in schemas for key in schema.types_by_key)
         kinds = frozenset(key for schema in schemas for key in schema.kinds_by_type)
         return (
-            names - wanted.type_names.keys() if wanted.entity_types else frozenset(),
+            names - wanted.types_by_key.keys() if wanted.entity_types else frozenset(),
             kinds - wanted.kinds_by_type.keys() if wanted.kinds else frozenset(),
         )
 
@@ -120,7 +121,7 @@ class PassagePrompt:
 
 
 class ExtractionPrompt:
-    """Builder of the requests for the types in the settings.
+    """Builder of the requests that ask for the types in the settings.
 
     Types for which a reply is cached are not requested again.
     """
@@ -130,19 +131,19 @@ class ExtractionPrompt:
     ) -> None:
         self.wanted, self.max_gleanings = wanted, max_gleanings
         self.prompts, self.chat_model = prompts, chat_model
-        self.history = RequestHistory(chat_model.get_meta(HISTORY))
+        self.history = RequestHistory(chat_model.get_meta(HISTORY_KEY))
         gleans = max_gleanings > 0
         self.continuing = prompts.fill("continue_extraction", {}).strip() if gleans else ""
         # The reply format and the system message for the last schema of each chain.
         self._formats: dict[SchemaChain, tuple[ExtractionFormat, Message]] = {}
-        # Whether no other types were ever requested, so that only the text differs.
+        # True if no other types were ever requested. Then requests differ only in their text.
         self.is_uniform = not set(self.history.chains) - {(wanted,)}
         self._removed = self.history.removed_types(wanted)
-        # The chosen chain, by the chains for which a text unit has replies.
+        # Cache of `choose_chain`, by the chains for which a text unit has cached replies.
         self._chosen: dict[tuple[SchemaChain, ...], SchemaChain] = {}
 
     def request(self, passage: PassagePrompt) -> Request:
-        """Build the first request about a text unit. Requests for missing types follow."""
+        """Build the first request about a text unit. Requests for missing types come next."""
         answered: tuple[SchemaChain, ...] = ()
         if not self.is_uniform:
             answered = tuple(self._answered_chains(passage, (), FoundRecords()))
@@ -152,7 +153,7 @@ class ExtractionPrompt:
             if stored is None:
                 # Store the chain before its requests are sent. Then a later run finds the replies.
                 self.history.chains.append(chain)
-                self.chat_model.set_meta(HISTORY, self.history.as_json())
+                self.chat_model.set_meta(HISTORY_KEY, self.history.as_json())
             self._chosen[answered] = stored or chain
         return self._build_request(passage, self._chosen[answered], 0, FoundRecords())
 
@@ -164,7 +165,7 @@ class ExtractionPrompt:
     def _answered_chains(
         self, passage: PassagePrompt, chain: SchemaChain, found: FoundRecords
     ) -> Iterator[SchemaChain]:
-        """Yield the chains with cached replies. A chain follows the shorter chains it extends."""
+        """Yield the chains with cached replies. Shorter chains come before their extensions."""
         for schema in self.history.next_schemas(chain):
             longer = (*chain, schema)
             if not longer[0].is_comparable(self.wanted):
@@ -177,25 +178,25 @@ class ExtractionPrompt:
     def _build_request(
         self, passage: PassagePrompt, chain: SchemaChain, n_done: int, found: FoundRecords
     ) -> Request:
-        """Build the request for schema `n_done` of a chain. `found` are the records so far."""
+        """Build the request for schema `n_done` of a chain. `found` are all earlier records."""
         asked = chain[: n_done + 1]
         if asked not in self._formats:
             self._formats[asked] = ExtractionFormat(asked), _system_message(asked, self.prompts)
         extraction, system = self._formats[asked]
         is_last = n_done + 1 == len(chain)
 
-        def build(
+        def build_round(
             messages: Sequence[Message], found: FoundRecords, own: FoundRecords, n: int
         ) -> Request:
-            """Build the request, or gleaning `n`. `own` are the records found for this schema."""
+            """Build the request (`n` = 0) or gleaning `n`. `own` are its earlier records."""
 
             def next_request(value: FoundRecords) -> Request | None:
                 now = merge_replies([found, value])
                 if n < self.max_gleanings and now != found:
-                    reply = Message(role="assistant", content=_as_json(value))
+                    reply = Message(role="assistant", content=_records_as_json(value))
                     gleaning = Message(role="user", content=self.continuing)
                     own_now = merge_replies([own, value])
-                    return build([*messages, reply, gleaning], now, own_now, n + 1)
+                    return build_round([*messages, reply, gleaning], now, own_now, n + 1)
                 return None if is_last else self._build_request(passage, chain, n_done + 1, now)
 
             format = extraction.reply_format(passage.passage.contains_name, found, own)
@@ -205,9 +206,9 @@ class ExtractionPrompt:
             )
 
         section = f"Section: {clean_line(passage.headings)}\n\n" if passage.headings else ""
-        known = f"{_list_known_entities(found)}\n\n" if n_done else ""
+        known = f"{_format_known_entities(found)}\n\n" if n_done else ""
         user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
-        return build([system, user], found, FoundRecords(), 0)
+        return build_round([system, user], found, FoundRecords(), 0)
 
 
 def _system_message(chain: SchemaChain, prompts: Prompts) -> Message:
@@ -218,7 +219,7 @@ def _system_message(chain: SchemaChain, prompts: Prompts) -> Message:
     values = _describe_types(merge_schemas(chain))
     if len(chain) == 1:
         return Message(role="system", content=prompts.fill("extract_graph", values).strip())
-    # New entities may have relationships of any type.
+    # Restrict only the added types: new entities may have relationships of all types.
     name = "entity_types" if chain[-1].entity_types else "relationship_types"
     values[name] = _describe_types(replace(chain[-1], strict=True))[name]
     wanted = {"wanted": "\n".join(_describe_added_types(chain[-1]))}
@@ -235,7 +236,7 @@ def _describe_types(schema: Schema) -> dict[str, str]:
         else " Only where none of these fits, a short one of your own."
     )
     if schema.entity_types:
-        entity_types = f"one of: {', '.join(schema.type_names.values())}.{otherwise}"
+        entity_types = f"one of: {', '.join(schema.types_by_key.values())}.{otherwise}"
     if schema.kinds:
         link_types = f"one of: {_describe_relationship_types(schema)}.{otherwise}"
     return {"entity_types": entity_types, "relationship_types": link_types}
@@ -243,7 +244,7 @@ def _describe_types(schema: Schema) -> dict[str, str]:
 
 def _describe_added_types(added: Schema) -> Iterator[str]:
     """Yield the lines of the prompt that list the added types."""
-    names, kinds = ", ".join(added.type_names.values()), _describe_relationship_types(added)
+    names, kinds = ", ".join(added.types_by_key.values()), _describe_relationship_types(added)
     if names:
         yield f"- entities of these types: {names}"
         yield "- relationships that join one of these new entities with another, known or new"
@@ -266,8 +267,8 @@ def _describe_relationship_types(schema: Schema) -> str:
     return "; ".join(types)
 
 
-def _list_known_entities(found: FoundRecords) -> str:
-    """Return the list of known entities for a prompt. The first spelling of a name is used."""
+def _format_known_entities(found: FoundRecords) -> str:
+    """Return the known entities as lines of a prompt, each in the first spelling of its name."""
     named: dict[str, str] = {}
     for entity in found.entities:
         kind = f" ({entity.type})" if entity.type else ""
@@ -275,7 +276,7 @@ def _list_known_entities(found: FoundRecords) -> str:
     return "\n".join(["Known entities:", *(named.values() or ["none"])])
 
 
-def _as_json(found: FoundRecords) -> str:
+def _records_as_json(found: FoundRecords) -> str:
     value = {name: [record._asdict() for record in getattr(found, name)] for name in found._fields}
     return json.dumps(value, ensure_ascii=False)
 
@@ -287,13 +288,13 @@ def merge_replies(replies: Sequence[FoundRecords]) -> FoundRecords:
     entities: dict[tuple[str, str, str], FoundEntity] = {}
     links: dict[tuple[str, str, str], FoundRelationship] = {}
     for found in replies:
-        new = [link for link in found.relationships if _link_key(link) not in links]
-        links.update((_link_key(link), link) for link in new)
+        new = [link for link in found.relationships if _relationship_key(link) not in links]
+        links.update((_relationship_key(link), link) for link in new)
         for entity in found.entities:
             key = title_key(entity.name), type_key(entity.type), entity.description
             entities.setdefault(key, entity)
     return FoundRecords(tuple(entities.values()), tuple(links.values()))
 
 
-def _link_key(link: FoundRelationship) -> tuple[str, str, str]:
+def _relationship_key(link: FoundRelationship) -> tuple[str, str, str]:
     return title_key(link.source), title_key(link.target), type_key(link.type)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from typing import Any
 
-from graphrag_index.extraction.reply_records import REPLY_NAMES, clean_line
+from graphrag_index.extraction.reply_records import REPLY_WORDS, clean_line
 from graphrag_index.llm.prompts import Prompts, TokenBudget, n_prompt_tokens
 from graphrag_index.llm.request import (
     Message,
@@ -19,8 +19,8 @@ from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.text.sentences import split_sentences
 
 # Tokens reserved in a prompt for names, types and list markers.
-MARGIN = 300
-_STOPS = (*".!?…。！？؟।", *"\"'”’»)")
+N_RESERVED_PROMPT_TOKENS = 300
+_SENTENCE_ENDINGS = (*".!?…。！？؟।", *"\"'”’»)")
 
 
 class SummaryPrompt:
@@ -34,11 +34,11 @@ class SummaryPrompt:
         content = prompts.fill("summarize_descriptions", values).strip()
         # The system message is equal for all requests, so that providers can cache it.
         self.system = Message(role="system", content=content)
-        room = max(max_prompt_tokens - n_prompt_tokens(content) - MARGIN, 2)
+        room = max(max_prompt_tokens - n_prompt_tokens(content) - N_RESERVED_PROMPT_TOKENS, 2)
         self.max_tokens = min(settings.max_input_tokens, room)
         self.budget = TokenBudget(self.max_tokens, room)
 
-    def needs_call(self, descriptions: Sequence[str]) -> bool:
+    def needs_model_call(self, descriptions: Sequence[str]) -> bool:
         text, most = " ".join(descriptions), self.settings.max_tokens_without_call
         return self.budget.max_cost_of(text) > most and self.budget.cost_of(text) > most
 
@@ -50,8 +50,8 @@ class SummaryPrompt:
     def request(
         self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
     ) -> Request:
-        """Build a request with the summary so far, and the pieces from `first` on that fit."""
-        stop = self._find_stop(pieces, first, summary)
+        """Build a request with the summary so far, and as many pieces from `first` on as fit."""
+        stop = self._find_end_of_pieces(pieces, first, summary)
         shown = [*([self._first_sentences(summary)] if summary else []), *pieces[first:stop]]
         listed = "\n".join(f"- {text}" for text in shown)
         user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
@@ -60,22 +60,22 @@ class SummaryPrompt:
             return None if stop == len(pieces) else self.request(about, pieces, stop, value)
 
         label = f"description of {about.splitlines()[0].partition(': ')[2]}"
-        return Request(label, [self.system, user], FORMAT, then=next_request)
+        return Request(label, [self.system, user], SUMMARY_FORMAT, then=next_request)
 
     def final_summary(self, outcome: Outcome, pieces: Sequence[str]) -> str:
-        """Return the last summary. After a failed request, append the pieces without a summary."""
+        """Return the last summary. After a failed request, append the pieces that it lacks."""
         first, summary = 0, ""
         for value in outcome.values:
-            first, summary = self._find_stop(pieces, first, summary), value
+            first, summary = self._find_end_of_pieces(pieces, first, summary), value
         if first >= len(pieces):
             return summary
         rest = join_descriptions([*([summary] if summary else []), *pieces[first:]])
         return self._first_sentences(rest, self.max_tokens)
 
-    def _find_stop(self, pieces: Sequence[str], first: int, summary: str) -> int:
+    def _find_end_of_pieces(self, pieces: Sequence[str], first: int, summary: str) -> int:
         """Return the end (exclusive) of the pieces in a request that begins with piece `first`."""
         texts = chain((summary,), islice(pieces, first, None))
-        # A list item has three additional tokens, for its marker and line end.
+        # Add three tokens per list item for its marker and line end.
         most = accumulate(self.budget.max_cost_of(text) + 3 for text in texts)
         if all(n_tokens <= self.max_tokens for n_tokens in most):
             return len(pieces)
@@ -87,7 +87,7 @@ class SummaryPrompt:
         return len(pieces)
 
     def _first_sentences(self, text: str, max_tokens: int | None = None) -> str:
-        """Return the first sentences that fit into `max_tokens`, by default half of a request."""
+        """Return the first sentences that fit into `max_tokens`, by default half of a prompt."""
         return next(self._cut_text(text, max_tokens or self.max_tokens // 2), "")
 
     def _cut_text(self, text: str, max_tokens: int) -> Iterator[str]:
@@ -97,7 +97,7 @@ class SummaryPrompt:
             yield text
             return
         piece = ""
-        for sentence in _short_sentences(text, max_tokens):
+        for sentence in _cut_long_sentences(text, max_tokens):
             longer = f"{piece} {sentence}".strip()
             if piece and self.budget.cost_of(longer) > max_tokens:
                 yield piece
@@ -112,11 +112,11 @@ def join_descriptions(descriptions: Sequence[str]) -> str:
     if len(descriptions) < 2:
         return "".join(descriptions)
     distinct = dict.fromkeys(descriptions)
-    return " ".join(text if text.endswith(_STOPS) else f"{text}." for text in distinct)
+    return " ".join(text if text.endswith(_SENTENCE_ENDINGS) else f"{text}." for text in distinct)
 
 
-def _short_sentences(text: str, max_tokens: int) -> Iterator[str]:
-    # Measure in letters: in almost all languages, a text has no more tokens than letters.
+def _cut_long_sentences(text: str, max_tokens: int) -> Iterator[str]:
+    # Count characters instead of tokens: a text seldom has more tokens than characters.
     size = max(max_tokens // 2, 1)
     for start, end, _ in split_sentences(text):
         sentence = text[start:end]
@@ -142,14 +142,14 @@ def _read_summary(data: Any) -> ParsedReply:
         data = data[0]
     if isinstance(data, Mapping):
         fields = {str(key).strip().lower(): value for key, value in data.items()}
-        data = next((fields[name] for name in REPLY_NAMES["summary"] if name in fields), None)
+        data = next((fields[name] for name in REPLY_WORDS["summary"] if name in fields), None)
     text = clean_line(data) if isinstance(data, str) else ""
     if not text:
         raise ReplyError("it must be an object with a description, which must not be empty")
     return ParsedReply(text)
 
 
-FORMAT = ReplyFormat(
+SUMMARY_FORMAT = ReplyFormat(
     "description",
     object_schema({"description": {"type": "string"}}),
     _read_summary,

@@ -223,7 +223,7 @@ class _ReplyReader:
         """Store the replies to the extraction request of each text unit."""
         section, ledger = self.settings.extract_graph, self.models.ledger
         types = self.project.get_expanded("extract_graph.entity_types")
-        type_names = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
+        types_by_key = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
         chat = self.models.open_chat_model(section.model, EXTRACTION)
         assert isinstance(chat, ChatModel)
         # Max gleanings is 0, since the cached replies to gleanings cannot be found.
@@ -232,7 +232,7 @@ class _ReplyReader:
         for texts in self._text_batches("text_units", ("text",), _BATCH_ROWS):
             kept: dict[str, str] = {}
             for text, number in zip(texts, numbers, strict=False):
-                requests = _microsoft_requests(microsoft_prompt, type_names, text)
+                requests = _microsoft_requests(microsoft_prompt, types_by_key, text)
                 response = self._find_response(EXTRACTION, requests, chat.settings, result)
                 if response is None:
                     continue

@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.extraction.alignment import NameMentions, Passage
 from graphrag_index.extraction.graph_reply import schema_from_settings
-from graphrag_index.extraction.merging import TABLE, Findings, merge_findings
+from graphrag_index.extraction.merging import FINDINGS, FindingsBuilder, merge_findings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import (
     FoundEntity,
@@ -53,7 +53,7 @@ class _TextUnit(NamedTuple):
 
 
 @step(
-    writes=[TABLE.name, "extracted_entities", "extracted_relationships", "extracted_mentions"],
+    writes=[FINDINGS.name, "extracted_entities", "extracted_relationships", "extracted_mentions"],
     code_version=3,
 )
 def extract_graph(
@@ -98,9 +98,9 @@ def extract_graph(
         return pl.concat([nothing, *(content_ids(prefix, *part) for part in parts)])
 
     input_hash, history = hashes(), prompt.history.as_json()
-    kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
+    kept, todo = reuse_rows(previous, FINDINGS, input_hash, replies=chat_model)
     progress.advance(kept.height)
-    findings, n_failed = Findings(), 0
+    findings, n_failed = FindingsBuilder(), 0
     for (unit, passage), outcome in pair_outcomes(chat_model, _make_requests(read(), todo, prompt)):
         found = prompt.merge_replies(outcome.values)
         places: Mapping[str, NameMentions] = passage.align_names(
@@ -128,7 +128,7 @@ def extract_graph(
             n_failed,
             n_dropped,
         )
-    return {TABLE.name: rows.select(list(TABLE.columns)), **merge_findings(rows, text_units)}
+    return {FINDINGS.name: rows.select(list(FINDINGS.columns)), **merge_findings(rows, text_units)}
 
 
 def _make_requests(

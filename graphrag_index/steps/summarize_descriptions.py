@@ -65,7 +65,7 @@ def summarize_descriptions(
         for several in _select_several(extracted_entities, extracted_relationships):
             new = several.filter(todo[several["at"]])
             for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
-                if prompt.needs_call(descriptions):
+                if prompt.needs_model_call(descriptions):
                     pieces = prompt.cut_descriptions(descriptions)
                     yield (at, pieces), prompt.request(about, pieces)
                 else:

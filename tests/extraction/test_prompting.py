@@ -103,11 +103,11 @@ def test_whatever_was_wanted_in_turn_each_type_is_asked_for_once(wants: list[Sch
         # One request at most goes beyond what has replies.
         assert not new or len(path) == 1 or path[:-1] in answered
         asked = merge_schemas(path)
-        assert wanted.type_names.keys() <= asked.type_names.keys()
+        assert wanted.types_by_key.keys() <= asked.types_by_key.keys()
         assert {kind.type for kind in wanted.kinds} <= {kind.type for kind in asked.kinds}
         assert path[0].is_comparable(wanted)
         for before, after in pairwise(path):
-            assert not before.type_names.keys() & after.type_names.keys()
+            assert not before.types_by_key.keys() & after.types_by_key.keys()
         if new:
             answered.append(path)
             history.chains.append(path)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import INSTRUCTIONS, ExtractionFormat, Schema
+from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS, ExtractionFormat, Schema
 from graphrag_index.extraction.reply_records import (
     FoundEntity,
     FoundRecords,
@@ -446,7 +446,9 @@ def test_the_prompt_around_a_text_unit_is_short_and_the_same_for_all() -> None:
     assert one.messages[0] == other.messages[0]
     said = sum(count_tokens(message["content"], encoding) for message in one.messages)
     schema = json.dumps(ExtractionFormat((Schema(),)).schema)
-    around = said - count_tokens(LOVELACE, encoding) + count_tokens(INSTRUCTIONS, encoding)
+    around = (
+        said - count_tokens(LOVELACE, encoding) + count_tokens(EXTRACTION_INSTRUCTIONS, encoding)
+    )
     assert around <= 450
     assert around + count_tokens(schema, encoding) <= 700
 

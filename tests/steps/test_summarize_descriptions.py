@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.extraction.summarization import FORMAT, SummaryPrompt, join_descriptions
+from graphrag_index.extraction.summarization import SUMMARY_FORMAT, SummaryPrompt, join_descriptions
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, estimate_tokens
 from graphrag_index.nlp.values import find_dates, find_numbers
@@ -219,7 +219,7 @@ def test_prompts_fit_models_with_a_small_window(text: str) -> None:
     "data", [{"description": " A\n b. "}, {"Summary": "A b."}, [{"description": "A b."}], "A b."]
 )
 def test_replies_are_read_with_liberties(data: Any) -> None:
-    assert FORMAT.read(data).value == "A b."
+    assert SUMMARY_FORMAT.read(data).value == "A b."
 
 
 @pytest.mark.parametrize("data", [None, {}, [], {"description": ""}, {"error": "no"}, {"text": 3}])

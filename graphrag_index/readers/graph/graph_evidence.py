@@ -297,7 +297,7 @@ def _add_unit_evidence(
             evidence.add_mention(entity, number, to_document_span(span))
         if entity in entities:
             evidence.add_entity_evidence(
-                entity, to_document_span(aligned.sentences_around(*spans[0]))
+                entity, to_document_span(aligned.extend_to_sentences(*spans[0]))
             )
     for link, source, target in links:
         span = aligned.find_evidence(places[titles[source]], places[titles[target]])
