@@ -1,1 +1,1 @@
-"""Communities of the entity graph: detection, updates from version to version, table rows."""
+"""Communities of the entity graph: detection, update for a new version, and table rows."""

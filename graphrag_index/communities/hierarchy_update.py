@@ -1,12 +1,12 @@
-"""Update of the communities of a changed graph, in which only affected nodes move.
+"""Update of communities after a change of the graph. Only nodes near a change may move.
 
-A part is a set of nodes in a partition; a label is the number of a part. If Leiden started from
-the previous partition and all nodes could move, the result would drift away from that partition.
-So unchanged nodes are frozen. Free nodes move as in Louvain [1]_: first single nodes, then groups
-without a frozen node. A part with a free node is split if it is no longer connected.
+A part is one set of nodes in a partition, and a label is the number of a part. If Leiden started
+from the previous partition and all nodes could move, the result would drift away from that
+partition. So most unchanged nodes are frozen: they stay in their part. The other nodes are free,
+and move as in Louvain [1]_: first single nodes, then groups without a frozen node. A part with a
+free node is split if its nodes are no longer connected.
 
-The existing implementation with frozen nodes (`is_membership_fixed` of leidenalg) is under the
-GPL, so this is our own implementation.
+The library leidenalg can freeze nodes too (`is_membership_fixed`), but its licence is the GPL.
 
 References
 ----------
@@ -41,18 +41,19 @@ from graphrag_index.communities.simple_graph import (
 
 Flags = npt.NDArray[np.bool_]
 
-# Minimum gain of a move, as a share of the weight of the node's edges; excludes rounding errors.
+# Minimum gain in quality for which a node moves, as a share of the total weight of its edges.
+# Smaller gains are rounding errors.
 MIN_GAIN = 1e-9
-# An edge is changed if its weight changes by more than this share. Smaller changes are common:
-# a weight that is a statistic of the corpus changes slightly with every new document.
+# An edge counts as changed if its weight differs by more than this share from the previous one.
+# Smaller differences are common: every new document slightly changes weights that are statistics.
 CHANGED_SHARE = 0.1
-# Additional gain for which a node leaves its previous part, as a share of the weight of its
-# edges. Every change of a community costs new reports.
+# Additional gain that a node needs to leave its previous part, as a share of the total weight of
+# its edges. It avoids small changes, since every changed community needs a new report.
 INERTIA = 0.1
 
 
 def find_changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
-    """Return flags of nodes that are new or have a new, removed or changed edge."""
+    """Flag nodes that are new, and nodes with a new, removed or changed edge."""
     keys = graph.sources * graph.n_nodes + graph.targets
     old_keys = before.sources * graph.n_nodes + before.targets
     _, at, old_at = np.intersect1d(keys, old_keys, assume_unique=True, return_indices=True)
@@ -76,12 +77,13 @@ def update_hierarchy(
     max_cluster_size: int = 10,
     max_levels: int = 6,
 ) -> list[Integers]:
-    """Update the hierarchy of an earlier graph; return levels as `leiden.build_hierarchy` does.
+    """Update the communities of an earlier graph to a changed graph, level by level.
 
-    A part that is now too large, or has lost its sub-parts, is split again. Unchanged parts of
-    an imported hierarchy are kept, even if they are not connected, or small and yet split.
+    A part that is now too large, or no longer has sub-parts, is split again. Unchanged parts of
+    an imported hierarchy are kept, even if they are not connected, or small but split.
     `previous` contains the previous part of each node (-1 for none), level by level. Nodes that
-    `is_changed` flags may move, and nodes without a previous part at level 0.
+    `is_changed` flags may move; new nodes and their neighbours may move too. Returns labels by
+    level as `leiden.build_hierarchy` does.
     """
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
@@ -110,7 +112,7 @@ def update_hierarchy(
 
 
 def _drop_changed_parts(labels: Integers, is_changed: Flags) -> Integers:
-    """Replace labels by -1 for parts in which more than half of the nodes have changed."""
+    """Replace the label of a part by -1 if more than half of the part's nodes have changed."""
     n_parts = int(labels.max(initial=-1)) + 2
     size = np.bincount(labels + 1, minlength=n_parts)
     changed = np.bincount(labels[is_changed] + 1, minlength=n_parts)
@@ -118,7 +120,7 @@ def _drop_changed_parts(labels: Integers, is_changed: Flags) -> Integers:
 
 
 def _find_free_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
-    """Return flags of nodes that may move: changed nodes, new nodes and their neighbours."""
+    """Flag the nodes that may move: changed nodes, new nodes, and neighbours of new nodes."""
     is_new = start < 0
     is_free = is_changed | is_new
     is_free[graph.sources[is_new[graph.targets]]] = True
@@ -127,7 +129,7 @@ def _find_free_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
 
 
 def _place_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
-    """Partition the nodes without a part with Leiden, at the resolution of the whole graph."""
+    """Use Leiden to form parts of the new nodes, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
     among = subgraph(graph, nodes)
     resolution = leiden.resolution_of(graph.n_nodes)
@@ -140,7 +142,7 @@ def _place_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
 
 
 def _drop_displaced_nodes(start: Integers, above: Integers) -> Integers:
-    """Replace a label by -1 for nodes outside the parent that has most nodes of their part."""
+    """Replace a node's label by -1 if most nodes of its part have another parent part."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     homes = (
         pl.DataFrame({"part": start[known], "above": above[known]})
@@ -155,7 +157,7 @@ def _drop_displaced_nodes(start: Integers, above: Integers) -> Integers:
 
 
 def _has_two_subparts(labels: Integers, above: Integers) -> Flags:
-    """Return flags of nodes whose part in `above` has at least two sub-parts in `labels`."""
+    """Flag the nodes whose part in `above` has at least two sub-parts in `labels`."""
     n_parts = int(above.max(initial=-1)) + 2
     low, high = np.full(n_parts, np.iinfo(np.int64).max), np.full(n_parts, -1)
     known = (labels >= 0) & (above >= 0)
@@ -175,23 +177,23 @@ def _update_parts(
 ) -> Integers:
     """Move free nodes between the sub-parts of each part in `above`.
 
-    The graph has no edges between the parts in `above`. `before` contains the previous labels;
-    `start` the same labels, with -1 for nodes that must leave their part. Returns labels from 0
-    on; -1 where `above` is -1.
+    `above` has each node's label one level up, or -1; no edge connects two of these parts.
+    `before` contains the previous labels. `start` contains them too, but -1 for nodes that must
+    leave their part. Returns labels from 0 on; -1 where `above` is -1.
     """
     is_touched = np.isin(before, before[start < 0])
     strength = strengths(graph)
     inertia = np.where(start < 0, 0.0, INERTIA * strength)
     if level == 0:
         start = _place_new_nodes(graph, start, leiden)
-    # Each node without a part starts as a separate part.
+    # Give each node without a part a new part of its own.
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
     size, pull = _quality_terms(strength, above, leiden, level)
     while True:
         is_touched |= np.isin(labels, labels[is_free])
         labels = _move_until_stable(graph, labels, is_free, size, pull, inertia)
-        # A part must not span two parts above. If a node moved or may move, it must be connected.
+        # Split each part that has, or had before the moves, a free node into connected components.
         is_touched |= np.isin(labels, labels[is_free])
         cut = components(drop_edges_between_parts(graph, labels))
         cut[~is_touched] = cut.max(initial=-1) + 1 + labels[~is_touched]
@@ -201,7 +203,7 @@ def _update_parts(
         labels = cut
         if not is_cut_off.any():
             break
-        # Nodes that are no longer connected to their part may move too.
+        # In the next round, nodes that lost the connection to their part may move too.
         is_free = is_free | is_cut_off
     inside = above >= 0
     result = np.full(graph.n_nodes, -1)
@@ -210,9 +212,9 @@ def _update_parts(
 
 
 def _find_fragments(labels: Integers, components: Integers) -> Flags:
-    """Return flags of nodes outside the largest component of their part."""
+    """Flag the nodes that are not in the largest component of their part."""
     sizes = np.bincount(components)
-    # The largest component of each part comes last; ties are broken by number.
+    # Sort the largest component of each part last; of components of equal size, the first one.
     order = np.lexsort((-components, sizes[components], labels))
     is_last = np.append(labels[order][1:] != labels[order][:-1], [True])[: len(order)]
     largest = np.full(int(labels.max(initial=-1)) + 1, -1)
@@ -224,11 +226,11 @@ def _find_fragments(labels: Integers, components: Integers) -> Flags:
 def _quality_terms(
     strength: Floats, above: Integers, leiden: Leiden, level: int
 ) -> tuple[Floats, Floats]:
-    """Return two factors of the quality function for each node: its size, and its pull.
+    """Return two factors of the quality function for each node: size and pull.
 
-    The expected weight between two nodes is size × size × pull. With modularity, size is the
-    weight of the node's edges, and pull is resolution / (2 m), where m is the total weight of the
-    edges in the part above. With CPM, size is 1, and pull is the resolution.
+    The expected weight of an edge between two nodes is size × size × pull. With modularity, size
+    is the total weight of the node's edges, and pull is resolution / (2 m), where m is the total
+    weight of all edges in the parent part. With CPM, size is 1, and pull is the resolution.
     """
     n_parts = int(above.max(initial=-1)) + 1
     sizes = np.bincount(above[above >= 0], minlength=n_parts)
@@ -245,7 +247,7 @@ def _move_until_stable(
 ) -> Integers:
     """Move free nodes, then groups of free nodes, until no move increases the quality.
 
-    The first move of a node must gain more than the node's inertia, which is 0 afterwards.
+    The first move of a node must gain more quality than its `inertia`; later moves need not.
     """
     if not is_free.any():
         return labels
@@ -272,14 +274,14 @@ def _move_until_stable(
 def _move_nodes(
     graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
-    """Move each free node to the part with the highest gain, until no move has a gain."""
+    """Move each free node to the part with the highest gain in quality, until no gain is left."""
     rows = sparse_rows(graph)
     labels = labels.copy()
     n_parts = int(labels.max()) + 1
     total = np.bincount(labels, weights=size, minlength=n_parts).tolist()
     waiting = deque(np.flatnonzero(is_free).tolist())
     is_waiting = is_free.copy()
-    # A loop is fast enough: few nodes are affected, and a move depends on the moves before it.
+    # Use a loop instead of arrays: each move depends on the moves before it, and few nodes move.
     while waiting:
         node = waiting.popleft()
         is_waiting[node] = False
@@ -293,7 +295,7 @@ def _move_nodes(
             links[part] = links.get(part, 0.0) + weight
         best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_size)
         best_gain += float(inertia[node])
-        # Moving the node alone into a new part has the gain 0.
+        # If it is better for the node to leave, consider a new part of its own, with gain 0.
         if best_gain < -least:
             best, best_gain = len(total), 0.0
         for part in sorted(links):

@@ -16,13 +16,13 @@ from graphrag_index.communities.simple_graph import (
     subgraph,
 )
 
-_GAP = 1.2  # reserved radius of a disc, as a multiple of the radius of the disc
-_MAX_POINTS = 256  # maximum number of points of one force-directed layout
-_PAIR_STEPS = 3_000_000  # limit of all force-directed layouts, in pairs of points × iterations
+_GAP = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
+_MAX_POINTS = 256  # maximum number of points in one force-directed layout
+_PAIR_STEPS = 3_000_000  # maximum work of all layouts together: pairs of points × iterations
 
 
 def layout_graph(graph: Graph, *, seed: int) -> Floats:
-    """Return the positions (x, y) of all nodes, -1 to 1; equal for equal graphs and seeds."""
+    """Return a position (x, y) for each node, -1 to 1; equal graphs and seeds give equal ones."""
     if graph.n_nodes == 0:
         return np.zeros((0, 2))
     community = partition_graph(graph, Leiden(seed=seed))
@@ -44,10 +44,10 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
     small = (size > 2) & (size <= _MAX_POINTS)
     iterations = _PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
     if iterations < 20:
-        # With so many communities, force-directed layouts are slow, and too small to see.
+        # Keep the spirals: with so many communities, forces are slow and change little.
         return positions
     positions *= np.sqrt(size)[community, None]
-    # Communities of similar size are moved together: up to 4 nodes, 8, 16, ...
+    # Lay out communities of similar size in one call: up to 4 nodes, up to 8, up to 16, ...
     width = 4
     while width <= _MAX_POINTS:
         stack = np.flatnonzero(small & (size > width // 2) & (size <= width))
@@ -74,9 +74,9 @@ def _relax_communities(
     width: int,
     iterations: int,
 ) -> None:
-    """Place the nodes of small communities with a force-directed layout, in place.
+    """Lay out the nodes of small communities by forces; write the result into `positions`.
 
-    `stack` are the communities, each with at most `width` nodes.
+    `stack` contains the numbers of these communities. Each has at most `width` nodes.
     """
     layer_of = np.full(int(community.max()) + 1, -1)
     layer_of[stack] = np.arange(len(stack))
@@ -103,7 +103,7 @@ def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
     distance = np.linalg.norm(positions, axis=1)
     reach = np.zeros(len(size))
     np.maximum.at(reach, community, distance)
-    # Use the mean of the given and the even distances, or one remote node would crowd the others.
+    # Average each distance with an evenly spaced one; else one remote node crowds the others.
     even = np.sqrt((_rank_nodes(community, distance) + 0.5) / size[community])
     wanted = (distance / np.maximum(reach[community], 1e-9) + even) / 2
     spread: Floats = positions * (wanted / np.maximum(distance, 1e-9))[:, None]
@@ -111,7 +111,7 @@ def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
 
 
 def spread_over_disc(rank: Integers, n: Integers) -> Floats:
-    """Spread n points evenly over the unit disc in a spiral, with rank 0 at the centre [1]_.
+    """Place n points evenly in the unit disc on a spiral; rank 0 is at the centre [1]_.
 
     References
     ----------
@@ -125,10 +125,9 @@ def spread_over_disc(rank: Integers, n: Integers) -> Floats:
 def move_by_forces(positions: Floats, pulls: Floats, radii: Floats, iterations: int) -> Floats:
     """Lay out the points of several drawings by forces between the points [1]_.
 
-    All points repel each other, and linked points attract each other. `positions` has the shape
-    (drawing, point, 2), `pulls`, the symmetric weights of links, (drawing, point, point), and
-    `radii` (drawing, point). Linked points come to rest where they touch. The radius 0 means that
-    there is no point.
+    All points repel each other, and linked points attract each other. Linked points come to rest
+    when their circles touch. A point with radius 0 does not exist. Shapes: `positions` (drawing,
+    point, 2), `radii` (drawing, point); `pulls`, the weights of links, (drawing, point, point).
 
     References
     ----------
@@ -143,7 +142,7 @@ def move_by_forces(positions: Floats, pulls: Floats, radii: Floats, iterations: 
     pull = np.divide(pull, rest, out=np.zeros_like(pull), where=rest > 0)
     push = np.square(rest)
     extent = np.sqrt(np.square(radii).sum(axis=1))[:, None]
-    # x and y are separate arrays, since sums over an axis of two are slow.
+    # Keep x and y in separate arrays: sums over an axis of length 2 are slow.
     x, y = positions[..., 0].copy(), positions[..., 1].copy()
     for iteration in range(iterations):
         away_x = x[:, :, None] - x[:, None, :]
@@ -165,7 +164,7 @@ def move_by_forces(positions: Floats, pulls: Floats, radii: Floats, iterations: 
 
 
 def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
-    """Place linked discs close to each other, and the other discs on rings around them."""
+    """Place linked discs close to each other, and discs without links on rings around them."""
     degree = degrees(graph)
     linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
@@ -193,7 +192,7 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
         moved = move_by_forces(begin[None], pulls, radii[None], iterations)[0]
         return separate_discs(moved, radii, iterations)
     labels = partition_graph(graph, Leiden(seed=seed))
-    # A group has at most _MAX_POINTS discs, so larger parts are cut.
+    # Cut each part of the partition into groups of at most _MAX_POINTS discs.
     piece = _rank_nodes(labels, np.arange(n)) // _MAX_POINTS
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
     centres = np.zeros((n, 2))
@@ -212,10 +211,10 @@ def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
         return np.zeros_like(centres)
     touching = radii[:, None] + radii[None, :]
     np.fill_diagonal(touching, 0)
-    # Shrink the drawing to the area of the discs, then push overlapping discs apart.
+    # Shrink the drawing to the total area of the discs before the loop pushes discs apart.
     extent = np.linalg.norm(centres - centres.mean(axis=0), axis=1).max()
     centres = centres * min(1.0, np.sqrt(np.square(radii).sum()) / max(extent, 1e-9))
-    # The smaller of two discs moves more.
+    # Move the smaller of two overlapping discs more than the larger one.
     share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
     for _ in range(iterations):
         away, square = _pair_differences(centres)
@@ -250,11 +249,11 @@ def place_on_rings(radii: Floats, reach: float) -> Floats:
     centres = np.zeros((len(radii), 2))
     first = 0
     if reach == 0 and len(radii):
-        # Nothing is in the middle, so the largest disc goes there.
+        # Place the largest disc in the middle if the middle is empty.
         first, reach = 1, radii[0]
     while first < len(radii):
         middle = reach + radii[first]
-        # Two neighbours on a ring touch if their angle is the sum of their `halves`.
+        # `halves` is half of the angle that each disc takes on the ring.
         max_discs = 1 + int(np.pi * middle / radii[-1])
         halves = np.arcsin(np.minimum(radii[first : first + max_discs] / middle, 1))
         widths = np.cumsum(2 * halves)

@@ -1,7 +1,7 @@
-"""Hierarchical Leiden [1]_, with a choice of engines, and island communities.
+"""Hierarchical Leiden [1]_ with several engines, and islands of small components.
 
-A part is a set of nodes in a partition; a label is its number. An island is a community of level 0
-that contains several small connected components.
+A part is one set of nodes in a partition, and a label is the number of a part. An island is a
+community of level 0 that contains several small connected components.
 
 References
 ----------
@@ -31,20 +31,20 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 Quality = Literal["modularity", "cpm"]
 
-# Graphs with more nodes than this get a higher resolution than the resolution in the settings.
+# A graph with more nodes than this is split at a higher resolution than the settings say.
 UNSCALED_NODES = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
 
-# A function that partitions a graph with at least one edge, and returns the label of each node.
-# Its arguments are graph, quality, resolution, iterations and seed.
+# An implementation of Leiden: a function that returns the label of each node of a graph with
+# edges. Its arguments are graph, quality, resolution, iterations and seed.
 Engine = Callable[[SparseRows, Quality, float, int, int], Integers]
 
 
 def leiden_native(
     rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
-    """Partition with the Rust core of graspologic."""
+    """Partition a graph with Leiden in the Rust library of graspologic."""
     from graspologic_native import leiden_csr
 
     _, found = leiden_csr(
@@ -66,11 +66,11 @@ def leiden_native(
 def leiden_igraph(
     rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
-    """Partition with the C core of igraph (GPL)."""
+    """Partition a graph with Leiden in the C library igraph, under the licence GPL."""
     import igraph
 
     graph, weights = _to_igraph(rows)
-    # igraph draws from one generator for the whole process, by default the module `random`.
+    # Seed the random generator of igraph for this call; the whole process shares it.
     igraph.set_random_number_generator(random.Random(seed))
     try:
         found = graph.community_leiden(
@@ -87,13 +87,13 @@ def leiden_igraph(
 def leiden_leidenalg(
     rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
-    """Partition with the implementation of Leiden's first author (GPL)."""
+    """Partition a graph with leidenalg by the first author of Leiden, under the licence GPL."""
     import leidenalg
 
     graph, weights = _to_igraph(rows)
     found = leidenalg.find_partition(
         graph,
-        # ModularityVertexPartition is the same, but supports no resolution except 1.
+        # For modularity, avoid ModularityVertexPartition, which supports the resolution 1 only.
         leidenalg.CPMVertexPartition
         if quality == "cpm"
         else leidenalg.RBConfigurationVertexPartition,
@@ -113,7 +113,7 @@ ENGINES: Mapping[str, Engine] = {
 
 
 def _to_igraph(rows: SparseRows) -> tuple[Any, list[float]]:
-    """Convert a graph to igraph; return the graph and the weights of its edges."""
+    """Convert a sparse matrix to a graph of igraph; return it and its edge weights."""
     import igraph
 
     sources = np.repeat(np.arange(rows.n_nodes), np.diff(rows.indptr))
@@ -124,10 +124,10 @@ def _to_igraph(rows: SparseRows) -> tuple[Any, list[float]]:
 
 @dataclass(frozen=True)
 class Leiden:
-    """A Leiden engine with its parameters.
+    """An implementation of Leiden (the engine) with its parameters.
 
-    With CPM, the resolution is multiplied by four at each level, since a part does not split
-    again at the resolution that created it.
+    With CPM, the resolution of each level is four times the resolution of the level above, since
+    the same resolution would not split a part again.
     """
 
     engine: Engine = leiden_native
@@ -138,7 +138,7 @@ class Leiden:
     seed: int = 42
 
     def resolution_of(self, n_nodes: int, level: int = 0) -> float:
-        """Return the resolution for splitting a graph, or a part of it, into parts of `level`.
+        """Return the resolution that splits a graph, or a part of a graph, into parts of `level`.
 
         At a fixed resolution, modularity merges communities that are small compared with the
         graph, even if they are clearly separate [2]_. So the resolution is scaled by the number
@@ -156,9 +156,9 @@ class Leiden:
 
 
 def partition_graph(graph: Graph, leiden: Leiden | None = None) -> Integers:
-    """Partition a graph once; return the label of each node, from 0 on.
+    """Partition a graph with Leiden once; return the label of each node, from 0 on.
 
-    A part never spans two connected components. An isolated node is a part.
+    A part never spans two connected components. A node without edges is a part of its own.
     """
     labels = components(graph)
     if len(graph.weights):
@@ -170,11 +170,11 @@ def partition_graph(graph: Graph, leiden: Leiden | None = None) -> Integers:
 def build_hierarchy(
     graph: Graph, leiden: Leiden | None = None, *, max_cluster_size: int = 10, max_levels: int = 6
 ) -> list[Integers]:
-    """Partition a graph, then repeatedly each part with more than `max_cluster_size` nodes.
+    """Partition a graph, then split large parts again, level by level.
 
-    If Leiden does not split a part, the part is kept, whatever its size. Returns the label of
-    each node, level by level, the coarsest first. Labels are unique in a level; -1 means that the
-    part of the node was not split. Level 0 has all nodes.
+    A part is large if it has more than `max_cluster_size` nodes. If Leiden does not split it, the
+    part is kept. Returns the label of each node, level by level, the coarsest first. Labels are
+    unique in a level; -1 means that the node's part was not split again. Level 0 has all nodes.
     """
     leiden = leiden or Leiden()
     labels = partition_graph(graph, leiden)
@@ -188,7 +188,7 @@ def build_hierarchy(
 
 
 def select_large_parts(labels: Integers, max_cluster_size: int) -> Integers:
-    """Return the labels of nodes in parts above the size limit; -1 for other nodes."""
+    """Replace the labels of parts with at most `max_cluster_size` nodes by -1."""
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     return np.where((labels >= 0) & (sizes[labels] > max_cluster_size), labels, -1)
 
@@ -200,11 +200,11 @@ def drop_edges_between_parts(graph: Graph, labels: Integers) -> Graph:
 
 
 def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> Integers:
-    """Split each part of a graph, at the resolution of `level`.
+    """Split each part of a graph with Leiden, at the resolution of `level`.
 
     Returns labels from 0 on, unique over all parts; -1 for nodes whose part was not split.
     """
-    # Sort the nodes by part, so that the rows of a part are a slice.
+    # Sort the nodes by part, so that a slice of the sparse matrix contains one part.
     nodes = np.flatnonzero(labels >= 0)
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]
     sizes = np.bincount(labels[nodes], minlength=1)
@@ -231,14 +231,14 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
 def build_microsoft_hierarchy(graph: Graph) -> list[Integers]:
     """Split each connected component as Microsoft GraphRAG 3 splits the largest one.
 
-    Microsoft GraphRAG drops the other components. The result depends on the order of edges, which
-    Microsoft sorts by title. So number the nodes in the order of their titles in upper case.
-    Returns levels as `build_hierarchy` does.
+    Microsoft GraphRAG drops the other components. The result depends on the order of edges, and
+    Microsoft GraphRAG sorts edges by title. So the nodes of `graph` must be numbered in the order
+    of their titles in upper case. Returns labels by level as `build_hierarchy` does.
     """
     from graspologic_native import hierarchical_leiden
 
     component = components(graph)
-    # Pad numbers with zeros, so that the names have the order of the numbers.
+    # Use numbers padded with zeros as names of nodes, so that names sort like numbers.
     width = len(str(graph.n_nodes))
     edges_of: dict[int, list[tuple[str, str, float]]] = {}
     parts = component[graph.sources]
@@ -264,7 +264,7 @@ def build_microsoft_hierarchy(graph: Graph) -> list[Integers]:
             levels[part.level][int(part.node)] = n_parts + part.cluster
         n_parts += 1 + max(part.cluster for part in found)
     for labels in levels:
-        # Renumber the parts from 0 on; -1 is not changed.
+        # Renumber the parts of each level from 0 on; keep -1.
         labels[labels >= 0] = np.unique(labels[labels >= 0], return_inverse=True)[1]
     return levels
 
@@ -277,10 +277,10 @@ def gather_islands(
     settings: CreateCommunities,
     before: Integers | None = None,
 ) -> tuple[list[Integers], npt.NDArray[np.bool_]]:
-    """Gather small connected components in islands at level 0.
+    """Group small connected components into islands, which are communities of level 0.
 
-    Returns the levels, and flags of the communities of level 0 that are islands. `before` has the
-    previous island of each node, or -1; a small component is kept in its previous island.
+    Returns the new levels, and a flag for each community of level 0: True for an island. `before`
+    has the previous island of each node, or -1. A small component stays in its previous island.
     """
     component = components(graph)
     limit = min(settings.min_component_size, settings.max_cluster_size + 1)
@@ -297,10 +297,10 @@ def gather_islands(
 def _small_components(
     component: Integers, is_loose: npt.NDArray[np.bool_], named: Integers, text_units: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return `component`, `first` node, `size` and `document` of each small component.
+    """Return one row per small component: `component`, `first` node, `size`, `document`.
 
-    The document is the document with most mentions of the component. Rows are sorted by document,
-    then by the first mention in it, then by the first node.
+    `document` is the document that mentions entities of the component most often. Rows are sorted
+    by document, then by the first mention in the document, then by the first node.
     """
     nodes = np.flatnonzero(is_loose)
     small = (
@@ -316,7 +316,7 @@ def _small_components(
         .sort("component", "n", "document", descending=[False, True, False])
         .unique("component", keep="first", maintain_order=True)
     )
-    # Components without a mention come last.
+    # Sort components without a mention last.
     return (
         small.join(homes, on="component", how="left")
         .sort("document", "position", "first", nulls_last=True)
@@ -327,18 +327,18 @@ def _small_components(
 def _assign_islands(
     small: pl.DataFrame, n_components: int, settings: CreateCommunities, before: Integers | None
 ) -> Integers:
-    """Assign small components to islands; -1 for large components.
+    """Return the island of each small component, and -1 for large components.
 
-    The small components of a document share an island. If they are few, the small components of
-    the next document join them. An island has at most `max_cluster_size` entities. New components
-    are first added to the previous islands of their document.
+    The small components of one document share an island. An island that is still too small gets
+    components of the next document too. An island has at most `max_cluster_size` entities. New
+    components join the previous island of their document if they all fit.
     """
     min_size, max_size = settings.min_component_size, settings.max_cluster_size
     island = np.full(n_components, -1)
     n_entities: list[int] = []
-    # The new numbers of previous islands.
+    # The new number of an island, by its previous number.
     number: dict[int, int] = {}
-    # The last previous island of each document.
+    # The new number of the last previous island, by document.
     island_of: dict[int, int] = {}
     left: dict[int, list[tuple[int, int]]] = {}
     for component, first, size, document in small.iter_rows():
@@ -351,7 +351,7 @@ def _assign_islands(
             n_entities.append(0)
         island[component] = island_of[document] = number[old]
         n_entities[number[old]] += size
-    # Each choice depends on the present sizes of the islands, so a loop is needed.
+    # Use a loop instead of arrays: each choice depends on the sizes of islands at that moment.
     current = next((i for i, n in enumerate(n_entities) if n < min_size), len(n_entities))
     n_entities.append(0)
     for document, members in left.items():
@@ -372,7 +372,7 @@ def _assign_islands(
 
 
 def _empty_island(n_entities: list[int]) -> int:
-    """Return the number of the last island if it is empty; otherwise add an empty island."""
+    """Return the number of an empty island; add one if the last island has entities."""
     if n_entities[-1]:
         n_entities.append(0)
     return len(n_entities) - 1

@@ -1,7 +1,7 @@
-"""Numbers of communities, their lineage between versions, and the rows of both tables.
+"""Numbers and table rows of communities, and their lineage from version to version.
 
-A community matches a previous community of the same level if more than half of the union of their
-members is common to both. So a community matches at most one previous community.
+A community matches a previous community of the same level if they share more than half of all
+entities that are in at least one of them. So a community matches at most one previous community.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,13 +55,13 @@ def number_communities(
 def renumber_communities(
     communities: pl.DataFrame, levels: Sequence[Integers], numbers: Integers
 ) -> tuple[pl.DataFrame, list[Integers]]:
-    """Change the numbers of communities, and sort the rows by level, then community.
+    """Replace the numbers of communities by `numbers`; sort rows by level, then number.
 
     Returns the same tuple as `number_communities`. The rows also have a column `above`: the row of
     the parent community, or -1.
     """
     order = np.lexsort((numbers, communities["level"].to_numpy()))
-    # The array has one more element, so that index -1 returns -1.
+    # Add one more element -1, so that the index -1 (no parent) gives -1.
     row = np.full(len(order) + 1, -1)
     row[order] = np.arange(len(order))
     above = row[communities["parent"].to_numpy()]
@@ -80,12 +80,12 @@ class PreviousCommunities:
     levels: list[Integers]  # previous community of each node, or -1, level by level
     graph: Graph  # previous relationships between present nodes
     is_new: npt.NDArray[np.bool_]  # flags of nodes that are new or have lost a neighbour
-    settings: Mapping[str, object]  # settings of the step; empty if unknown
-    highest: int  # highest community number ever used; -1 if there was none
+    settings: Mapping[str, object]  # previous settings of the step; empty if unknown
+    highest: int  # highest community number that any version has used; -1 if none
 
     @property
     def islands(self) -> Integers:
-        """The previous island of each node, or -1."""
+        """The number of each node's previous island, or -1."""
         islands = self.communities.filter("island")["community"].to_numpy()
         top = self.levels[0]
         return np.where(np.isin(top, islands), top, -1)
@@ -113,7 +113,7 @@ def _read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | 
         labels[at[at >= 0]] = members["community"].to_numpy()[at >= 0]
         levels.append(labels)
     if not levels:
-        # There were no communities, but the lineage may contain used numbers.
+        # Go on without communities: the lineage may contain numbers of earlier ones.
         levels.append(np.full(len(ids), -1))
     edges = links.select("source_id", "target_id", "weight").collect()
     ends = np.stack([find_rows(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
@@ -138,7 +138,7 @@ def _find_highest_number(previous: Previous, numbers_now: pl.Series) -> int:
     if lineage is not None:
         numbers.append(lineage.select("community").collect()["community"])
     for lineage in previous.rolled_back_tables("community_lineage"):
-        # A damaged version is skipped.
+        # Skip a version with a damaged lineage table.
         with suppress(OSError, TableError, pl.exceptions.PolarsError):
             numbers.append(lineage.select("community").collect()["community"])
     return max([-1, *(int(found.max()) for found in numbers if len(found))])  # type: ignore[arg-type]
@@ -147,10 +147,10 @@ def _find_highest_number(previous: Previous, numbers_now: pl.Series) -> int:
 def trace_lineage(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities | None
 ) -> tuple[Integers, pl.DataFrame]:
-    """Match communities with the last version; return their numbers and `community_lineage`.
+    """Match communities with those of the last version; return numbers and the lineage table.
 
-    A community that matches a previous community gets the number of that community. Other
-    communities get numbers that no version has used, and all communities do if `before` is None.
+    A community that matches a previous community gets the number of that community. Every other
+    community gets a number that no version has used. If `before` is None, the numbers are kept.
     `communities` and `levels` are results of `number_communities`.
     """
     if before is None:
@@ -177,21 +177,21 @@ def trace_lineage(
     )
     parts = [alive, died]
     if before.highest >= 0 and not any(before.highest in part["community"] for part in parts):
-        # This row stores the highest number, so that a later version does not use it again.
+        # Add a row with the highest number, so that no later version uses that number again.
         last = {"community": [before.highest], "level": [0], "status": ["died"]}
         parts.append(pl.DataFrame(last))
     return numbers, _make_lineage_table(*parts)
 
 
 def _find_statuses(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
-    """Add to the present communities a status, and the previous communities of the members."""
+    """Add the status of each present community, and the previous communities of its members."""
     sources = (
         common.sort("row", "old")
         .group_by("row", maintain_order=True)
         .agg(
             came_from="old",
             n_swallowed=pl.col("swallowed").sum(),
-            # At least two communities got most of their members from the same old community.
+            # True if this community and another got most of their members from the same old one.
             is_part=(pl.col("given") & (pl.col("n_parts") > 1)).any(),
             has_giver=pl.col("given").any(),
         )
@@ -220,12 +220,12 @@ def _find_statuses(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFram
 def _find_common_pairs(
     communities: pl.DataFrame, levels: Sequence[Integers], before: PreviousCommunities
 ) -> pl.DataFrame:
-    """Return pairs of a present and an old community of one level that have common members.
+    """Return pairs of a present and an old community on one level that share members.
 
     `row` is the row of the present community. `same` is True if the communities match,
     `swallowed` if most members of the old community are in the present community, and `given` if
-    most members of the present community are from the old community. `n_parts` counts the present
-    communities that are `given` by the old community.
+    most members of the present community are from the old community. `n_parts` is the number of
+    present communities that got most of their members from the old community.
     """
     pairs = []
     for labels, old in zip(levels, before.levels, strict=False):
@@ -277,14 +277,14 @@ def add_community_columns(
     """
     n = len(communities)
     is_island = communities["island"].to_numpy()
-    # Pairs (row of a community, number of its member, relationship or text unit).
+    # Pairs (row of a community, number of one of its entities, relationships or text units).
     members, inner, texts = [], [], []
     for labels in levels:
         of_link = np.where(labels[ends[:, 0]] == labels[ends[:, 1]], labels[ends[:, 0]], -1)
         members.append(_drop_unowned(labels, np.arange(len(labels))))
         inner.append(_drop_unowned(of_link, np.arange(len(ends))))
         texts.append(_drop_unowned(of_link[shown[:, 0]], shown[:, 1]))
-        # Islands, and communities without relationships, get the text units of their entities.
+        # Give islands and communities without relationships the text units of their entities.
         is_silent = np.ones(n, dtype=bool)
         is_silent[texts[-1][:, 0]] = False
         of_entity = labels[named[:, 0]]
@@ -292,7 +292,7 @@ def add_community_columns(
         texts.append(np.stack([of_entity, named[:, 1]], axis=1)[by_entity])
     owners, shown_there = distinct_pairs(*np.concatenate(texts).T)
 
-    # Rank 0 means the empty date.
+    # Rank the dates; the empty date has rank 0, so a community without dates gets it.
     dates = pl.concat([pl.Series("date", [""]), text_units["date"]]).unique().sort()
     date_rank = dates.search_sorted(text_units["date"]).to_numpy()
     latest = np.zeros(n, dtype=np.int64)
@@ -321,7 +321,7 @@ def add_community_columns(
 
 
 def keep_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Keep the ids of communities with unchanged members, since imported ids are not ours.
+    """Keep the previous ids of communities with unchanged members, such as imported ids.
 
     `before` contains the previous communities, with `id`, and `members` from `hash_members`.
     """
@@ -333,16 +333,16 @@ def keep_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
 
 
 def hash_members() -> pl.Expr:
-    """Return a hash of the members of a community, valid in this process."""
+    """Return an expression that hashes the members of a community, for this process only."""
     return pl.col("entity_ids").list.sort().list.join(",").hash()
 
 
 def _drop_unowned(owners: Integers, values: Integers) -> Integers:
-    """Return the pairs (owner, value) whose owner is not -1."""
+    """Return pairs (owner, value) without the values whose owner is -1 (no community)."""
     return np.stack([owners, values], axis=1)[owners >= 0]
 
 
 def _gather_ids(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
-    """Return the ids of each community as sorted lists; `ids` must be sorted."""
+    """Return a sorted list of ids for each of n communities; `ids` must be sorted."""
     owners, values = distinct_pairs(*pairs.T)
     return gather_lists(owners, ids.gather(values), n)

@@ -25,7 +25,7 @@ class Graph(NamedTuple):
 
 
 class SparseRows(NamedTuple):
-    """A graph as a sparse matrix in rows (CSR); each edge is in the rows of both its nodes.
+    """A graph as a sparse matrix in CSR format; each edge is in the rows of both its nodes.
 
     The neighbours of node i are `indices[indptr[i] : indptr[i + 1]]`, ascending.
     """
@@ -40,7 +40,7 @@ class SparseRows(NamedTuple):
 
 
 def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Floats) -> Graph:
-    """Build a graph; merge edges between the same two nodes, and drop loops."""
+    """Build a graph; merge edges between the same two nodes, and drop loops at one node."""
     low = np.minimum(sources, targets).astype(np.int64)
     high = np.maximum(sources, targets).astype(np.int64)
     keys = low * n_nodes + high
@@ -56,8 +56,8 @@ def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Fl
 
 
 def sparse_rows(graph: Graph) -> SparseRows:
-    """Convert a graph to a sparse matrix in rows."""
-    # Edges are sorted, and lower neighbours are added first, so every row is ascending.
+    """Convert a graph to a sparse matrix in CSR format."""
+    # Add lower neighbours first: since edges are sorted, every row is then in ascending order.
     ends = np.append(graph.targets, graph.sources)
     others = np.append(graph.sources, graph.targets)
     order = np.argsort(ends, kind="stable")
@@ -78,7 +78,7 @@ def degrees(graph: Graph) -> Integers:
 
 
 def subgraph(graph: Graph, nodes: Integers) -> Graph:
-    """Return the graph of some nodes and the edges between them, numbered in their order."""
+    """Return the graph of the given nodes and the edges between them; renumber from 0 on."""
     number = np.full(graph.n_nodes, -1)
     number[nodes] = np.arange(len(nodes))
     sources, targets = number[graph.sources], number[graph.targets]
@@ -87,7 +87,7 @@ def subgraph(graph: Graph, nodes: Integers) -> Graph:
 
 
 def components(graph: Graph) -> Integers:
-    """Return the connected component of each node; components are ordered by first node."""
+    """Return the number of each node's connected component, in the order of first nodes."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -99,7 +99,7 @@ def components(graph: Graph) -> Integers:
 
 
 def contract_graph(graph: Graph, labels: Integers) -> Graph:
-    """Contract all nodes of a label to one node; labels are numbered from 0 on."""
+    """Merge all nodes with the same label into one node; labels must be numbered from 0 on."""
     n_labels = int(labels.max(initial=-1)) + 1
     return simple_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)
 
@@ -120,7 +120,7 @@ def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float
 
 
 def check_weights(table: str, relationships: pl.LazyFrame) -> None:
-    """Raise TableError for a weight that is not positive and finite; Leiden does not check it."""
+    """Raise TableError if a weight is not positive and finite; Leiden does not check weights."""
     weight = pl.col("weight")
     wrong = (
         relationships.select("source", "target", "weight")

@@ -1,1 +1,1 @@
-"""Reports on communities, written by a model or extracted from sentences."""
+"""Reports on communities, written by a model or composed of sentences from documents."""

@@ -1,4 +1,4 @@
-"""Extractive reports: whole sentences from text units with citations, without a model."""
+"""Extractive reports: sentences from text units with citations; no model is needed."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 
-# A function that returns the numbers of the relationships between some entities.
+# A function that returns the numbers of the relationships between the given entities.
 FindRelationships = Callable[[tuple[int, ...]], tuple[int, ...]]
 
-# Maximum number of sentences of a summary, and of a finding.
+# Maximum number of sentences in a summary; the next constant is for each finding.
 SUMMARY_SENTENCES = 2
 SENTENCES_PER_FINDING = 3
 # Maximum number of entities in a heading, besides the subject of the finding.
@@ -19,9 +19,9 @@ COMPANIONS = 2
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A sentence that mentions members of the community.
+    """A sentence that mentions entities of the community.
 
-    `entities` are the numbers of these members. `source` is the number of the text unit.
+    `entities` are the numbers of these entities. `source` is the number of the text unit.
     """
 
     text: str
@@ -43,9 +43,9 @@ def write_findings(
 
     The sentences of the summary together mention the members with the largest weights. The
     subject of a finding is one member, and its sentences mention this member. Findings are sorted
-    by descending weight of the subject. Sentences are never repeated, and neither are near
-    duplicates. A heading contains the subject and members that its sentences mention. It leaves
-    out members in the title or in an earlier heading, so that headings are unique.
+    by descending weight of the subject. No sentence is used twice, and no near duplicate of a
+    used sentence is used. A heading contains the subject and members that its sentences mention.
+    It omits members in the title or in an earlier heading, so that headings are unique.
 
     `evidence` are candidate sentences, best first; `weight` maps a member to its centrality,
     `titles` to its title; `main` are the members in the report's title; `find_relationships`
@@ -66,7 +66,7 @@ def write_findings(
             continue
         left -= len(sentences)
         named.add(subject)
-        # The members that the finding mentions most often.
+        # Add the members that the finding mentions most often to the heading.
         n_mentions = Counter(entity for sentence in sentences for entity in sentence.entities)
         companions = sorted(
             n_mentions.keys() - named, key=lambda e: (-n_mentions[e], -weight[e], e)
@@ -74,7 +74,7 @@ def write_findings(
         named.update(companions)
         heading = join_titles([titles[entity] for entity in (subject, *companions)])
         if list(main) == [subject] and not companions:
-            # The report's title contains only this member.
+            # Avoid a heading that is equal to the title of the report.
             heading = f"More on {heading}"
         sentences.sort(key=lambda sentence: sentence.source)
         findings.append(Finding(heading, _cite_sentences(sentences, find_relationships)))
@@ -82,7 +82,7 @@ def write_findings(
 
 
 class _SentencePool:
-    """A pool of sentences, from which each sentence and its near duplicates are taken once."""
+    """A pool of sentences, which never returns a sentence twice, or a near duplicate of one."""
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
         self._weight = weight
@@ -100,8 +100,8 @@ class _SentencePool:
     ) -> list[Evidence]:
         """Take up to n sentences; each time, take the sentence with the highest gain.
 
-        The gain is the score of the sentence plus the weights of its members not in `covered`.
-        Members of the chosen sentences are added to `covered`.
+        The gain is the score of the sentence plus the weights of its entities that are not in
+        `covered`. The entities of the chosen sentences are added to `covered`.
         """
         weight, taken = self._weight, self._taken
         chosen: list[Evidence] = []
@@ -128,7 +128,7 @@ class _SentencePool:
 
 
 def _cite_sentences(sentences: Sequence[Evidence], find_relationships: FindRelationships) -> str:
-    """Join sentences, each with a citation of its entities, their relationships and its source."""
+    """Join sentences; after each, cite its entities, their relationships and its text unit."""
     cited = []
     for sentence in sentences:
         rows = {"Entities": sentence.entities}
