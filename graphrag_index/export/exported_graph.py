@@ -17,11 +17,11 @@ from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
 BATCH_ROWS = 16_384  # rows per batch
-_MAX_LISTED = 20  # types or levels in a message
+_MAX_NAMES_IN_MESSAGE = 20  # types or levels in a message
 # Characters that XML forbids; some CSV parsers fail on them too.
-_FORBIDDEN_CHARACTERS = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"
-_STRING_ESCAPES = {chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)}
-_STRING_ESCAPES |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+_XML_FORBIDDEN_CHARACTERS = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"
+_QUOTED_TEXT_ESCAPES = {chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)}
+_QUOTED_TEXT_ESCAPES |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 # In attributes, an XML parser replaces unescaped line ends and tabs by spaces.
 _XML_ESCAPES |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
@@ -71,26 +71,26 @@ class ExportedGraph:
     def scan_table(self, name: str) -> pl.LazyFrame:
         return scan_table(self.store, self.version, name)
 
-    def kept_entities(self) -> pl.LazyFrame:
+    def scan_kept_entities(self) -> pl.LazyFrame:
         """Return `id` and communities of the entities that pass the filters."""
         return self.keys.lazy().filter("kept").drop("row", "kept")
 
-    def node_rows(self) -> pl.LazyFrame:
+    def scan_nodes(self) -> pl.LazyFrame:
         """Return the exported entities with their communities, in the order of the table."""
         number = pl.col("human_readable_id").alias("number")
         columns = "title type description aliases degree frequency x y".split()
         rows = self.scan_table("entities").select("id", number, *columns)
-        return rows.join(self.kept_entities(), on="id", maintain_order="left")
+        return rows.join(self.scan_kept_entities(), on="id", maintain_order="left")
 
-    def node_batches(self) -> Iterator[pl.DataFrame]:
+    def stream_nodes(self) -> Iterator[pl.DataFrame]:
         """Yield the exported entities in batches."""
         self.n_nodes = 0
-        for batch in stream_rows(self.node_rows()):
+        for batch in stream_rows(self.scan_nodes()):
             self.n_nodes += batch.height
             self.progress.advance(batch.height)
             yield batch
 
-    def edge_batches(self) -> Iterator[pl.DataFrame]:
+    def stream_edges(self) -> Iterator[pl.DataFrame]:
         """Yield the exported relationships in batches, in the order of the table.
 
         `source` and `target` are ids of entities; `source_row` and `target_row` are row numbers.
@@ -145,10 +145,10 @@ def select_graph(
         )
     passes = pl.col("degree") >= filters.min_degree
     if filters.types:
-        passes &= pl.col("type").is_in(_find_types(filters, entities))
+        passes &= pl.col("type").is_in(_find_requested_types(filters, entities))
     keys = entities.select("id", kept=passes).with_row_index("row").collect(engine="streaming")
     for level in levels:
-        members = _first_communities(communities.filter(pl.col("level") == level))
+        members = _find_first_communities(communities.filter(pl.col("level") == level))
         members = members.rename({"community": f"community_level_{level}"})
         rows = keys.lazy().join(members, on="id", how="left", maintain_order="left")
         keys = rows.collect(engine="streaming")
@@ -159,7 +159,7 @@ def select_graph(
         keys = keys.with_columns(pl.col("kept") & pl.col("community").is_not_null())
     if filters.community is not None:
         of_one = communities.filter(pl.col("community") == filters.community)
-        is_member = pl.col("id").is_in(_first_communities(of_one).collect()["id"].implode())
+        is_member = pl.col("id").is_in(_find_first_communities(of_one).collect()["id"].implode())
         keys = keys.with_columns(pl.col("kept") & is_member)
     first = ["id", "row", "kept", *(["community"] if levels else [])]
     keys = keys.select(*first, pl.exclude(first)).rechunk()
@@ -189,7 +189,7 @@ def regroup_rows(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFr
     yield from (rows.rechunk() for rows in rest)
 
 
-def _first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:
+def _find_first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:
     """Return the `id` of each member, and the first community that contains the member."""
     return (
         communities.select(pl.col("community").cast(pl.Int64), id="entity_ids")
@@ -200,7 +200,7 @@ def _first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:
 
 def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list[int]) -> None:
     if filters.level is not None and filters.level not in levels:
-        shown = join_names(map(str, levels), _MAX_LISTED)
+        shown = join_names(map(str, levels), _MAX_NAMES_IN_MESSAGE)
         has = f"has {shown}" if levels else "has no communities"
         raise ExportError(f"There is no level {filters.level}: the index {has}.")
     if filters.community is not None:
@@ -210,13 +210,13 @@ def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list
             raise ExportError(f"There is no community {filters.community}: the numbers {has}.")
 
 
-def _find_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
+def _find_requested_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
     """Return the requested entity types in the spelling of the index."""
     counts = entities.group_by("type").len().sort("len", "type", descending=[True, False])
     present: list[str] = counts.collect(engine="streaming")["type"].to_list()
     for name in filters.types:
         if name.casefold() not in map(str.casefold, present):
-            shown = join_names(map(repr, present), _MAX_LISTED) or "none"
+            shown = join_names(map(repr, present), _MAX_NAMES_IN_MESSAGE) or "none"
             raise ExportError(f"No entity has the type {name!r}: the index has {shown}.")
     wanted = set(map(str.casefold, filters.types))
     return [name for name in present if name.casefold() in wanted]
@@ -238,7 +238,7 @@ def write_rows(file: TextIO, batches: Iterable[pl.DataFrame], line: pl.Expr) -> 
 def replace_control_characters(column: str | pl.Expr) -> pl.Expr:
     """Replace control characters that XML forbids by the replacement character U+FFFD."""
     text = pl.col(column) if isinstance(column, str) else column
-    return text.str.replace_all(_FORBIDDEN_CHARACTERS, "\ufffd")
+    return text.str.replace_all(_XML_FORBIDDEN_CHARACTERS, "\ufffd")
 
 
 def escape_xml(column: str | pl.Expr) -> pl.Expr:
@@ -249,7 +249,7 @@ def escape_xml(column: str | pl.Expr) -> pl.Expr:
 def quote_text(column: str | pl.Expr) -> pl.Expr:
     """Quote and escape a text in the syntax that JSON, Cypher and N-Triples share."""
     text = pl.col(column) if isinstance(column, str) else column
-    return pl.format('"{}"', text.str.replace_many(_STRING_ESCAPES))
+    return pl.format('"{}"', text.str.replace_many(_QUOTED_TEXT_ESCAPES))
 
 
 def format_fields(columns: dict[str, str], batch: pl.DataFrame) -> pl.Expr:

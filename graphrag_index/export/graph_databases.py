@@ -29,28 +29,28 @@ from graphrag_index.export.exported_graph import (
 from graphrag_index.schema.table import STRINGS, parse_columns
 
 # Number of rows per batch for tables with long texts.
-_TEXT_BATCH = 4_096
+_TEXT_BATCH_ROWS = 4_096
 # Number of rows per Cypher statement; databases parse long statements slowly.
-_STATEMENT_ROWS = 100
+_ROWS_PER_STATEMENT = 100
 
-_RELATED_PROPERTIES = pl.Schema(
+_RELATIONSHIP_COLUMN_TYPES = pl.Schema(
     parse_columns("id, number: int64, type, description, weight: float64, text_unit_ids: strings")
 )
 _DOCUMENT_COLUMNS = "id number title path creation_date language metadata".split()
 _TEXT_UNIT_COLUMNS = "id number text n_tokens start_char end_char headings metadata".split()
 _COMMUNITY_COLUMNS = "id community level title size period island".split()
-_NEO4J_NODES = {
+_NEO4J_NODE_FILES = {
     "Entity": "entities.csv",
     "Document": "documents.csv",
     "TextUnit": "text_units.csv",
     "Community": "communities.csv",
 }
-_NEO4J_LINKS = {
+_NEO4J_LINK_FILES = {
     name: f"{name.lower()}.csv"
     for name in ("RELATED", "PART_OF", "MENTIONS", "IN_COMMUNITY", "PARENT")
 }
 # Names of each type: the suffix of a column in Neo4j, the type in Kùzu, the type in XML Schema.
-_TYPE_NAMES: dict[pl.DataType, tuple[str, str, str]] = {
+_COLUMN_TYPE_NAMES: dict[pl.DataType, tuple[str, str, str]] = {
     pl.Int64(): (":long", "INT64", "integer"),
     pl.Float64(): (":double", "DOUBLE", "double"),
     pl.Boolean(): (":boolean", "BOOLEAN", "boolean"),
@@ -58,20 +58,20 @@ _TYPE_NAMES: dict[pl.DataType, tuple[str, str, str]] = {
     STRINGS: (":string[]", "STRING[]", ""),
 }
 # Names of the files of the two formats that write a folder.
-NEO4J_FILES = frozenset([*_NEO4J_NODES.values(), *_NEO4J_LINKS.values()])
+NEO4J_FILES = frozenset([*_NEO4J_NODE_FILES.values(), *_NEO4J_LINK_FILES.values()])
 KUZU_FILES = frozenset(["nodes.parquet", "edges.parquet", "schema.cypher", "copy.cypher"])
 
-BASE = "urn:graphrag-index:"
-SCHEMA = f"{BASE}schema#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-_OWL = "http://www.w3.org/2002/07/owl#"
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_PREDICATES = {
-    "title": f"{RDFS}label",
-    "description": f"{RDFS}comment",
-    "aliases": f"{SCHEMA}alias",
-    "text_unit_ids": f"{SCHEMA}foundIn",
+IRI_BASE = "urn:graphrag-index:"
+SCHEMA_IRI = f"{IRI_BASE}schema#"
+RDF_IRI = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS_IRI = "http://www.w3.org/2000/01/rdf-schema#"
+_OWL_IRI = "http://www.w3.org/2002/07/owl#"
+_XSD_IRI = "http://www.w3.org/2001/XMLSchema#"
+_PROPERTY_IRIS = {
+    "title": f"{RDFS_IRI}label",
+    "description": f"{RDFS_IRI}comment",
+    "aliases": f"{SCHEMA_IRI}alias",
+    "text_unit_ids": f"{SCHEMA_IRI}foundIn",
 }
 # Characters that an IRI forbids or that have a meaning in it, percent-encoded.
 _IRI_ESCAPES = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
@@ -96,16 +96,16 @@ class GraphPart:
 def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[GraphPart]]:
     """Return the nodes and the links of an index; `GraphPart.batches` reads their rows."""
     documents, text_units, communities = (
-        _exported_rows(graph, name).rename({"human_readable_id": "number"})
+        _scan_exported_rows(graph, name).rename({"human_readable_id": "number"})
         for name in ("documents", "text_units", "communities")
     )
     nodes = [
-        GraphPart("Entity", graph.node_rows().collect_schema(), graph.node_batches),
+        GraphPart("Entity", graph.scan_nodes().collect_schema(), graph.stream_nodes),
         _make_part("Document", documents.select(_DOCUMENT_COLUMNS)),
-        _make_part("TextUnit", text_units.select(_TEXT_UNIT_COLUMNS), size=_TEXT_BATCH),
-        _make_part("Community", _join_reports(graph, communities), size=_TEXT_BATCH),
+        _make_part("TextUnit", text_units.select(_TEXT_UNIT_COLUMNS), size=_TEXT_BATCH_ROWS),
+        _make_part("Community", _join_community_reports(graph, communities), size=_TEXT_BATCH_ROWS),
     ]
-    kept = graph.kept_entities()
+    kept = graph.scan_kept_entities()
     part_of = text_units.select(source="id", target="document_id")
     part_of = _filter_by_ids(part_of, "target", documents)
     mentions = graph.scan_table("entities").select(source="text_unit_ids", target="id")
@@ -116,12 +116,12 @@ def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[Gra
     parents = communities.select("parent", source="id").join(
         communities.select(target="id", parent="community"), on="parent", maintain_order="left"
     )
-    related = pl.Schema({**parse_columns("source, target"), **_RELATED_PROPERTIES})
+    related = pl.Schema({**parse_columns("source, target"), **_RELATIONSHIP_COLUMN_TYPES})
     links = [
         GraphPart(
             "RELATED",
             related,
-            lambda: (edges.select(*related) for edges in graph.edge_batches()),
+            lambda: (edges.select(*related) for edges in graph.stream_edges()),
             "Entity",
             "Entity",
         ),
@@ -139,17 +139,17 @@ def _make_part(
     return GraphPart(name, rows.collect_schema(), lambda: stream_rows(rows, size), source, target)
 
 
-def _exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
+def _scan_exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
     """Return the rows of a table that belong to exported entities; all rows without filters."""
     rows = graph.scan_table(name)
     if not graph.is_filtered:
         return rows
-    kept = graph.kept_entities()
+    kept = graph.scan_kept_entities()
     if name == "communities":
         members = rows.select("id", entity_id="entity_ids").explode("entity_id")
         referring = _filter_by_ids(members, "entity_id", kept)
     elif name == "documents":
-        referring = _exported_rows(graph, "text_units").select(id="document_id")
+        referring = _scan_exported_rows(graph, "text_units").select(id="document_id")
     else:
         entities = _filter_by_ids(graph.scan_table("entities"), "id", kept)
         referring = entities.select(id="text_unit_ids").explode("id")
@@ -162,7 +162,7 @@ def _filter_by_ids(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.L
     return rows.join(ids, on=column, maintain_order="left")
 
 
-def _join_reports(graph: ExportedGraph, communities: pl.LazyFrame) -> pl.LazyFrame:
+def _join_community_reports(graph: ExportedGraph, communities: pl.LazyFrame) -> pl.LazyFrame:
     """Join reports to their communities; the report's title replaces the community's title."""
     reports = (
         graph.scan_table("community_reports")
@@ -185,22 +185,22 @@ def write_neo4j(graph: ExportedGraph, path: Path) -> list[str]:
     """
     nodes, links = open_property_graph(graph)
     for part in nodes:
-        _write_csv(path / _NEO4J_NODES[part.name], part, {"id": f"id:ID({part.name})"})
+        _write_csv(path / _NEO4J_NODE_FILES[part.name], part, {"id": f"id:ID({part.name})"})
     for link in links:
         ends = {"source": f":START_ID({link.source})", "target": f":END_ID({link.target})"}
-        _write_csv(path / _NEO4J_LINKS[link.name], link, ends)
+        _write_csv(path / _NEO4J_LINK_FILES[link.name], link, ends)
     # Texts contain line ends, so the import needs the option `--multiline-fields`.
     command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
-    command += [f"--nodes={label}={file}" for label, file in _NEO4J_NODES.items()]
-    command += [f"--relationships={name}={file}" for name, file in _NEO4J_LINKS.items()]
+    command += [f"--nodes={label}={file}" for label, file in _NEO4J_NODE_FILES.items()]
+    command += [f"--relationships={name}={file}" for name, file in _NEO4J_LINK_FILES.items()]
     return ["In TARGET, with the database stopped:", " \\\n  ".join(command)]
 
 
 def _write_csv(path: Path, part: GraphPart, names: dict[str, str]) -> None:
     """Write nodes or links as CSV; `names` replaces the names of some columns."""
     columns = part.schema.items()
-    head = [names.get(name, f"{name}{_TYPE_NAMES[dtype][0]}") for name, dtype in columns]
-    values = [_csv_value(name, dtype) for name, dtype in columns]
+    head = [names.get(name, f"{name}{_COLUMN_TYPE_NAMES[dtype][0]}") for name, dtype in columns]
+    values = [_format_csv_value(name, dtype) for name, dtype in columns]
     with open_text_file(path) as file:
         file.write(f"{','.join(head)}\n")
         for batch in part.batches():
@@ -209,7 +209,7 @@ def _write_csv(path: Path, part: GraphPart, names: dict[str, str]) -> None:
             file.write(rows.write_csv(include_header=False, quote_style="non_numeric"))
 
 
-def _csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
+def _format_csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
     """Return a column in the form that the import of Neo4j reads."""
     if isinstance(dtype, pl.List):
         items = pl.element().str.replace_all(";", ",", literal=True)
@@ -236,11 +236,11 @@ def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
         for part in nodes:
             _write_statements(file, part, f"MERGE (n:{part.name} {{id: row.id}}) SET n += row")
         for link in links:
-            _write_statements(file, link, _link_clause(link))
+            _write_statements(file, link, _format_link_clause(link))
     return ['Run it with: cypher-shell --file "TARGET"']
 
 
-def _link_clause(link: GraphPart) -> str:
+def _format_link_clause(link: GraphPart) -> str:
     """Return the Cypher text that finds both ends of a link `row` and creates the link."""
     ends = f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}})"
     has_id = "id" in link.schema
@@ -257,7 +257,7 @@ def _write_statements(file: TextIO, part: GraphPart, merge: str) -> None:
         statements = (
             batch.select(row=format_fields(keys, batch))
             .with_row_index("n")
-            .group_by(pl.col("n") // _STATEMENT_ROWS, maintain_order=True)
+            .group_by(pl.col("n") // _ROWS_PER_STATEMENT, maintain_order=True)
             .agg(pl.col("row").str.join(","))
         )
         text = pl.concat_str(pl.lit("UNWIND ["), "row", pl.lit(f"] AS row {merge};\n"))
@@ -270,12 +270,12 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     The first column of the nodes is the primary key; the first two columns of the edges are their
     ends. `IMPORT DATABASE` runs `schema.cypher` and `copy.cypher`.
     """
-    node = graph.node_rows().collect_schema()
-    edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.edge_batches())
-    _write_parquet(path / "nodes.parquet", node, graph.node_batches())
-    edge = pl.Schema({**parse_columns("from, to"), **_RELATED_PROPERTIES})
+    node = graph.scan_nodes().collect_schema()
+    edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.stream_edges())
+    _write_parquet(path / "nodes.parquet", node, graph.stream_nodes())
+    edge = pl.Schema({**parse_columns("from, to"), **_RELATIONSHIP_COLUMN_TYPES})
     _write_parquet(path / "edges.parquet", edge, edges)
-    columns, properties = map(_format_kuzu_columns, (node, _RELATED_PROPERTIES))
+    columns, properties = map(_format_kuzu_columns, (node, _RELATIONSHIP_COLUMN_TYPES))
     scripts = {
         "schema": f"CREATE NODE TABLE Entity ({columns}, PRIMARY KEY (id));\n"
         f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {properties});\n",
@@ -287,7 +287,7 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
 
 
 def _format_kuzu_columns(schema: Mapping[str, pl.DataType]) -> str:
-    return ", ".join(f"`{name}` {_TYPE_NAMES[dtype][1]}" for name, dtype in schema.items())
+    return ", ".join(f"`{name}` {_COLUMN_TYPE_NAMES[dtype][1]}" for name, dtype in schema.items())
 
 
 def _write_parquet(
@@ -314,50 +314,50 @@ def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:
     """
     nodes, links = open_property_graph(graph)
     with open_text_file(path) as file:
-        file.write(f"<{SCHEMA}related> <{RDF}type> <{_OWL}SymmetricProperty> .\n")
+        file.write(f"<{SCHEMA_IRI}related> <{RDF_IRI}type> <{_OWL_IRI}SymmetricProperty> .\n")
         for link in links:
-            predicate = _link_predicate(link)
-            file.write(f"<{predicate}> <{RDFS}domain> <{SCHEMA}{link.source}> .\n")
-            file.write(f"<{predicate}> <{RDFS}range> <{SCHEMA}{link.target}> .\n")
+            predicate = _format_link_property(link)
+            file.write(f"<{predicate}> <{RDFS_IRI}domain> <{SCHEMA_IRI}{link.source}> .\n")
+            file.write(f"<{predicate}> <{RDFS_IRI}range> <{SCHEMA_IRI}{link.target}> .\n")
         for part in nodes:
-            triples = _row_triples(part.name, part.schema)
+            triples = _format_row_triples(part.name, part.schema)
             write_rows(file, part.batches(), pl.concat_str(triples))
         for link in links:
             source, target = (
-                _resource_iri(getattr(link, end), pl.col(end)) for end in ("source", "target")
+                _format_iri(getattr(link, end), pl.col(end)) for end in ("source", "target")
             )
-            triples = [_format_triple(source, _link_predicate(link), target)]
+            triples = [_format_triple(source, _format_link_property(link), target)]
             if "id" in link.schema:
-                subject = _resource_iri("Relationship", pl.col("id"))
-                triples += _row_triples("Relationship", link.schema)
-                triples.append(_format_triple(subject, f"{SCHEMA}source", source))
-                triples.append(_format_triple(subject, f"{SCHEMA}target", target))
+                subject = _format_iri("Relationship", pl.col("id"))
+                triples += _format_row_triples("Relationship", link.schema)
+                triples.append(_format_triple(subject, f"{SCHEMA_IRI}source", source))
+                triples.append(_format_triple(subject, f"{SCHEMA_IRI}target", target))
             write_rows(file, link.batches(), pl.concat_str(triples))
     return []
 
 
-def _link_predicate(link: GraphPart) -> str:
+def _format_link_property(link: GraphPart) -> str:
     """Return the RDF property of a type of links: `schema#partOf` for `PART_OF`."""
     first, *others = link.name.lower().split("_")
-    return f"{SCHEMA}{first}{''.join(map(str.capitalize, others))}"
+    return f"{SCHEMA_IRI}{first}{''.join(map(str.capitalize, others))}"
 
 
-def _resource_iri(label: str, ids: pl.Expr) -> pl.Expr:
+def _format_iri(label: str, ids: pl.Expr) -> pl.Expr:
     """Return the IRI of a row, in angle brackets; special characters are percent-encoded."""
-    return pl.format(f"<{BASE}{label}/{{}}>", ids.str.replace_many(_IRI_ESCAPES))
+    return pl.format(f"<{IRI_BASE}{label}/{{}}>", ids.str.replace_many(_IRI_ESCAPES))
 
 
-def _row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
+def _format_row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
     """Return the triples of the columns of a row; null columns have no triple."""
-    subject = _resource_iri(label, pl.col("id"))
-    triples = [_format_triple(subject, f"{RDF}type", pl.lit(f"<{SCHEMA}{label}>"))]
+    subject = _format_iri(label, pl.col("id"))
+    triples = [_format_triple(subject, f"{RDF_IRI}type", pl.lit(f"<{SCHEMA_IRI}{label}>"))]
     for name, dtype in schema.items():
         if name in ("id", "source", "target"):
             continue
-        predicate = _PREDICATES.get(name, f"{SCHEMA}{name}")
+        predicate = _PROPERTY_IRIS.get(name, f"{SCHEMA_IRI}{name}")
         if isinstance(dtype, pl.List):
             item = pl.element()
-            values = quote_text(item) if name == "aliases" else _resource_iri("TextUnit", item)
+            values = quote_text(item) if name == "aliases" else _format_iri("TextUnit", item)
             between = pl.format(f" .\n{{}} <{predicate}> ", subject)
             value = pl.col(name).list.eval(values).list.join(between)
             # Joining an empty list gives the empty text. Replace the empty text by null.
@@ -365,7 +365,7 @@ def _row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
         elif dtype == pl.String:
             value = quote_text(name)
         else:
-            value = pl.format(f'"{{}}"^^<{_XSD}{_TYPE_NAMES[dtype][2]}>', name)
+            value = pl.format(f'"{{}}"^^<{_XSD_IRI}{_COLUMN_TYPE_NAMES[dtype][2]}>', name)
         triples.append(_format_triple(subject, predicate, value))
     return triples
 

@@ -18,16 +18,16 @@ from graphrag_index.export.exported_graph import (
 )
 
 # Programs draw nodes about 10 units wide; our layout has coordinates from about -1 to 1.
-_SCALE = 1_000
+_XY_SCALE = 1_000
 # Types of the attributes in both GraphML and GEXF.
-_NODE_TYPES = {
+_NODE_FIELDS = {
     "type": "string",
     "description": "string",
     "number": "long",
     "degree": "long",
     "frequency": "long",
 }
-_EDGE_TYPES = {"type": "string", "description": "string", "number": "long", "text_units": "long"}
+_EDGE_FIELDS = {"type": "string", "description": "string", "number": "long", "text_units": "long"}
 _GRAPHML_HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns" \
@@ -41,18 +41,18 @@ _GEXF_HEAD = """\
 xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://gexf.net/1.3 http://gexf.net/1.3/gexf.xsd" version="1.3">
 """
-_GREY = 153
+_GREY_RGB = 153
 # Golden angle in degrees: consecutive community numbers get clearly different hues.
-_HUE_STEP = 137.508
+_HUE_STEP_DEGREES = 137.508
 _SATURATION, _LIGHTNESS = 0.6, 0.5
-_NODE_LINK_EDGE = ("source", "target", "id", "number", "type", "description", "weight")
+_NODE_LINK_EDGE_COLUMNS = ("source", "target", "id", "number", "type", "description", "weight")
 
 
 def write_graphml(graph: ExportedGraph, path: Path) -> list[str]:
     """Write GraphML with all attributes, for Gephi, yEd, Cytoscape, igraph and networkx."""
-    node = {"label": "string", **_NODE_TYPES, "x": "double", "y": "double"}
+    node = {"label": "string", **_NODE_FIELDS, "x": "double", "y": "double"}
     node |= dict.fromkeys(graph.community_columns, "long")
-    edge = {"weight": "double", **_EDGE_TYPES}
+    edge = {"weight": "double", **_EDGE_FIELDS}
     values = _format_attributes('<data key="node_{}">', node, "</data>")
     node_line = pl.format('<node id="{}">{}</node>\n', escape_xml("id"), values)
     values = _format_attributes('<data key="edge_{}">', edge, "</data>")
@@ -69,8 +69,8 @@ def write_graphml(graph: ExportedGraph, path: Path) -> list[str]:
                     f'attr.type="{dtype}"/>\n'
                 )
         file.write('<graph edgedefault="undirected">\n')
-        write_rows(file, map(_add_positions, graph.node_batches()), node_line)
-        write_rows(file, map(_add_text_unit_counts, graph.edge_batches()), edge_line)
+        write_rows(file, map(_scale_xy, graph.stream_nodes()), node_line)
+        write_rows(file, map(_add_text_unit_counts, graph.stream_edges()), edge_line)
         file.write("</graph>\n</graphml>\n")
     return []
 
@@ -80,7 +80,7 @@ def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
 
     The size of a node grows with its number of neighbours. Nodes without a community are grey.
     """
-    node = _NODE_TYPES | dict.fromkeys(graph.community_columns, "long")
+    node = _NODE_FIELDS | dict.fromkeys(graph.community_columns, "long")
     made = graph.version.made
     date = f' lastmodifieddate="{made.date[:10]}"' if made else ""
     node_line = pl.format(
@@ -98,21 +98,21 @@ def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
         escape_xml("source"),
         escape_xml("target"),
         pl.format('" weight="{}', "weight").fill_null(""),
-        _format_attributes('<attvalue for="{}" value="', _EDGE_TYPES, '"/>'),
+        _format_attributes('<attvalue for="{}" value="', _EDGE_FIELDS, '"/>'),
     )
     with open_text_file(path) as file:
         file.write(_GEXF_HEAD)
         file.write(f"<meta{date}><creator>graphrag-index</creator></meta>\n")
         file.write('<graph defaultedgetype="undirected" idtype="string">\n')
-        for kind, attributes in (("node", node), ("edge", _EDGE_TYPES)):
+        for kind, attributes in (("node", node), ("edge", _EDGE_FIELDS)):
             file.write(f'<attributes class="{kind}">\n')
             for name, dtype in attributes.items():
                 file.write(f'<attribute id="{name}" title="{name}" type="{dtype}"/>\n')
             file.write("</attributes>\n")
         file.write("<nodes>\n")
-        write_rows(file, map(_add_drawing_columns, graph.node_batches()), node_line)
+        write_rows(file, map(_add_drawing_columns, graph.stream_nodes()), node_line)
         file.write("</nodes>\n<edges>\n")
-        write_rows(file, map(_add_text_unit_counts, graph.edge_batches()), edge_line)
+        write_rows(file, map(_add_text_unit_counts, graph.stream_edges()), edge_line)
         file.write("</edges>\n</graph>\n</gexf>\n")
     return []
 
@@ -126,15 +126,15 @@ def _format_attributes(opening: str, types: Mapping[str, str], closing: str) -> 
     return pl.concat_str(parts)
 
 
-def _add_positions(nodes: pl.DataFrame) -> pl.DataFrame:
-    return nodes.rename({"title": "label"}).with_columns((pl.col("x", "y") * _SCALE).round(3))
+def _scale_xy(nodes: pl.DataFrame) -> pl.DataFrame:
+    return nodes.rename({"title": "label"}).with_columns((pl.col("x", "y") * _XY_SCALE).round(3))
 
 
 def _add_drawing_columns(nodes: pl.DataFrame) -> pl.DataFrame:
     """Add colour (`r`, `g`, `b`, 0–255) and `size`, and scale the position `x` and `y`."""
     hue = pl.lit(None, pl.Float64)
     if "community" in nodes.columns:
-        hue = pl.col("community") * _HUE_STEP % 360
+        hue = pl.col("community") * _HUE_STEP_DEGREES % 360
     # Convert HSL to RGB as in CSS Color Module Level 4.
     amount = _SATURATION * min(_LIGHTNESS, 1 - _LIGHTNESS)
     channels = {}
@@ -142,9 +142,9 @@ def _add_drawing_columns(nodes: pl.DataFrame) -> pl.DataFrame:
         k = (hue / 30 + offset) % 12
         swing = pl.min_horizontal(k - 3, 9 - k, pl.lit(1.0)).clip(lower_bound=-1.0)
         channel = ((_LIGHTNESS - amount * swing) * 255).round()
-        channels[name] = pl.when(hue.is_null()).then(_GREY).otherwise(channel).cast(pl.Int64)
+        channels[name] = pl.when(hue.is_null()).then(_GREY_RGB).otherwise(channel).cast(pl.Int64)
     size = (10 + 4 * (pl.col("degree") + 1).log(2)).round(1)
-    return _add_positions(nodes).with_columns(size=size, **channels)
+    return _scale_xy(nodes).with_columns(size=size, **channels)
 
 
 def _add_text_unit_counts(edges: pl.DataFrame) -> pl.DataFrame:
@@ -161,14 +161,14 @@ def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
     pairs = [np.zeros(0, np.int64)]
 
     def edges() -> Iterable[pl.DataFrame]:
-        for rows in graph.edge_batches():
+        for rows in graph.stream_edges():
             ends = rows.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
             pairs.append(ends.min(axis=1) * len(graph.keys) + ends.max(axis=1))
-            yield _add_text_unit_counts(rows).select(*_NODE_LINK_EDGE, "text_units")
+            yield _add_text_unit_counts(rows).select(*_NODE_LINK_EDGE_COLUMNS, "text_units")
 
     with open_text_file(path) as file:
         file.write(f'{{"directed":false,"graph":{{"version":{graph.version.number}}},\n"nodes":[')
-        _write_objects(file, graph.node_batches())
+        _write_objects(file, graph.stream_nodes())
         file.write('\n],\n"edges":[')
         _write_objects(file, edges())
         all_pairs = np.concatenate(pairs)

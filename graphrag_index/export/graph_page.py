@@ -24,10 +24,10 @@ from graphrag_index.storage.table_store import TableStore, open_index, scan_tabl
 from graphrag_index.storage.versions import Version
 
 # Maximum numbers that a browser draws smoothly without a graphics card.
-MAX_ENTITIES = 20_000
-MAX_RELATIONSHIPS = 60_000
-_TABLE_ROWS = 50  # rows in the table for screen readers
-_MAX_DOCUMENTS = 20  # per entity
+MAX_DRAWN_ENTITIES = 20_000
+MAX_DRAWN_RELATIONSHIPS = 60_000
+_MAX_ENTITIES_IN_TABLE = 50  # rows in the table for screen readers
+_MAX_DOCUMENTS_PER_ENTITY = 20  # per entity
 # Maximum number of characters of texts on the page.
 _MAX_DESCRIPTION, _MAX_SUMMARY, _MAX_SENTENCE = 600, 1_500, 260
 
@@ -46,8 +46,8 @@ def write_page(
     output: Path,
     file: Path,
     *,
-    max_entities: int = MAX_ENTITIES,
-    max_relationships: int = MAX_RELATIONSHIPS,
+    max_entities: int = MAX_DRAWN_ENTITIES,
+    max_relationships: int = MAX_DRAWN_RELATIONSHIPS,
 ) -> None:
     """Write a page that draws the graph of an index, replacing `file` atomically.
 
@@ -56,12 +56,12 @@ def write_page(
     entities.
     """
     store, version = open_index(output)
-    graph = _read_graph(store, version, max_entities, max_relationships)
+    graph = _read_drawn_graph(store, version, max_entities, max_relationships)
     # Line ends must stay: the security policy of the page has the hash of its script.
-    write_text_file(file, _page_pieces(graph, version))
+    write_text_file(file, _stream_page(graph, version))
 
 
-def _read_graph(
+def _read_drawn_graph(
     store: TableStore, version: Version, max_entities: int, max_relationships: int
 ) -> _DrawnGraph:
     table = partial(scan_table, store, version)
@@ -173,7 +173,7 @@ def _read_documents(
         .collect(engine="streaming")
         .sort("entity", "times", "human_readable_id", descending=[False, True, False])
     )
-    most = counted.group_by("entity", maintain_order=True).head(_MAX_DOCUMENTS)
+    most = counted.group_by("entity", maintain_order=True).head(_MAX_DOCUMENTS_PER_ENTITY)
     shown = (
         documents.select("human_readable_id", pl.col("title", "path").fill_null(""))
         .join(most.lazy().select("human_readable_id").unique(), on="human_readable_id", how="semi")
@@ -204,7 +204,7 @@ def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataF
     return entities.with_columns(x=pl.Series(x), y=pl.Series(y))
 
 
-def _median_spacing(entities: pl.DataFrame) -> float:
+def _compute_median_spacing(entities: pl.DataFrame) -> float:
     """Return the median distance to the nearest entity, which is the page's unit of length."""
     if len(entities) < 2:
         return 0.1
@@ -216,7 +216,7 @@ def _median_spacing(entities: pl.DataFrame) -> float:
     return max(float(pl.Series(distance).median() or 0), 1e-3)  # type: ignore[arg-type]
 
 
-def _page_pieces(graph: _DrawnGraph, version: Version) -> Iterator[str]:
+def _stream_page(graph: _DrawnGraph, version: Version) -> Iterator[str]:
     """Yield the text of the page in pieces, to keep memory low."""
     template = files(__package__).joinpath("graph_page.html").read_text(encoding="utf-8")
     program = template.partition("<script>")[2].partition("</script>")[0]
@@ -231,7 +231,7 @@ def _page_pieces(graph: _DrawnGraph, version: Version) -> Iterator[str]:
     elif "relationships" in version.tables and n_strongest < version.tables["relationships"].rows:
         notice = f"Drawn: the {n_strongest:,} strongest relationships."
     names = ("entities", "relationships", "communities", "documents")
-    counts = [_format_count(version, name) for name in names]
+    counts = [_format_row_count(version, name) for name in names]
     texts = {
         # The security policy of the page allows only the script with this hash.
         "digest": digest,
@@ -244,24 +244,25 @@ def _page_pieces(graph: _DrawnGraph, version: Version) -> Iterator[str]:
         if at % 2 == 0:
             yield part
         elif part == "data":
-            yield from _graph_json(graph)
+            yield from _stream_graph_json(graph)
         elif part == "rows":
-            yield from _table_rows(graph.entities)
+            yield from _stream_table_rows(graph.entities)
         else:
             yield html.escape(texts[part])
 
 
-def _format_count(version: Version, name: str) -> str:
+def _format_row_count(version: Version, name: str) -> str:
     """Return the number of rows of a table with the name of a row, such as `1 entity`."""
     rows = version.tables[name].rows if name in version.tables else 0
     singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
     return f"{rows:,} {singular if rows == 1 else name}"
 
 
-def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
+def _stream_table_rows(entities: pl.DataFrame) -> Iterator[str]:
     """Yield the rows of the HTML table for screen readers."""
     columns = ("human_readable_id", "title", "type", "degree", "frequency")
-    for number, title, kind, degree, frequency in entities.select(columns).head(_TABLE_ROWS).rows():
+    rows = entities.select(columns).head(_MAX_ENTITIES_IN_TABLE).rows()
+    for number, title, kind, degree, frequency in rows:
         yield (
             f'<tr><td dir="auto"><a href="#entity-{number}">{html.escape(title)}</a></td>'
             f"<td>{html.escape(kind)}</td>"
@@ -269,16 +270,16 @@ def _table_rows(entities: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def _graph_json(graph: _DrawnGraph) -> Iterator[str]:
+def _stream_graph_json(graph: _DrawnGraph) -> Iterator[str]:
     """Yield the graph as JSON text for a script element, in pieces."""
     entities, communities, relationships = graph.entities, graph.communities, graph.relationships
     # Relationships often share a sentence: embed each sentence once.
     sentences = relationships.select(description=pl.col("description").unique(maintain_order=True))
     places = sentences.with_row_index("sentence")
     sentence = relationships.join(places, on="description", how="left", maintain_order="left")
-    yield from _json_pieces(
+    yield from _stream_json(
         {
-            "spacing": _median_spacing(entities),
+            "spacing": _compute_median_spacing(entities),
             "entities": {
                 "number": entities["human_readable_id"],
                 "x": entities["x"].round(5),
@@ -305,7 +306,7 @@ def _graph_json(graph: _DrawnGraph) -> Iterator[str]:
     )
 
 
-def _json_pieces(value: Any) -> Iterator[str]:
+def _stream_json(value: Any) -> Iterator[str]:
     """Yield JSON text in pieces, one piece per value that is not a dict."""
     if not isinstance(value, dict):
         plain = value.to_list() if isinstance(value, pl.Series) else value
@@ -316,7 +317,7 @@ def _json_pieces(value: Any) -> Iterator[str]:
     opening = "{"
     for name, part in value.items():
         yield f'{opening}"{name}":'
-        yield from _json_pieces(part)
+        yield from _stream_json(part)
         opening = ","
     yield "}"
 

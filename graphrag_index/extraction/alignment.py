@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.text.languages import MIN_STEM, Language, language_of, stems_of
+from graphrag_index.text.languages import MIN_STEM, Language, find_stems, language_of
 from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, letters, letters_with_offsets
 from graphrag_index.text.sentences import split_sentences
 
@@ -234,7 +234,7 @@ def are_forms_of_one_word(form: str, word: str, language: Language) -> bool:
     if form == word or not word.isalpha():
         return form == word
     if language.endings:
-        return bool(stems_of(form, language) & stems_of(word, language))
+        return bool(find_stems(form, language) & find_stems(word, language))
     longer, shorter = max(len(form), len(word)), min(len(form), len(word))
     n_equal = next((n for n in range(shorter) if form[n] != word[n]), shorter)
     return (

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, product
 
 from graphrag_index.text import languages
-from graphrag_index.text.languages import MIN_STEM, Language, read_lists, stems_of, word_set
+from graphrag_index.text.languages import MIN_STEM, Language, find_stems, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
 _LISTS = read_lists("nlp/data/words")
@@ -96,7 +96,7 @@ def base_forms(
                 *(-counts[word], word),
             )
         )
-        stems = {word: stems_of(word, language) for word in group}
+        stems = {word: find_stems(word, language) for word in group}
         for index, base in enumerate(group):
             if bases[base] != base:
                 continue
@@ -128,11 +128,11 @@ def is_given_name(word: str, language: Language) -> bool:
 
 def _find_given_names(word: str, language: Language) -> set[str]:
     known = _given_stems(language.code)
-    names = {known[stem] for stem in stems_of(word, language) if stem in known}
+    names = {known[stem] for stem in find_stems(word, language) if stem in known}
     folded = fold(word)
     stem, ending = folded[: MIN_STEM - 1], folded[MIN_STEM - 1 :]
     is_short = stem in known and ending in _SHORT_ENDINGS
-    if is_short and ending in languages.folded_endings(language.code):
+    if is_short and ending in languages.list_folded_endings(language.code):
         names.add(known[stem])
     return names
 

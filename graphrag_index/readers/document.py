@@ -13,7 +13,7 @@ from graphrag_index.text.normalize import replace_surrogates
 
 Record = Mapping[str, Any]
 
-_MAX_REASON = 280  # characters
+_MAX_REASON_CHARS = 280  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class ReadFailure:
     reason: str
 
     def to_printable(self) -> "ReadFailure":
-        """Return a copy whose reason is valid Unicode and at most `_MAX_REASON` characters."""
+        """Return a copy with a valid Unicode reason of at most `_MAX_REASON_CHARS` characters."""
         reason = replace_surrogates(self.reason)
         return ReadFailure(
-            reason if len(reason) <= _MAX_REASON else reason[: _MAX_REASON - 1] + "…"
+            reason if len(reason) <= _MAX_REASON_CHARS else reason[: _MAX_REASON_CHARS - 1] + "…"
         )
 
 
@@ -122,14 +122,14 @@ def to_json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text)
     except (TypeError, ValueError):
         # A key is not a string, or a float is not finite.
-        return json.dumps(_to_plain_value(value), ensure_ascii=False)
+        return json.dumps(_to_json_value(value), ensure_ascii=False)
 
 
-def _to_plain_value(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _to_plain_value(item) for key, item in value.items()}
+        return {str(key): _to_json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_to_plain_value(item) for item in value]
+        return [_to_json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | None) else as_text(value)

@@ -21,42 +21,42 @@ from graphrag_index.text.languages import read_lists
 logger = logging.getLogger(__name__)
 
 # Byte order marks, longest first: the mark of UTF-32 begins with the mark of UTF-16.
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_SAMPLE = 1 << 16  # bytes of the file that the detection examines
-_CHUNK = 1 << 18  # bytes per read
-_CONTROLS = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
+_SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
+_BYTES_PER_READ = 1 << 18  # bytes per read
+_CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
-_LISTS = read_lists("readers/data/encodings")
-_ALPHABETS = {name: text.split() for name, text in _LISTS["alphabets"].items()}
-_CANDIDATES = _LISTS["candidates"].split()
+_ENCODING_LISTS = read_lists("readers/data/encodings")
+_ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
+_CANDIDATE_ENCODINGS = _ENCODING_LISTS["candidates"].split()
 # Minimum number of distinct non-ASCII letters that make an encoding certain, except cp1252.
-_MIN_LETTERS = 3
+_MIN_DISTINCT_LETTERS = 3
 # Threshold of charset-normalizer's `chaos`: above it, the encoding is probably wrong.
-_MAX_CHAOS = 0.04
+_MAX_GARBLED_SHARE = 0.04
 # Characters that are frequent in every Chinese, Japanese or Korean text, and the ranges of nearly
 # all characters of these texts.
-_FREQUENT_EAST_ASIAN = re.compile(
+_FREQUENT_EAST_ASIAN_CHARACTER = re.compile(
     "[\u3001\u3002\uff0c的一是不了在有人之のにはをたがでとし이다는을에의가]"
 )
-_EAST_ASIAN = re.compile(
+_EAST_ASIAN_CHARACTER = re.compile(
     "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
 )
-_NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
-_MIN_BYTES = 16  # a file with fewer bytes may look like UTF-16 by chance
+_NON_TEXT_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
+_MIN_UTF16_BYTES = 16  # a file with fewer bytes may look like UTF-16 by chance
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
 # A symbol between spaces is ignored. A symbol inside a word is a misread letter, except m² and m³.
-_LONE_SYMBOL = re.compile(
+_PLAUSIBLE_SYMBOL = re.compile(
     r"(?:(?<![^\W\d_])(?<![^\x00-\x7f])[^\w\s\x80-\x9f]|(?<=m)[²³])(?![^\W\d_])(?![^\x00-\x7f])"
 )
-_ASCII = re.compile(r"[\x00-\x7f]+")
+_ASCII_RUN = re.compile(r"[\x00-\x7f]+")
 # Quotation marks in positions that correct text never has: inside a word, or joining two words.
-_MISPLACED_QUOTE = re.compile(r"(?<=[^\W\d_])(?:[„‚]|[“”‹›«»](?=[^\W\d_]))")
+_MISPLACED_QUOTATION_MARK = re.compile(r"(?<=[^\W\d_])(?:[„‚]|[“”‹›«»](?=[^\W\d_]))")
 _NON_ASCII_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")
 _LETTER_INSIDE_WORD = re.compile(r"(?<=[^\W\d_])[^\W\d_\x00-\x7f]")
 _NON_ASCII_WORD = re.compile(r"\w*[^\x00-\x7f]\w*")
@@ -83,7 +83,7 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
             try:
                 yield text
             except UnicodeError as error:
-                raise UnreadableFile(_describe_error(error)) from error
+                raise UnreadableFile(_describe_unicode_error(error)) from error
 
 
 def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
@@ -100,7 +100,7 @@ def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = No
     try:
         return normalize_newlines(data.decode(name))
     except UnicodeError as error:
-        raise UnreadableFile(_describe_error(error)) from error
+        raise UnreadableFile(_describe_unicode_error(error)) from error
 
 
 def _choose_encoding(
@@ -120,7 +120,7 @@ def _choose_encoding(
     return found.name
 
 
-def _describe_error(error: UnicodeError) -> str:
+def _describe_unicode_error(error: UnicodeError) -> str:
     if isinstance(error, UnicodeDecodeError):
         byte = error.object[error.start]
         return f"is not valid {error.encoding}: byte {error.start:,} is 0x{byte:02x}"
@@ -129,22 +129,22 @@ def _describe_error(error: UnicodeError) -> str:
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
     """Detect the encoding of a file, read in chunks; raise UnreadableFile if it is unknown."""
-    head = stream.read(_SAMPLE)
-    for mark, name in _MARKS:
+    head = stream.read(_SAMPLE_BYTES)
+    for mark, name in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return Encoding(name)
     if name := _detect_utf16(head):
         return Encoding(name)
-    if 0 in head or len(head.translate(None, _CONTROLS)) < 0.95 * len(head):
+    if 0 in head or len(head.translate(None, _CONTROL_BYTES)) < 0.95 * len(head):
         raise UnreadableFile("looks binary; if it is text, set load_documents.encoding")
     stream.seek(0)
-    invalid = _find_first_invalid(stream)
+    invalid = _find_first_non_utf8_byte(stream)
     if invalid is None:
         return Encoding("utf-8")
-    start = max(0, invalid - _SAMPLE // 2)
+    start = max(0, invalid - _SAMPLE_BYTES // 2)
     stream.seek(start)
-    sample = stream.read(_SAMPLE)
-    if len(sample) == _SAMPLE:
+    sample = stream.read(_SAMPLE_BYTES)
+    if len(sample) == _SAMPLE_BYTES:
         # Trim the sample to whole lines, so that no character is cut.
         end = sample.rfind(b"\n", invalid - start)
         sample = sample[sample.find(b"\n", 0, invalid - start) + 1 : end if end > 0 else None]
@@ -152,16 +152,16 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
     if sum(not character.isascii() for character in text) > 3 * text.count("\ufffd"):
         # The file is UTF-8 with a few damaged bytes.
         return Encoding("utf-8")
-    known = _normalize_declared(declared)
-    return Encoding(known) if known else _detect_legacy(sample)
+    known = _normalize_declared_encoding(declared)
+    return Encoding(known) if known else _detect_legacy_encoding(sample)
 
 
-def _find_first_invalid(stream: BinaryIO) -> int | None:
+def _find_first_non_utf8_byte(stream: BinaryIO) -> int | None:
     """Return the offset of the first byte that is not UTF-8; None if all bytes are UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     position = 0
     while True:
-        chunk = stream.read(_CHUNK)
+        chunk = stream.read(_BYTES_PER_READ)
         if 0 in chunk:
             raise UnreadableFile(f"looks binary: null at byte {position + chunk.index(0):,}")
         try:
@@ -184,16 +184,16 @@ def _detect_utf16(head: bytes) -> str:
     n_big, n_little = head[::2].count(0), head[1::2].count(0)
     if min(n_big, n_little) == 0 and max(n_big, n_little) > len(head) // 10:
         name = "utf-16-le" if n_little > n_big else "utf-16-be"
-        if not _NOT_TEXT.search(whole.decode(name, "replace")):
+        if not _NON_TEXT_CHARACTER.search(whole.decode(name, "replace")):
             return name
-    if len(head) < _MIN_BYTES or (0 not in head and _is_utf8(head)):
+    if len(head) < _MIN_UTF16_BYTES or (0 not in head and _is_utf8(head)):
         return ""
     texts = {name: whole.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
     found = [
         name
         for name, text in texts.items()
-        if len(_FREQUENT_EAST_ASIAN.findall(text)) > 0.05 * len(text)
-        and len(_EAST_ASIAN.findall(text)) > 0.97 * len(text)
+        if len(_FREQUENT_EAST_ASIAN_CHARACTER.findall(text)) > 0.05 * len(text)
+        and len(_EAST_ASIAN_CHARACTER.findall(text)) > 0.97 * len(text)
     ]
     return found[0] if len(found) == 1 else ""
 
@@ -207,7 +207,7 @@ def _is_utf8(head: bytes) -> bool:
     return True
 
 
-def _normalize_declared(declared: str | None) -> str | None:
+def _normalize_declared_encoding(declared: str | None) -> str | None:
     try:
         name = codecs.lookup(declared).name if declared else None
     except LookupError:
@@ -218,35 +218,35 @@ def _normalize_declared(declared: str | None) -> str | None:
     return None if name == "utf-8" else name
 
 
-def _detect_legacy(sample: bytes) -> Encoding:
+def _detect_legacy_encoding(sample: bytes) -> Encoding:
     """Detect an encoding that is older than Unicode."""
     from charset_normalizer import from_bytes
 
-    errors = {name: n for name in _ALPHABETS if (n := _count_errors(sample, name)) is not None}
+    errors = {name: n for name in _ALPHABETS if (n := _count_misreadings(sample, name)) is not None}
     latin = min(errors, key=errors.__getitem__, default=None)
     is_latin = len(re.findall(rb"[A-Za-z]", sample)) > 2 * len(re.findall(rb"[\x80-\xff]", sample))
     is_plain_latin = latin is not None and not errors[latin] and is_latin
-    matches = [] if is_plain_latin else list(from_bytes(sample, cp_isolation=_CANDIDATES))
+    matches = [] if is_plain_latin else list(from_bytes(sample, cp_isolation=_CANDIDATE_ENCODINGS))
     if matches and matches[0].encoding not in _ALPHABETS:
         best = matches[0]
         name = best.encoding
         has_equal = any(
             (match.chaos, match.coherence) == (best.chaos, best.coherence) for match in matches[1:]
         )
-        is_guess = has_equal or best.chaos > _MAX_CHAOS or is_latin
+        is_guess = has_equal or best.chaos > _MAX_GARBLED_SHARE or is_latin
     elif latin is None:
         raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
     else:
         name = latin
         letters = set(_NON_ASCII_LETTER.findall(sample.decode(latin).lower()))
-        has_few_letters = latin != "cp1252" and len(letters) < _MIN_LETTERS
+        has_few_letters = latin != "cp1252" and len(letters) < _MIN_DISTINCT_LETTERS
         is_guess = errors[latin] > 0 or has_few_letters
     words = dict.fromkeys(_NON_ASCII_WORD.findall(sample.decode(name, "replace")))
     examples = ", ".join([repr(word[:40]) for word in words][:3])
     return Encoding(name, examples if is_guess else "")
 
 
-def _count_errors(sample: bytes, encoding: str) -> int | None:
+def _count_misreadings(sample: bytes, encoding: str) -> int | None:
     """Count the errors in a sample if it is read in an encoding; None if it cannot be decoded.
 
     Errors are characters outside the alphabet, quotation marks inside a word, and upper-case
@@ -256,10 +256,10 @@ def _count_errors(sample: bytes, encoding: str) -> int | None:
         text = sample.decode(encoding)
     except UnicodeDecodeError:
         return None
-    odd = len(_MISPLACED_QUOTE.findall(text)) + sum(
+    odd = len(_MISPLACED_QUOTATION_MARK.findall(text)) + sum(
         found[0].isupper()
         and (text[found.start() - 1].islower() or text[found.end() : found.end() + 1].islower())
         for found in _LETTER_INSIDE_WORD.finditer(text)
     )
-    text = _ASCII.sub("", _LONE_SYMBOL.sub("", _PUNCTUATION.sub(" ", text))).lower()
+    text = _ASCII_RUN.sub("", _PLAUSIBLE_SYMBOL.sub("", _PUNCTUATION.sub(" ", text))).lower()
     return odd + min(sum(c not in letters for c in text) for letters in _ALPHABETS[encoding])

@@ -14,9 +14,9 @@ from graphrag_index.storage.table_store import INDEX_FILE
 from graphrag_index.text.normalize import translate_glob
 
 # Beginning of an `index.json` file; `TableStore.move_pointer` writes it.
-_POINTER = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
+_INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
 # Name of a table file, which an interrupted run leaves without an `index.json`.
-_STORED_TABLE = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
+_TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
 
 
 class InputFile(NamedTuple):
@@ -133,7 +133,7 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
             yield prefix.rstrip("/"), place, f"cannot be listed: {describe_os_error(error)}"
             continue
         # The input folder itself is never skipped.
-        if prefix and _is_index(place, {entry.name for entry in children}):
+        if prefix and _is_index_folder(place, {entry.name for entry in children}):
             continue
         for entry in children:
             name = prefix + entry.name
@@ -149,15 +149,15 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
                 waiting.append((path, name + "/", around | {real}))
 
 
-def _is_index(folder: Path, names: set[str]) -> bool:
+def _is_index_folder(folder: Path, names: set[str]) -> bool:
     """Return whether a folder is the output of a finished or interrupted run."""
     if "versions" not in names:
         return False
     try:
-        if INDEX_FILE in names and _POINTER.match((folder / INDEX_FILE).read_bytes()):
+        if INDEX_FILE in names and _INDEX_FILE_START.match((folder / INDEX_FILE).read_bytes()):
             return True
         return any(
-            path.parent.name.isdecimal() and _STORED_TABLE.fullmatch(path.name)
+            path.parent.name.isdecimal() and _TABLE_FILE_NAME.fullmatch(path.name)
             for path in folder.glob("versions/*/*.parquet")
         )
     except OSError:

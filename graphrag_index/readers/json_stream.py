@@ -7,13 +7,13 @@ from typing import Any, TextIO
 
 from graphrag_index.readers.document import UnreadableFile
 
-_CHUNK = 1 << 16  # characters per read
+_CHARACTERS_PER_READ = 1 << 16  # characters per read
 # Maximum characters of one value. A missing quotation mark would make the rest of the file a value.
-_MAX_VALUE = 1 << 27
-_MARGIN = 16  # characters at the end of the buffer, where a literal or escape may be incomplete
-_SPACE = re.compile(r"[ \t\n\r]*")
+_MAX_VALUE_CHARS = 1 << 27
+_MARGIN_CHARS = 16  # maximum length of a literal or escape that the end of the buffer cuts off
+_WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 # JSON does not allow NaN and Infinity: the decoder replaces them by null.
-DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+JSON_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 class JsonStream:
@@ -53,9 +53,9 @@ class JsonStream:
     def _parse_value(self) -> tuple[Any, str]:
         while True:
             try:
-                value, end = DECODER.raw_decode(self.buffer, self.position)
+                value, end = JSON_DECODER.raw_decode(self.buffer, self.position)
             except json.JSONDecodeError as error:
-                at_end = error.pos >= len(self.buffer) - _MARGIN
+                at_end = error.pos >= len(self.buffer) - _MARGIN_CHARS
                 if self.ended or not (at_end or error.msg.startswith("Unterminated string")):
                     raise self._make_error(error.msg, error.pos) from error
             except ValueError as error:
@@ -67,14 +67,14 @@ class JsonStream:
                     source = self.buffer[self.position : end]
                     self.position = end
                     return value, source
-            if len(self.buffer) - self.position > _MAX_VALUE:
-                raise self._make_error(f"it is longer than {_MAX_VALUE:,} characters")
+            if len(self.buffer) - self.position > _MAX_VALUE_CHARS:
+                raise self._make_error(f"it is longer than {_MAX_VALUE_CHARS:,} characters")
             self._read_chunk()
 
     def _peek_character(self) -> str:
         """Return the next character except white space; empty at the end of the file."""
         while True:
-            match = _SPACE.match(self.buffer, self.position)
+            match = _WHITE_SPACE.match(self.buffer, self.position)
             self.position = match.end() if match else self.position
             if self.position < len(self.buffer) or self.ended:
                 return self.buffer[self.position : self.position + 1]
@@ -89,7 +89,7 @@ class JsonStream:
         """Drop the parsed text and read more. The buffer doubles, so a long value stays cheap."""
         self.offset += self.position
         rest, self.position = self.buffer[self.position :], 0
-        chunk = self.stream.read(max(_CHUNK, len(rest)))
+        chunk = self.stream.read(max(_CHARACTERS_PER_READ, len(rest)))
         self.ended = not chunk
         self.buffer = rest + chunk
 

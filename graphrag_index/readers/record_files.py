@@ -28,18 +28,18 @@ from graphrag_index.readers.document import (
     to_json,
 )
 from graphrag_index.readers.encodings import open_text
-from graphrag_index.readers.json_stream import DECODER, JsonStream
+from graphrag_index.readers.json_stream import JSON_DECODER, JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 # (record number from 1, the record or the reason why it is invalid).
 NumberedRecord = tuple[int, Record | str]
 
 # Maximum characters of one field. A missing quotation mark would make the rest of the file a field.
-_MAX_FIELD = 1 << 27
-_PARQUET_ROWS = 256  # rows in memory at the same time; their texts may be long
+_MAX_FIELD_CHARACTERS = 1 << 27
+_PARQUET_BATCH_ROWS = 256  # rows in memory at the same time; their texts may be long
 _DELIMITERS = ",;\t|"  # most likely delimiter first
-_UNDECODABLE = "holds bytes that are not in the file's encoding"
-_TYPE_NAMES = {
+_UNDECODABLE_REASON = "holds bytes that are not in the file's encoding"
+_JSON_TYPE_NAMES = {
     type(None): "null",
     bool: "true or false",
     int: "a number",
@@ -167,10 +167,10 @@ def _describe_missing_field(column: str, fields: tuple[str, ...]) -> str:
 
 
 def _describe_type(value: Any) -> str:
-    return _TYPE_NAMES.get(type(value), "an object")
+    return _JSON_TYPE_NAMES.get(type(value), "an object")
 
 
-def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
+def _check_text_column(columns: list[str], settings: LoadDocuments) -> None:
     """Raise UnreadableFile if a table lacks the text column, before any row is read."""
     column = settings.text_column
     if column not in columns and column.split(".")[0] not in columns:
@@ -180,7 +180,7 @@ def _check_columns(columns: list[str], settings: LoadDocuments) -> None:
 def _read_csv_records(
     stream: TextIO, path: Path, settings: LoadDocuments
 ) -> Iterator[NumberedRecord]:
-    csv.field_size_limit(_MAX_FIELD)
+    csv.field_size_limit(_MAX_FIELD_CHARACTERS)
     first = next(stream, "")
     named = re.fullmatch(r'"?sep=([^"\r\n])"?[\r\n]*', first)
     delimiter = named[1] if named else _choose_delimiter(first, path, settings)
@@ -191,8 +191,8 @@ def _read_csv_records(
     except csv.Error as error:
         raise UnreadableFile(f"has a header that is not valid CSV: {error}") from error
     if header:
-        _check_header(header, settings)
-    header = _make_names_unique(header)
+        _check_csv_header(header, settings)
+    header = _make_column_names_unique(header)
     number = 0
     while True:
         line = rows.line_num + (2 if named else 1)
@@ -206,8 +206,9 @@ def _read_csv_records(
             if what.startswith("field larger"):
                 # The parser would go on in the middle of a record, so stop here.
                 raise UnreadableFile(
-                    f"has a field of more than {_MAX_FIELD:,} characters in record {number:,} "
-                    f"(line {line:,}): is its quotation mark closed? The rest is not read"
+                    f"has a field of more than {_MAX_FIELD_CHARACTERS:,} characters in record "
+                    f"{number:,} (line {line:,}): is its quotation mark closed? "
+                    "The rest is not read"
                 ) from error
             if what == "unexpected end of data":
                 what = "a quotation mark is not closed, all after it is one field"
@@ -219,7 +220,7 @@ def _read_csv_records(
         if len(row) != len(header):
             yield number, f"has {len(row)} fields, the header has {len(header)}"
         elif any(map(has_surrogates, row)):
-            yield number, _UNDECODABLE
+            yield number, _UNDECODABLE_REASON
         else:
             yield number, dict(zip(header, row, strict=True))
 
@@ -235,7 +236,7 @@ def _choose_delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
     return max(choices, key=lambda c: (settings.text_column in fields[c], len(fields[c])))
 
 
-def _check_header(header: list[str], settings: LoadDocuments) -> None:
+def _check_csv_header(header: list[str], settings: LoadDocuments) -> None:
     """Raise UnreadableFile if the header lacks the text column or repeats a configured column."""
     column = settings.text_column
     # Match the text column next to an unknown delimiter.
@@ -245,7 +246,7 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
             f"has a header of one field, {header[0]!r}: fields are separated by a comma, a "
             "semicolon, a tab or |, or by the character that a first line such as sep=: names"
         )
-    _check_columns(header, settings)
+    _check_text_column(header, settings)
     used = (column, settings.title_column, settings.id_column, settings.date_column)
     for name in (*used, *settings.metadata_columns):
         if name is not None and header.count(name) > 1:
@@ -254,7 +255,7 @@ def _check_header(header: list[str], settings: LoadDocuments) -> None:
             )
 
 
-def _make_names_unique(header: list[str]) -> list[str]:
+def _make_column_names_unique(header: list[str]) -> list[str]:
     """Append numbers to repeated column names, so that each column keeps its values."""
     # Number of occurrences of each name, in order of appearance.
     names: dict[str, int] = {}
@@ -274,7 +275,7 @@ def _read_json_records(stream: JsonStream) -> Iterator[NumberedRecord]:
             raise UnreadableFile(
                 "holds one JSON object: write a list of records, or one a line in a .jsonl file"
             )
-        yield number, _check_record(value, source)
+        yield number, _check_json_record(value, source)
 
 
 def _read_json_lines(lines: Iterable[str]) -> Iterator[NumberedRecord]:
@@ -282,7 +283,7 @@ def _read_json_lines(lines: Iterable[str]) -> Iterator[NumberedRecord]:
         if not line.strip():
             continue
         try:
-            yield number, _check_record(DECODER.decode(line), line)
+            yield number, _check_json_record(JSON_DECODER.decode(line), line)
         except json.JSONDecodeError as error:
             yield number, f"is not valid JSON: {error.msg}, character {error.pos + 1:,}"
         except (ValueError, RecursionError) as error:
@@ -290,9 +291,9 @@ def _read_json_lines(lines: Iterable[str]) -> Iterator[NumberedRecord]:
             yield number, f"is not valid JSON: {error}"
 
 
-def _check_record(value: Any, source: str) -> Record | str:
+def _check_json_record(value: Any, source: str) -> Record | str:
     if has_surrogates(source):
-        return _UNDECODABLE
+        return _UNDECODABLE_REASON
     return value if isinstance(value, dict) else f"is {_describe_type(value)}, not an object"
 
 
@@ -305,7 +306,7 @@ def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbe
             # With a buffer, a column is read in chunks instead of a whole row group.
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
             schema, column = file.schema_arrow, settings.text_column
-            _check_columns(schema.names, settings)
+            _check_text_column(schema.names, settings)
             dtype = schema.field(column).type if column in schema.names else pa.null()
             if pa.types.is_struct(dtype):
                 names = join_names([repr(f"{column}.{field.name}") for field in dtype])
@@ -313,7 +314,7 @@ def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbe
                 raise UnreadableFile(f"has objects in field {column!r}, not text; {fix}")
             if pa.types.is_nested(dtype):
                 raise UnreadableFile(f"has lists in field {column!r}, not text")
-            batches = file.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False)
+            batches = file.iter_batches(batch_size=_PARQUET_BATCH_ROWS, use_threads=False)
             # Convert rows with polars, since pyarrow needs pandas for nanosecond timestamps.
             rows = (row for batch in batches for row in pl.DataFrame(batch).iter_rows(named=True))
             yield from enumerate(rows, 1)

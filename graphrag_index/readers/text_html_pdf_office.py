@@ -31,26 +31,26 @@ from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-_INSTALL = 'needs more packages: pip install "graphrag-index[documents]"'
+_INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
 # The converters add slide numbers, and NaN in empty cells.
-_SLIDE = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
+_SLIDE_NUMBER = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
 _EMPTY_CELL = re.compile(r"(?<=\| )NaN(?= \|)")
 # A document type with an internal subset. The HTML parser would end it at the first ">".
-_INTERNAL_SUBSET = re.compile(
+_DOCTYPE_WITH_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
     (?:<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[^\]"'])*+
     \]\s*>""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-_DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
+_CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
 
-_ELEMENTS = read_lists("readers/data/html")
-_VOID, _HIDDEN = word_set(_ELEMENTS["void"]), word_set(_ELEMENTS["hidden"])
-_EDGES, _CONTENT = word_set(_ELEMENTS["edges"]), word_set(_ELEMENTS["content"])
-_BLOCKS = word_set(_ELEMENTS["blocks"])
-_IMPLIED_END = {tag: word_set(closed) for tag, closed in _ELEMENTS["implied_end"].items()}
+_TAG_LISTS = read_lists("readers/data/html")
+_VOID_TAGS, _HIDDEN_TAGS = word_set(_TAG_LISTS["void"]), word_set(_TAG_LISTS["hidden"])
+_EDGE_TAGS, _MAIN_TAGS = word_set(_TAG_LISTS["edges"]), word_set(_TAG_LISTS["content"])
+_BLOCKS = word_set(_TAG_LISTS["blocks"])
+_CLOSED_BY_TAG = {tag: word_set(closed) for tag, closed in _TAG_LISTS["implied_end"].items()}
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_NOT_SHOWN = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b")
+_HIDING_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b")
 _FENCE = "```"
 
 
@@ -68,11 +68,11 @@ def read_markdown(
     title = (
         as_one_line(get_field(front_matter, settings.title_column)) if settings.title_column else ""
     )
-    yield make_document(text, title or first_heading(text), name, settings, front_matter)
+    yield make_document(text, title or find_first_heading(text), name, settings, front_matter)
 
 
 def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    page = Page(read_text(path, settings.encoding, _DECLARED))
+    page = Page(read_text(path, settings.encoding, _CHARSET))
     yield make_document(page.text, page.title, name, settings)
 
 
@@ -84,18 +84,18 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
 
         converter = _load_converter(suffix)
     except ImportError as error:
-        raise UnreadableFile(_INSTALL) from error
+        raise UnreadableFile(_INSTALL_HINT) from error
     try:
         with path.open("rb") as stream:
             found = converter.convert_stream(stream, stream_info=StreamInfo(extension=suffix))
     except MarkItDownException as error:
         if "MissingDependencyException" in str(error):
-            raise UnreadableFile(_INSTALL) from error
+            raise UnreadableFile(_INSTALL_HINT) from error
         # The last line is the message of the library that failed.
         last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
         raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
-    text = _SLIDE.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
+    text = _SLIDE_NUMBER.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
     document = make_document(text, as_one_line(found.title), name, settings)
     if suffix == ".pdf" and isinstance(document, ReadFailure):
         document = ReadFailure(
@@ -104,7 +104,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
     yield document
 
 
-def office_version() -> str:
+def get_markitdown_version() -> str:
     """Return the version of markitdown; empty if markitdown is not installed."""
     try:
         return version("markitdown")
@@ -153,7 +153,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     return {str(key): value for key, value in values.items()}, text[match.end() :]
 
 
-def first_heading(markdown: str) -> str:
+def find_first_heading(markdown: str) -> str:
     """Return the first level-1 heading; empty if there is none."""
     titles = (as_one_line(h.words) for h in find_headings(markdown) if h.depth == 1)
     return next(filter(None, titles), "")
@@ -183,14 +183,14 @@ class Page(HTMLParser):
         self.page_title: list[str] = []
         self.heading = ""
         try:
-            self.feed(_INTERNAL_SUBSET.sub("", source, count=1))
+            self.feed(_DOCTYPE_WITH_SUBSET.sub("", source, count=1))
             self.close()
         except AssertionError as error:
             # The parser raises AssertionError for a malformed declaration.
             raise UnreadableFile(f"is not valid HTML: {error}") from error
         self._end_block()
         while self.rows:
-            self._end_row()
+            self._end_table_row()
             self.rows.pop()
 
     @property
@@ -204,18 +204,18 @@ class Page(HTMLParser):
         return "\n\n".join("\n".join(text for _, (text, _) in group) for _, group in groups)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        while self.open and self.open[-1] in _IMPLIED_END.get(tag, ()):
+        while self.open and self.open[-1] in _CLOSED_BY_TAG.get(tag, ()):
             self._close_element()
         if tag == "br":
             self.lines.append([])
         elif tag in _BLOCKS or tag == "li" or tag in _HEADINGS or tag in ("table", "tr", "caption"):
             self._end_block_at(tag)
-        if tag in _VOID:
+        if tag in _VOID_TAGS:
             return
         self.open.append(tag)
         self.hides.append(self._hides_content(tag, dict(attrs)))
         self.hidden += self.hides[-1]
-        self.content += tag in _CONTENT
+        self.content += tag in _MAIN_TAGS
         self.preformatted += tag == "pre"
         if self.hidden:
             return
@@ -227,7 +227,7 @@ class Page(HTMLParser):
         elif tag == "table":
             self.rows.append([])
         elif tag == "tr" and self.rows:
-            self._end_row()
+            self._end_table_row()
         elif tag in ("td", "th") and self.rows:
             self._end_block()
             self.rows[-1].append([])
@@ -245,14 +245,14 @@ class Page(HTMLParser):
             self.lines[-1].append(data)
 
     def _hides_content(self, tag: str, attributes: dict[str, str | None]) -> bool:
-        if tag in _HIDDEN or (tag in _EDGES and not self.content):
+        if tag in _HIDDEN_TAGS or (tag in _EDGE_TAGS and not self.content):
             return True
         # If the whole page is hidden, a script shows it later.
         if tag in ("html", "body"):
             return False
         # A reader can find content that is hidden "until-found".
         is_hidden = (attributes.get("hidden", "until-found") or "").lower() != "until-found"
-        return is_hidden or bool(_NOT_SHOWN.search(attributes.get("style") or ""))
+        return is_hidden or bool(_HIDING_STYLE.search(attributes.get("style") or ""))
 
     def _close_element(self) -> str:
         """Close the innermost open element and return its tag."""
@@ -260,7 +260,7 @@ class Page(HTMLParser):
         if element in _BLOCKS or element in _HEADINGS or element in ("li", "td", "th", "caption"):
             self._end_block_at(element)
         was_hidden = self.hidden
-        self.content -= element in _CONTENT
+        self.content -= element in _MAIN_TAGS
         self.hidden -= hides
         self.preformatted -= element == "pre"
         if was_hidden:
@@ -268,7 +268,7 @@ class Page(HTMLParser):
         if element in _HEADINGS or element == "li":
             self.prefix = self.kind = ""
         elif element in ("tr", "table") and self.rows:
-            self._end_row()
+            self._end_table_row()
             if element == "table":
                 self.rows.pop()
         return element
@@ -311,7 +311,7 @@ class Page(HTMLParser):
         else:
             self.blocks.append((text, kind))
 
-    def _end_row(self) -> None:
+    def _end_table_row(self) -> None:
         """Add the current row of the innermost table to the element that contains the table."""
         self._end_block()
         cells, self.rows[-1] = self.rows[-1], []

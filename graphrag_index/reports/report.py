@@ -20,7 +20,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, obj
 from graphrag_index.schema.list_columns import Integers, RowGroups, find_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
-from graphrag_index.text.citations import check_citations, renumber_citations, renumber_written
+from graphrag_index.text.citations import check_citations, renumber_canonical, renumber_citations
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import split_sentences
 
@@ -172,7 +172,7 @@ class CitedReport:
             return int(numbers[section][rows[place]]) if 0 <= place < len(rows) else None
 
         def renumber_text(text: str) -> str:
-            return renumber_written(text, number_of)
+            return renumber_canonical(text, number_of)
 
         report = self.report
         findings = (map(renumber_text, vars(finding).values()) for finding in report.findings)

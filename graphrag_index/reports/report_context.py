@@ -17,7 +17,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
 from graphrag_index.reports.report import CitedReport, CommunityMembers, SectionRows
 from graphrag_index.schema.list_columns import Integers, find_rows
-from graphrag_index.text.citations import renumber_written
+from graphrag_index.text.citations import renumber_canonical
 
 REPORTS_HEADING = "-----Reports-----\nid,report\n"
 SECTION_COLUMNS = {
@@ -91,7 +91,7 @@ class SubstituteReport:
         return self._count_tokens(self.text)
 
     def _count_tokens(self, text: str) -> int:
-        widest = renumber_written(text, lambda _section, _place: self._budget.limit)
+        widest = renumber_canonical(text, lambda _section, _place: self._budget.limit)
         return self._budget.cost_of(csv_line([str(self._budget.limit), widest]))
 
 
@@ -159,7 +159,7 @@ class ContextBuilder:
             return self.rows[section][rows[place]] if 0 <= place < len(rows) else None
 
         number = self.rows["Reports"][part]
-        return csv_line([str(number), renumber_written(report.text, number_of)])
+        return csv_line([str(number), renumber_canonical(report.text, number_of)])
 
 
 class ReportContexts:

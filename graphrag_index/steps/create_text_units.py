@@ -17,8 +17,8 @@ from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import (
     Heading,
     find_headings,
-    heading_path,
-    segment_starts,
+    find_segment_starts,
+    join_headings_above,
     split_sentences,
 )
 from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
@@ -194,7 +194,7 @@ def find_cut_offsets(text: str) -> tuple[list[Heading], list[int]]:
     headings = find_headings(text)
     # A heading is a separate sentence, so the text may be cut before and after a heading.
     edges = (edge for heading in headings for edge in (heading.start, heading.end + 1))
-    return headings, sorted({*segment_starts(text), *(at for at in edges if at < len(text))})
+    return headings, sorted({*find_segment_starts(text), *(at for at in edges if at < len(text))})
 
 
 def make_sentence_rows(
@@ -260,7 +260,7 @@ class TextCutter:
                     self._halve_segment(first)
                 start, end, n_tokens = self._measure_segments(first, stop)
             if end > start:
-                yield Passage(start, end, n_tokens, heading_path(self.headings, start))
+                yield Passage(start, end, n_tokens, join_headings_above(self.headings, start))
             first = self._find_next_start(first, stop)
 
     def _cut_segment(self, start: int, end: int) -> Iterator[tuple[int, int]]:

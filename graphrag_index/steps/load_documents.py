@@ -13,7 +13,7 @@ from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import check_output, find_files, input_folder
-from graphrag_index.readers.text_html_pdf_office import office_version, read_office
+from graphrag_index.readers.text_html_pdf_office import get_markitdown_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, Project, step
@@ -39,7 +39,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
         whole.update(content_id(file.name, content).encode("ascii"))
     # The optional converter of office files reads other files or texts in another version.
     if any(READERS.get(file.path.suffix.lower()) is read_office for file in files):
-        whole.update(office_version().encode("utf-8"))
+        whole.update(get_markitdown_version().encode("utf-8"))
     return whole.hexdigest()
 
 

@@ -11,7 +11,7 @@ from graphrag_index.readers.graph.given_graph import GivenGraph, build_given_gra
 from graphrag_index.readers.graph.graph_evidence import Evidence, GivenTextUnits
 from graphrag_index.readers.graph.graph_rows import (
     FileRows,
-    check_not_output,
+    check_files_outside_output,
     find_given_files,
     fingerprint_files,
     read_given_rows,
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 def check_files(settings: ReadGraph, project: Project) -> None:
     """Check that the graph files exist, and that the output does not overwrite a file."""
-    check_not_output(settings, project.root, project.output)
+    check_files_outside_output(settings, project.root, project.output)
     find_given_files(settings, project.root)
 
 

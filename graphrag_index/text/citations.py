@@ -15,17 +15,17 @@ from graphrag_index.text.normalize import UNSPACED
 # Numbers of the rows in a context, by section ("Entities", "Sources").
 ShownRows = Mapping[str, Set[int]]
 # Function from (section, number) to the new number, or to None to remove the number.
-NumberOf = Callable[[str, int], int | None]
+NewRowNumber = Callable[[str, int], int | None]
 # (section, distinct numbers, whether "+more" follows) in a citation.
 CitedSection = tuple[str, list[int], bool]
 # Maximum characters of a citation that contains other text than names and numbers.
-MAX_CITATION = 300
+MAX_CITATION_CHARACTERS = 300
 # A number in this range in round brackets is a year, unless the context has a row of this number.
-YEARS = range(1500, 2100)
+POSSIBLE_YEARS = range(1500, 2100)
 
-_LISTS = read_lists("text/data/citations")
-_DATA_WORDS, _TABLE_WORDS = _LISTS["data"].split(), _LISTS["tables"].split()
-_OTHER_WORDS, _JOINING_WORDS = _LISTS["other_tables"].split(), _LISTS["joining"].split()
+_WORD_LISTS = read_lists("text/data/citations")
+_DATA_WORDS, _TABLE_WORDS = _WORD_LISTS["data"].split(), _WORD_LISTS["tables"].split()
+_OTHER_WORDS, _JOINING_WORDS = _WORD_LISTS["other_tables"].split(), _WORD_LISTS["joining"].split()
 
 
 def _words_pattern(words: Iterable[str]) -> str:
@@ -35,79 +35,86 @@ def _words_pattern(words: Iterable[str]) -> str:
     return rf"(?:{'|'.join(ordered)})(?!(?-i:(?!{UNSPACED})[^\W\d_]))"
 
 
-def _prefix_pattern(word: str) -> str:
+def _make_prefix_pattern(word: str) -> str:
     """Return a pattern that matches any prefix of a word, and prefers the longest."""
     return f"(?:{'(?:'.join(word)}{')?' * (len(word) - 1)})"
 
 
 _OPEN, _CLOSE, _INSIDE = r"[\[［【]", r"[\]］】]", r"[^\[\]［］【】]"
 _ANY_OPEN, _ANY_CLOSE = r"[\[［【(（{｛]", r"[\]］】)）}｝]"
-_DATA = _words_pattern(_DATA_WORDS)
-_TABLE = _words_pattern(_TABLE_WORDS)
-_ONE_WORD_TABLE = _words_pattern(_TABLE_WORDS + _OTHER_WORDS)
-_ANY_TABLE = rf"(?:text\s+units?(?!\w)|community\s+reports?(?!\w)|{_ONE_WORD_TABLE})"
-_JOINING = _words_pattern(word for word in _JOINING_WORDS if word not in ("more", "id", "ids"))
-_AND = rf"(?:[,;、，；&和及]|{_JOINING})"
-_BETWEEN = rf"\s*(?:{_AND}\s*)+"
-_NUMBER = r"#?[-–]?(?>\d+)(?:\s*[-–—]\s*(?>\d+))?(?![^\W和及])"
-_NUMBERS = rf"{_NUMBER}(?:{_BETWEEN}(?:{_NUMBER}|\+\s*more))*"
-_GROUP = rf"[(（\[]\s*(?:ids?\s+)?{_NUMBERS}\s*[)）\]]"
-_ITEM = rf"(?:{_ANY_TABLE}[\s:：]*)?(?:{_GROUP}|{_NUMBER}|\+\s*more)"
-_ROWS = rf"{_ITEM}(?:(?:{_BETWEEN}|\s+){_ITEM})*"
-_NAMED_GROUP = rf"{_ANY_TABLE}[\s:：]*{_GROUP}"
-_GROUPS = rf"{_NAMED_GROUP}(?:{_BETWEEN}(?:{_NAMED_GROUP}|{_GROUP}))*"
+_DATA_WORD = _words_pattern(_DATA_WORDS)
+_TABLE_NAME = _words_pattern(_TABLE_WORDS)
+_ONE_WORD_TABLE_NAME = _words_pattern(_TABLE_WORDS + _OTHER_WORDS)
+_ANY_TABLE_NAME = rf"(?:text\s+units?(?!\w)|community\s+reports?(?!\w)|{_ONE_WORD_TABLE_NAME})"
+_JOINING_WORD = _words_pattern(word for word in _JOINING_WORDS if word not in ("more", "id", "ids"))
+_CONJUNCTION = rf"(?:[,;、，；&和及]|{_JOINING_WORD})"
+_SEPARATOR = rf"\s*(?:{_CONJUNCTION}\s*)+"
+_NUMBER_OR_RANGE = r"#?[-–]?(?>\d+)(?:\s*[-–—]\s*(?>\d+))?(?![^\W和及])"
+_NUMBER_LIST = rf"{_NUMBER_OR_RANGE}(?:{_SEPARATOR}(?:{_NUMBER_OR_RANGE}|\+\s*more))*"
+_BRACKETED = rf"[(（\[]\s*(?:ids?\s+)?{_NUMBER_LIST}\s*[)）\]]"
+_NUMBERS_OF_TABLE = rf"(?:{_ANY_TABLE_NAME}[\s:：]*)?(?:{_BRACKETED}|{_NUMBER_OR_RANGE}|\+\s*more)"
+_CITED_ROWS = rf"{_NUMBERS_OF_TABLE}(?:(?:{_SEPARATOR}|\s+){_NUMBERS_OF_TABLE})*"
+_TABLE_WITH_ROWS = rf"{_ANY_TABLE_NAME}[\s:：]*{_BRACKETED}"
+_TABLES_WITH_ROWS = rf"{_TABLE_WITH_ROWS}(?:{_SEPARATOR}(?:{_TABLE_WITH_ROWS}|{_BRACKETED}))*"
 # The end of a sentence or of the text.
 _SENTENCE_END = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
 
-_NAMES = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
-_SQUARE_NUMBERS = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
+_MAIN_TABLE_NAME = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
+_NUMBERS_IN_SQUARE = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
 # In square brackets, a citation without "Data:" has at least the name of a table and its numbers.
-_SQUARE = (
-    rf"{_OPEN}\s*(?:{_DATA}\s*[:：](?P<data>{_INSIDE}{{0,{MAX_CITATION}}})"
-    rf"|(?P<square>{_NAMES}\s*[(（]{_INSIDE}{{0,{MAX_CITATION}}}"
-    rf"|(?:{_NAMES}{_SQUARE_NUMBERS})+)){_CLOSE}"
+_SQUARE_CITATION = (
+    rf"{_OPEN}\s*(?:{_DATA_WORD}\s*[:：](?P<data>{_INSIDE}{{0,{MAX_CITATION_CHARACTERS}}})"
+    rf"|(?P<square>{_MAIN_TABLE_NAME}\s*[(（]{_INSIDE}{{0,{MAX_CITATION_CHARACTERS}}}"
+    rf"|(?:{_MAIN_TABLE_NAME}{_NUMBERS_IN_SQUARE})+)){_CLOSE}"
 )
-_STRICT = (
-    rf"{_ANY_OPEN}\s*(?P<word>{_DATA})(?P<parted>\s*[:：]\s*|\s*[-–—]\s*|\s+)"
-    rf"(?P<strict>{_ROWS})\s*[.;,]?\s*{_ANY_CLOSE}"
+_DATA_CITATION = (
+    rf"{_ANY_OPEN}\s*(?P<word>{_DATA_WORD})(?P<parted>\s*[:：]\s*|\s*[-–—]\s*|\s+)"
+    rf"(?P<strict>{_CITED_ROWS})\s*[.;,]?\s*{_ANY_CLOSE}"
 )
-_NAMED = rf"[(（{{｛]\s*(?P<table>{_TABLE}(?P<colon>\s*[:：])?\s*{_ROWS})\s*[.;,]?\s*[)）}}｝]"
+_TABLE_CITATION = (
+    rf"[(（{{｛]\s*(?P<table>{_TABLE_NAME}(?P<colon>\s*[:：])?\s*{_CITED_ROWS})"
+    r"\s*[.;,]?\s*[)）}｝]"
+)
 # A citation without its closing bracket is accepted at the end of a sentence.
-_UNCLOSED = rf"{_ANY_OPEN}\s*{_DATA}\s*[:：]\s*(?P<unclosed>{_GROUPS}){_SENTENCE_END}"
-_BARE = (
-    rf"(?<![\w]){_DATA}\s*[:：]\s*"
-    rf"(?:(?P<bare>{_GROUPS})|(?P<listed>{_ANY_TABLE}\s+{_NUMBERS}){_SENTENCE_END})"
+_UNCLOSED_CITATION = (
+    rf"{_ANY_OPEN}\s*{_DATA_WORD}\s*[:：]\s*(?P<unclosed>{_TABLES_WITH_ROWS}){_SENTENCE_END}"
+)
+_BARE_CITATION = (
+    rf"(?<![\w]){_DATA_WORD}\s*[:：]\s*"
+    rf"(?:(?P<bare>{_TABLES_WITH_ROWS})"
+    rf"|(?P<listed>{_ANY_TABLE_NAME}\s+{_NUMBER_LIST}){_SENTENCE_END})"
 )
 # Possible first characters of a citation. Testing for them first makes the search five times as
 # fast, because most characters of a text are none of them.
-_FIRST = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
-_LOOKAHEAD = rf"(?=[\s{_FIRST}])(?=[{_FIRST}]|(?<![^\S\n])[^\S\n]+[{_FIRST}])"
+_FIRST_CHARS = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
+_MAY_START = rf"(?=[\s{_FIRST_CHARS}])(?=[{_FIRST_CHARS}]|(?<![^\S\n])[^\S\n]+[{_FIRST_CHARS}])"
 # The match includes emphasis marks and brackets around the citation, and the space before it.
-_CITATION = _LOOKAHEAD + (
+_CITATION = _MAY_START + (
     r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
     r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
-    rf"(?:{_SQUARE}|{_STRICT}|{_NAMED}|{_UNCLOSED}|{_BARE})"
+    rf"(?:{_SQUARE_CITATION}|{_DATA_CITATION}|{_TABLE_CITATION}"
+    rf"|{_UNCLOSED_CITATION}|{_BARE_CITATION})"
     r"(?(outer)[\])）])(?(marks)(?P=marks))"
 )
 
 _ALL_WORDS = [*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS]
-_WORDS = _words_pattern(_ALL_WORDS)
-_WORD_PREFIX = "|".join(map(_prefix_pattern, _ALL_WORDS))
-_DATA_PREFIX = "|".join(map(_prefix_pattern, _DATA_WORDS))
-_CONTINUATION = (
-    rf"(?:{_WORDS}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
-    rf"(?:{_WORD_PREFIX})?\Z"
+_CITATION_WORD = _words_pattern(_ALL_WORDS)
+_CITATION_WORD_PREFIX = "|".join(map(_make_prefix_pattern, _ALL_WORDS))
+_DATA_WORD_PREFIX = "|".join(map(_make_prefix_pattern, _DATA_WORDS))
+_REST_OF_CITATION = (
+    rf"(?:{_CITATION_WORD}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
+    rf"(?:{_CITATION_WORD_PREFIX})?\Z"
 )
-_UNFINISHED = (
-    rf"{_ANY_OPEN}\s*(?:(?:{_DATA}|{_TABLE}){_CONTINUATION}|(?:{_WORD_PREFIX})?\Z)"
-    rf"|(?<!\w)(?:{_DATA}\s*(?:\Z|[:：]{_CONTINUATION})|(?:{_DATA_PREFIX})\Z)"
+_UNFINISHED_CITATION = (
+    rf"{_ANY_OPEN}\s*(?:(?:{_DATA_WORD}|{_TABLE_NAME}){_REST_OF_CITATION}|(?:{_CITATION_WORD_PREFIX})?\Z)"
+    rf"|(?<!\w)(?:{_DATA_WORD}\s*(?:\Z|[:：]{_REST_OF_CITATION})|(?:{_DATA_WORD_PREFIX})\Z)"
 )
 # A citation that is incomplete because the reply of the model was cut off.
-_CUT_OFF = (
-    rf"{_OPEN}\s*{_DATA}\s*[:：][^\[\]［］【】\n]*\Z"
-    rf"|{_ANY_OPEN}\s*{_DATA}\s*[:：]{_CONTINUATION}"
-    rf"|{_ANY_OPEN}\s*(?:{_DATA}[\s–—-]*)?{_TABLE}(?=[^\n]*\d){_CONTINUATION}"
-    rf"|(?<!\w){_DATA}\s*[:：]\s*{_ANY_TABLE}\s*[(（](?:[\d\s,;+、，]|more)*\Z"
+_CUT_OFF_CITATION = (
+    rf"{_OPEN}\s*{_DATA_WORD}\s*[:：][^\[\]［］【】\n]*\Z"
+    rf"|{_ANY_OPEN}\s*{_DATA_WORD}\s*[:：]{_REST_OF_CITATION}"
+    rf"|{_ANY_OPEN}\s*(?:{_DATA_WORD}[\s–—-]*)?{_TABLE_NAME}(?=[^\n]*\d){_REST_OF_CITATION}"
+    rf"|(?<!\w){_DATA_WORD}\s*[:：]\s*{_ANY_TABLE_NAME}\s*[(（](?:[\d\s,;+、，]|more)*\Z"
 )
 
 
@@ -122,30 +129,30 @@ def _match_citations(text: str) -> Iterator[re.Match[str]]:
     return (found for found in _compile_pattern(_CITATION).finditer(text) if _is_citation(found))
 
 
-def _may_be_prose(citation: re.Match[str], parts: Iterable[CitedSection]) -> bool:
+def _may_be_year(citation: re.Match[str], parts: Iterable[CitedSection]) -> bool:
     """Return whether a citation may be a year in prose: "(Source: 1914)"."""
     named = citation["table"] or (citation["strict"] and not _names_table(citation["strict"]))
     is_square = citation["strict"] and citation.group().lstrip()[:1] in "[［【"
-    is_year = all(number in YEARS for _, numbers, _ in parts for number in numbers)
+    is_year = all(number in POSSIBLE_YEARS for _, numbers, _ in parts for number in numbers)
     return bool(named) and not is_square and is_year
 
 
 def find_unfinished_citation(text: str) -> int:
     """Return the start of a citation that more text may complete; len(text) if there is none."""
-    found = _compile_pattern(_UNFINISHED).search(text)
+    found = _compile_pattern(_UNFINISHED_CITATION).search(text)
     return found.start() if found else len(text)
 
 
 def find_cut_off_citation(text: str) -> int | None:
     """Return the start of a citation that the end of the text cuts off; None if there is none."""
     whole = [citation.span() for citation in _match_citations(text)]
-    found = _compile_pattern(_CUT_OFF).search(text)
+    found = _compile_pattern(_CUT_OFF_CITATION).search(text)
     while found:
         place = found.start()
         end = next((last for first, last in whole if first <= place < last), None)
         if end is None:
             return place
-        found = _compile_pattern(_CUT_OFF).search(text, end)
+        found = _compile_pattern(_CUT_OFF_CITATION).search(text, end)
     return None
 
 
@@ -172,26 +179,26 @@ def _is_citation(citation: re.Match[str]) -> bool:
 
 
 def _names_table(rows: str) -> bool:
-    return _compile_pattern(_ANY_TABLE).match(rows) is not None
+    return _compile_pattern(_ANY_TABLE_NAME).match(rows) is not None
 
 
 # A name before a number, a range, a number or "+". "(3-5)" means 3, 4, 5; "(-1)" is no range.
-_TOKEN = re.compile(
+_CITATION_TOKEN = re.compile(
     r"(?P<name>[^\W\d_]+)[\s:：(（\[#]+(?=[-–]?\d)"
     r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
     r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
 )
 # The form of citations that `renumber_citations` writes, without the space before the citation:
 # including the space would make the search twice as slow.
-_PART = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
-_OWN_CITATION = re.compile(rf"\[Data: ({_PART.pattern}(?:; {_PART.pattern})*)\]")
-_SECTIONS = {name: tuple(text.split()) for name, text in _LISTS["sections"].items()}
-_NO_SECTION = word_set(_LISTS["no_section"])
+_OWN_SECTION = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
+_OWN_CITATION = re.compile(rf"\[Data: ({_OWN_SECTION.pattern}(?:; {_OWN_SECTION.pattern})*)\]")
+_SECTION_STARTS = {name: tuple(text.split()) for name, text in _WORD_LISTS["sections"].items()}
+_WORDS_BESIDE_SECTIONS = word_set(_WORD_LISTS["no_section"])
 # Maximum length of a range of rows. Of a longer range, only the two ends are cited.
-_MAX_RANGE = 50
+_MAX_RANGE_LENGTH = 50
 
 
-def cited_rows(text: str) -> dict[str, set[int]]:
+def find_cited_rows(text: str) -> dict[str, set[int]]:
     """Return the row numbers that a text cites, by section."""
     found: dict[str, set[int]] = {}
     for _, _, rows in find_citations(text):
@@ -211,7 +218,7 @@ def find_citations(
         parts = _parse_sections(citation)
         rows = [(section, number) for section, numbers, _ in parts for number in numbers]
         is_shown = any(number in (shown or {}).get(section, ()) for section, number in rows)
-        if is_shown or not _may_be_prose(citation, parts):
+        if is_shown or not _may_be_year(citation, parts):
             yield *citation.span(), list(dict.fromkeys(rows))
 
 
@@ -222,21 +229,21 @@ def check_citations(text: str, shown: ShownRows) -> tuple[str, int]:
     )
 
 
-def renumber_citations(text: str, number_of: NumberOf) -> tuple[str, int]:
+def renumber_citations(text: str, number_of: NewRowNumber) -> tuple[str, int]:
     """Renumber the citations in a text; return the text and the count of removed numbers."""
     pieces: list[str] = []
     n_removed = start = 0
     for citation in _match_citations(text):
         parts = _parse_sections(citation)
-        written, n_unknown = _write_citation(parts, number_of)
-        if written or not _may_be_prose(citation, parts):
+        written, n_unknown = _format_citation(parts, number_of)
+        if written or not _may_be_year(citation, parts):
             n_removed += n_unknown
             pieces += text[start : citation.start()], written
             start = citation.end()
     return "".join([*pieces, text[start:]]).strip(), n_removed
 
 
-def _write_citation(parts: Iterable[CitedSection], number_of: NumberOf) -> tuple[str, int]:
+def _format_citation(parts: Iterable[CitedSection], number_of: NewRowNumber) -> tuple[str, int]:
     """Format a citation with new numbers after a space, and count the removed numbers."""
     written, n_removed = [], 0
     for section, numbers, has_more in parts:
@@ -248,7 +255,7 @@ def _write_citation(parts: Iterable[CitedSection], number_of: NumberOf) -> tuple
     return f" [Data: {'; '.join(written)}]" if written else "", n_removed
 
 
-def renumber_written(text: str, number_of: NumberOf) -> str:
+def renumber_canonical(text: str, number_of: NewRowNumber) -> str:
     """Renumber citations that `renumber_citations` wrote; this is a hundred times faster."""
     if "[Data: " not in text:
         return text.strip()
@@ -257,9 +264,9 @@ def renumber_written(text: str, number_of: NumberOf) -> str:
     for citation in _OWN_CITATION.finditer(text):
         parts = [
             (part[1], list(map(int, part[2].removesuffix(", +more").split(", "))), "+" in part[2])
-            for part in _PART.finditer(citation[1])
+            for part in _OWN_SECTION.finditer(citation[1])
         ]
-        written, _ = _write_citation(parts, number_of)
+        written, _ = _format_citation(parts, number_of)
         pieces += text[start : citation.start()].removesuffix(" "), written
         start = citation.end()
     return "".join([*pieces, text[start:]]).strip()
@@ -271,13 +278,13 @@ def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
     rows = next((citation[form] for form in forms if citation[form]), "")
     parts: list[tuple[str, dict[int, None], bool]] = []
     section = "Sources"
-    for token in _TOKEN.finditer(rows):
+    for token in _CITATION_TOKEN.finditer(rows):
         if token["name"]:
             name = token["name"].lower()
-            if name not in _NO_SECTION:
+            if name not in _WORDS_BESIDE_SECTIONS:
                 # Map the name to a section: "entity" means Entities.
                 section = next(
-                    (s for s, starts in _SECTIONS.items() if name.startswith(starts)), name
+                    (s for s, starts in _SECTION_STARTS.items() if name.startswith(starts)), name
                 )
             continue
         if not parts or parts[-1][0] != section:
@@ -286,14 +293,14 @@ def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
         if token["more"]:
             parts[-1] = (section, numbers, True)
         elif token["number"]:
-            numbers[_parse_number(token["number"])] = None
+            numbers[_parse_row_number(token["number"])] = None
         else:
-            first, last = _parse_number(token["first"]), _parse_number(token["last"])
-            is_range = 0 <= last - first <= _MAX_RANGE
+            first, last = _parse_row_number(token["first"]), _parse_row_number(token["last"])
+            is_range = 0 <= last - first <= _MAX_RANGE_LENGTH
             numbers.update(dict.fromkeys(range(first, last + 1) if is_range else (first, last)))
     return [(name, list(numbers), has_more) for name, numbers, has_more in parts]
 
 
-def _parse_number(digits: str) -> int:
+def _parse_row_number(digits: str) -> int:
     """Parse an integer. Only the first 18 characters count."""
     return int(digits.replace("–", "-")[:18])

@@ -14,16 +14,16 @@ from typing import Any
 
 from graphrag_index.text.normalize import fold
 
-_PACKAGE = Path(__file__).parents[1]
-_WORD = re.compile(r"[^\W\d_]+")
+_PACKAGE_FOLDER = Path(__file__).parents[1]
+_LETTERS_OF_WORD = re.compile(r"[^\W\d_]+")
 # Number of characters at the start and at the end of a document that are used for detection.
-_SAMPLE = 2_000
+_SAMPLE_CHARACTERS = 2_000
 # Maximum characters of a short text, where one function word is enough to detect the language.
-_SHORT = 200
+_MAX_SHORT_TEXT_CHARACTERS = 200
 
 
 @cache
-def read_lists(name: str, folder: Path = _PACKAGE) -> Mapping[str, Any]:
+def read_lists(name: str, folder: Path = _PACKAGE_FOLDER) -> Mapping[str, Any]:
     """Read a YAML file once, by its path without suffix, such as `text/data/languages`."""
     import yaml
 
@@ -66,7 +66,7 @@ class Language:
 
 
 # A language without word lists. Everything is learned from the corpus.
-UNKNOWN = Language("und")
+UNKNOWN_LANGUAGE = Language("und")
 
 
 @cache
@@ -87,8 +87,8 @@ def _parse_language(code: str, values: Mapping[str, Any]) -> Language:
 
 
 def language_of(code: str) -> Language:
-    """Return the language with an ISO 639-1 code, or `UNKNOWN` if it has no word lists."""
-    return languages().get(code, UNKNOWN)
+    """Return the language with an ISO 639-1 code, or `UNKNOWN_LANGUAGE` if it has no word lists."""
+    return languages().get(code, UNKNOWN_LANGUAGE)
 
 
 def detect_language(text: str) -> str:
@@ -97,17 +97,18 @@ def detect_language(text: str) -> str:
     Returns an ISO 639-1 code, or "und" if the language is not clear.
     """
     lists = read_lists("text/data/languages")
-    sample = text[:_SAMPLE] if len(text) <= 2 * _SAMPLE else text[:_SAMPLE] + text[-_SAMPLE:]
+    size = _SAMPLE_CHARACTERS
+    sample = text[:size] if len(text) <= 2 * size else text[:size] + text[-size:]
     if not sample.isascii():
         n_letters = sum(map(str.isalpha, sample))
         for code, script in lists["scripts"].items():
             # Japanese mixes kana with Chinese characters, so its threshold is low.
             if len(re.findall(script, sample)) * (8 if code == "ja" else 2) > n_letters:
                 return str(code)
-    languages_of_word = _languages_of_words()
+    languages_of_word = _map_words_to_languages()
     votes: dict[str, float] = dict.fromkeys(languages(), 0.0)
     times: Counter[str] = Counter()
-    for word, count in Counter(_WORD.findall(sample.lower())).items():
+    for word, count in Counter(_LETTERS_OF_WORD.findall(sample.lower())).items():
         codes = languages_of_word.get(word, ())
         for code in codes:
             # A word that belongs to several languages counts less.
@@ -117,16 +118,16 @@ def detect_language(text: str) -> str:
     code = max(votes, key=lambda code: votes[code])
     # In a short text, one word is enough if no other language has the same number of votes.
     alone = list(votes.values()).count(votes[code]) == 1
-    if times[code] >= 2 or (times[code] and alone and len(sample) <= _SHORT):
+    if times[code] >= 2 or (times[code] and alone and len(sample) <= _MAX_SHORT_TEXT_CHARACTERS):
         return code
     # Otherwise look for letters, in words in lower case, that only one language uses.
-    letters = {c for word in _WORD.findall(sample) if word.islower() for c in word}
+    letters = {c for word in _LETTERS_OF_WORD.findall(sample) if word.islower() for c in word}
     codes = [code for code, own in lists["letters"].items() if letters & {*own}]
     return codes[0] if len(codes) == 1 else "und"
 
 
 @cache
-def _languages_of_words() -> dict[str, list[str]]:
+def _map_words_to_languages() -> dict[str, list[str]]:
     lists = read_lists("text/data/languages")
     words_of = {code: language.function_words for code, language in languages().items()}
     words_of |= {code: word_set(text) for code, text in lists["other_languages"].items()}
@@ -143,7 +144,7 @@ def _languages_of_words() -> dict[str, list[str]]:
 MIN_STEM = 3
 
 
-def stems_of(word: str, language: Language) -> frozenset[str]:
+def find_stems(word: str, language: Language) -> frozenset[str]:
     """Return the possible stems of a word: the word, and the word without each of its endings.
 
     Two words may be forms of one name if they have a stem in common. For English words, use
@@ -151,7 +152,7 @@ def stems_of(word: str, language: Language) -> frozenset[str]:
     """
     # Each part of a double name is inflected: Skłodowskiej-Curie.
     parts = fold(word).split(" ")
-    stems = [_stems_of_part(part, language.code) for part in parts]
+    stems = [_find_stems_of_part(part, language.code) for part in parts]
     if len(parts) == 1:
         return stems[0]
     combined = {""}
@@ -161,9 +162,9 @@ def stems_of(word: str, language: Language) -> frozenset[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _stems_of_part(word: str, code: str) -> frozenset[str]:
+def _find_stems_of_part(word: str, code: str) -> frozenset[str]:
     stems, language = {word}, language_of(code)
-    for ending, stem_end in (*((e, "") for e in folded_endings(code)), *language.alternations):
+    for ending, stem_end in (*((e, "") for e in list_folded_endings(code)), *language.alternations):
         stem = word.removesuffix(ending) + stem_end
         if word.endswith(ending) and len(stem) >= MIN_STEM:
             stems.add(stem)
@@ -175,16 +176,16 @@ def _stems_of_part(word: str, code: str) -> frozenset[str]:
 
 
 @cache
-def folded_endings(code: str) -> tuple[str, ...]:
+def list_folded_endings(code: str) -> tuple[str, ...]:
     return tuple(sorted({fold(ending) for ending in language_of(code).endings}))
 
 
-_TITLES = {name: word_set(text) for name, text in read_lists("text/data/titles").items()}
-HONORIFICS, RANKS = _TITLES["honorifics"], _TITLES["ranks"]
-TITLE_PARTS, NAMING_TITLES = _TITLES["title_parts"], _TITLES["naming_titles"]
-PARTICLES = _TITLES["particles"]
-_DOTTED = _TITLES["dotted_titles"]
-ABBREVIATED_TITLES = RANKS | _DOTTED | {"mt"}
+_TITLE_LISTS = {name: word_set(text) for name, text in read_lists("text/data/titles").items()}
+HONORIFICS, RANKS = _TITLE_LISTS["honorifics"], _TITLE_LISTS["ranks"]
+TITLE_PARTS, NAMING_TITLES = _TITLE_LISTS["title_parts"], _TITLE_LISTS["naming_titles"]
+PARTICLES = _TITLE_LISTS["particles"]
+_DOTTED_TITLES = _TITLE_LISTS["dotted_titles"]
+ABBREVIATED_TITLES = RANKS | _DOTTED_TITLES | {"mt"}
 
 
 def is_title(word: str) -> bool:
@@ -192,7 +193,7 @@ def is_title(word: str) -> bool:
     lower = word.lower()
     if lower in HONORIFICS or lower in RANKS:
         return True
-    if lower.endswith(".") and (lower[:-1] in RANKS or lower[:-1] in _DOTTED):
+    if lower.endswith(".") and (lower[:-1] in RANKS or lower[:-1] in _DOTTED_TITLES):
         # "M." is a title only in French; in other languages it is an initial.
         return len(lower) > 2
     # Lieutenant-Colonel, Maj.-Gen.

@@ -33,29 +33,29 @@ if TYPE_CHECKING:
 
 # Character class for `re` and polars: scripts without spaces between words (Thai, Lao, Myanmar,
 # Khmer, kana, Han).
-_UNSPACED = (
+_UNSPACED_SCRIPT_RANGES = (
     "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007"
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U000323af"
 )
-UNSPACED = f"[{_UNSPACED}]"
+UNSPACED = f"[{_UNSPACED_SCRIPT_RANGES}]"
 # The same class with Hangul: Korean has spaces, but attaches particles to the noun.
-UNSPACED_OR_HANGUL = f"[{_UNSPACED}\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
+UNSPACED_OR_HANGUL = f"[{_UNSPACED_SCRIPT_RANGES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
 # Combining marks that people often omit when they write a name.
-_ACCENTS = (
+_ACCENT_CLASS = (
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
 # Replacements of letters that Unicode does not decompose, and of the final sigma.
-_PLAIN = {
+_PLAIN_LETTERS = {
     "ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ħ": "h",
     "ŧ": "t", "ŋ": "n", "ı": "i", "ς": "σ",
 }  # fmt: skip
 # Pattern for polars of a word in a name or question, including the possessive 's.
 WORD = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:['’]s\b)?"
 # (spellings of a consonant, the letter that replaces them). Longer spellings come first.
-_SAME_SOUND = (
+_SIMILAR_CONSONANTS = (
     ("tsch|tch|sch|sh|ch|z", "s"),
     ("ph|v|w", "f"),
     ("ck|c|q", "k"),
@@ -63,16 +63,16 @@ _SAME_SOUND = (
     ("dt|th|d", "t"),
 )
 
-_is_accent = re.compile(_ACCENTS).match
-_is_unspaced = re.compile(UNSPACED).search
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_match_accent = re.compile(_ACCENT_CLASS).match
+_search_unspaced = re.compile(UNSPACED).search
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 # The possessive 's in a folded text. This text has only characters of words, "'" and spaces.
 _POSSESSIVE = re.compile(r"'s(?![^\s'])")
 # Maximum terminal columns of a title, so that the numbers next to the title stay on the screen.
-MAX_WIDTH = 60
+MAX_TITLE_COLUMNS = 60
 # White space characters that a model or an editor may replace by a space.
-_SPACES = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
+_SPACE_REPLACEMENTS = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 
 
 class _FoldTable(dict[int, str]):
@@ -86,9 +86,9 @@ class _FoldTable(dict[int, str]):
         for character in normalize("NFKD", chr(code)).lower():
             if character in "'’":
                 folded += "'"
-            elif not _is_accent(character):
+            elif not _match_accent(character):
                 is_of_word = category(character)[0] in "LNM"
-                folded += _PLAIN.get(character, character if is_of_word else " ")
+                folded += _PLAIN_LETTERS.get(character, character if is_of_word else " ")
         self[code] = folded = normalize("NFC", folded)
         return folded
 
@@ -115,8 +115,8 @@ def fold_names(names: "pl.Expr") -> "pl.Expr":
     return (
         names.str.normalize("NFKD")
         .str.to_lowercase()
-        .str.replace_all(_ACCENTS, "")
-        .str.replace_many(list(_PLAIN), list(_PLAIN.values()))
+        .str.replace_all(_ACCENT_CLASS, "")
+        .str.replace_many(list(_PLAIN_LETTERS), list(_PLAIN_LETTERS.values()))
         .str.normalize("NFC")
         .str.replace_all(r"['’]s\b", "")
         .str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
@@ -158,17 +158,17 @@ def fold_in_place(text: str) -> str:
     if len(folded) != len(text):
         # Do not change the few letters whose lower case has two characters.
         folded = "".join(low if len(low := c.lower()) == 1 else c for c in text)
-    return folded.translate(_SPACES)
+    return folded.translate(_SPACE_REPLACEMENTS)
 
 
 def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which UTF-8 cannot encode, by U+FFFD."""
-    return _SURROGATE.sub("\ufffd", text)
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def is_unspaced(text: str) -> bool:
     """Return whether a text has characters of a script without spaces between words."""
-    return _is_unspaced(text) is not None
+    return _search_unspaced(text) is not None
 
 
 @lru_cache(maxsize=65_536)
@@ -194,7 +194,7 @@ def phonetic_keys(words: "pl.Expr") -> "pl.Expr":
     import polars as pl
 
     plain = words
-    for written, as_one in _SAME_SOUND:
+    for written, as_one in _SIMILAR_CONSONANTS:
         plain = plain.str.replace_all(written, as_one)
     plain = plain.str.replace(r"^[aeiouyhj]+", "A").str.replace_all(r"[aeiouyhj]+", "")
     for letter in "bfgklmnprst":
@@ -231,7 +231,7 @@ def translate_glob(pattern: str) -> re.Pattern[str]:
     return re.compile(expression + (".*" if pattern.endswith("/") else ""), re.DOTALL)
 
 
-def fit_line(text: str, max_width: int = MAX_WIDTH) -> str:
+def fit_line(text: str, max_width: int = MAX_TITLE_COLUMNS) -> str:
     """Shorten a text to one terminal line of at most `max_width` columns.
 
     Characters that move the cursor or change the writing direction become spaces.

@@ -30,14 +30,14 @@ class Sentence(NamedTuple):
     prose: bool
 
 
-_LISTS = read_lists("text/data/sentences")
-_ABBREVIATIONS = word_set(_LISTS["abbreviations"])
-_FINAL_ABBREVIATIONS = word_set(_LISTS["final_abbreviations"])
-_SENTENCE_OPENERS = word_set(_LISTS["sentence_openers"])
-_WORDS_AFTER_ORDINALS = word_set(_LISTS["after_ordinals"])
+_WORD_LISTS = read_lists("text/data/sentences")
+_ABBREVIATIONS = word_set(_WORD_LISTS["abbreviations"])
+_FINAL_ABBREVIATIONS = word_set(_WORD_LISTS["final_abbreviations"])
+_SENTENCE_OPENERS = word_set(_WORD_LISTS["sentence_openers"])
+_WORDS_AFTER_ORDINALS = word_set(_WORD_LISTS["after_ordinals"])
 # Letters with full stops between the letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
-_DOTTED = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
-_BOUNDARY = re.compile(
+_DOTTED_ABBREVIATION = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
+_SENTENCE_BOUNDARY = re.compile(
     r"""
       (?P<stop>[.!?…]+)["'”’»)\]*_]*(?P<space>\s+)   # a stop and a space
     | [。！？｡]+["'”’」』）》]*\s*                      # stops of scripts without spaces
@@ -50,37 +50,37 @@ _BOUNDARY = re.compile(
     re.VERBOSE,
 )
 # Patterns of brackets and quotations that contain the end of a sentence, by their opening mark.
-_ENCLOSED = {
+_ENCLOSED_SENTENCE_ENDS = {
     opening: re.compile(
         rf"{re.escape(opening)}{condition}"
         rf"[^{marks}.!?…。！？]{{,200}}[.!?…。！？][^{marks}]{{,200}}{closing}"
     )
-    for opening, condition, marks, closing in _LISTS["enclosed"]
+    for opening, condition, marks, closing in _WORD_LISTS["enclosed"]
 }
 # Maximum characters of a bracket or quotation. In a longer one, a closing mark may be missing.
-MAX_ENCLOSED = 200
+MAX_ENCLOSED_CHARACTERS = 200
 # Ends of paragraphs, list items and table rows. Brackets and quotations do not extend over them.
-_LAYOUT = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
+_LAYOUT_BREAK = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
 # Characters at which a boundary can begin. Searching for them first is much faster.
-_MARK = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
+_BOUNDARY_START = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
 # Text that ends with a capital that is a label or a numeral, not an initial: "Figure A".
-_LABEL = re.compile(
-    rf"°[CF]$|\b(?:{_LISTS['words_before_labels'].replace(' ', '|')}) [A-Z]$"
-    rf"|\b(?:{_LISTS['titles_before_numerals'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
+_LABEL_AT_END = re.compile(
+    rf"°[CF]$|\b(?:{_WORD_LISTS['words_before_labels'].replace(' ', '|')}) [A-Z]$"
+    rf"|\b(?:{_WORD_LISTS['titles_before_numerals'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
 )
 _LAST_WORD = re.compile(r"[^\s(\[\"“„«]+$")
 _NEXT_WORD = re.compile(r"[\"'“„‘«(\[*_]*(\w+)")
-_MARKER = re.compile(r"(?:\#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s+)+")
-_TERMINAL = re.compile(r"[.!?…。！？｡؟۔।॥።][\"'”’»)\]」』）》*_]*$")
+_LIST_MARKER = re.compile(r"(?:\#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s+)+")
+_SENTENCE_END_MARK = re.compile(r"[.!?…。！？｡؟۔।॥።][\"'”’»)\]」』）》*_]*$")
 
 
 def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sentence]:
     """Split a text into sentences, without the white space and list markers between sentences.
 
-    `starts` is the result of `segment_starts`, if it was computed before.
+    `starts` is the result of `find_segment_starts`, if it was computed before.
     """
     sentences = []
-    starts = segment_starts(text) if starts is None else starts
+    starts = find_segment_starts(text) if starts is None else starts
     for start, end in pairwise([*starts, len(text)]):
         segment = text[start:end].rstrip()
         if not segment:
@@ -89,7 +89,7 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
         if not segment[0].isupper():
             stripped = segment.lstrip()
             start = end - len(stripped)
-            marker = _MARKER.match(stripped)
+            marker = _LIST_MARKER.match(stripped)
             if marker and marker.end() < len(stripped):
                 start += marker.end()
             if stripped[0] == "#":
@@ -100,7 +100,7 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
     return sentences
 
 
-def segment_starts(text: str) -> list[int]:
+def find_segment_starts(text: str) -> list[int]:
     """Return the offsets at which segments start.
 
     A segment is a sentence with its list marker and the white space after it. The segments cover
@@ -108,14 +108,14 @@ def segment_starts(text: str) -> list[int]:
     """
     starts = [0] if text else []
     reached = 0
-    for mark in _MARK.finditer(text):
+    for mark in _BOUNDARY_START.finditer(text):
         stop = mark.start()
         if stop < reached:
             continue
         if text[stop] == "." and _plainly_ends_sentence(text, stop):
             starts.append(stop + 2)
             continue
-        match = _BOUNDARY.match(text, stop)
+        match = _SENTENCE_BOUNDARY.match(text, stop)
         if match is None:
             continue
         reached = match.end()
@@ -125,12 +125,13 @@ def segment_starts(text: str) -> list[int]:
             starts.append(reached)
     # Starts inside short brackets or quotations. They are dropped.
     enclosed: set[int] = set()
-    for opening, pattern in _ENCLOSED.items():
+    for opening, pattern in _ENCLOSED_SENTENCE_ENDS.items():
         # Searching for the opening mark first is faster than the pattern.
         for match in pattern.finditer(text) if opening in text else ():
             begin, end = match.span()
             first, last = bisect_right(starts, begin), bisect_left(starts, end)
-            if first < last and end - begin <= MAX_ENCLOSED and not _LAYOUT.search(match[0]):
+            is_short = end - begin <= MAX_ENCLOSED_CHARACTERS
+            if first < last and is_short and not _LAYOUT_BREAK.search(match[0]):
                 enclosed.update(starts[first:last])
     return [start for start in starts if start not in enclosed] if enclosed else starts
 
@@ -161,9 +162,9 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     if len(word) == 1 and word.isalpha():
         # A single capital may be a pronoun, a label or a numeral ("George V."), not an initial.
         before = text[max(0, begin - 60) : begin]
-        is_initial = not before.endswith(" I") and _LABEL.search(before) is None
+        is_initial = not before.endswith(" I") and _LABEL_AT_END.search(before) is None
         return text[begin - 1].isupper() and not is_initial
-    dotted = _DOTTED.fullmatch(surface) if "." in surface else None
+    dotted = _DOTTED_ABBREVIATION.fullmatch(surface) if "." in surface else None
     if dotted or word in _ABBREVIATIONS:
         if not (word in _FINAL_ABBREVIATIONS or (dotted and dotted[1].isupper())):
             return False
@@ -178,7 +179,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
 def _is_prose(sentence: str) -> bool:
     """Return whether a segment is a whole sentence, not a heading, fragment or table row."""
     length, last, first = len(sentence), sentence[-1], sentence[0]
-    if length > 700 or (last not in ".!?" and not _TERMINAL.search(sentence[-6:])):
+    if length > 700 or (last not in ".!?" and not _SENTENCE_END_MARK.search(sentence[-6:])):
         return False
     if first in "\"'“„‘«([*_":
         first = next((c for c in sentence[:5] if c.isalnum()), first)
@@ -198,7 +199,7 @@ _HEADING = re.compile(
     r"(?P<line>={2,}|-{3,})[^\S\n]*$",
     re.MULTILINE,
 )
-_FENCE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
+_FENCED_CODE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 
 class Heading(NamedTuple):
@@ -215,7 +216,7 @@ def find_headings(text: str) -> list[Heading]:
     if "#" not in text and "\n==" not in text and "\n--" not in text:
         return []
     may_be_fenced = "```" in text or "~~~" in text
-    fences = [match.span() for match in _FENCE.finditer(text)] if may_be_fenced else []
+    fences = [match.span() for match in _FENCED_CODE.finditer(text)] if may_be_fenced else []
     headings = []
     for match in _HEADING.finditer(text):
         if not any(start <= match.start() < end for start, end in fences):
@@ -224,7 +225,7 @@ def find_headings(text: str) -> list[Heading]:
     return headings
 
 
-def heading_path(headings: Sequence[Heading], position: int) -> str:
+def join_headings_above(headings: Sequence[Heading], position: int) -> str:
     """Join the headings above a position into a path, with the top-level heading first."""
     path: list[tuple[int, str]] = []
     for start, _, depth, words in headings:
@@ -263,17 +264,17 @@ def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
 BATCH_DOCUMENTS = 512
 
 # A line is a footer or header if it occurs in this many documents, or this often in one document.
-MIN_REPEATS = 3
+MIN_LINE_REPEATS = 3
 # A document with this share of repeated lines is a copy of others. Its lines can be quoted.
-COPIED_SHARE = 0.8
+MIN_REPEATED_SHARE = 0.8
 # Quotation marks of e-mails at the start of a line, but not "> 5 mm".
-_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
+_EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
 # A hyphen that divides a word at the end of a line, but not "Vor- und Nachteile".
-_HYPHEN = re.compile(
+_LINE_END_HYPHEN = re.compile(
     r"(?<=([^\W\d_]))[-\u00ad\u2010]\s*\n\s*"
-    rf"(?!(?:{_LISTS['after_hyphens'].replace(' ', '|')})\b)(?=([^\W\d_]))"
+    rf"(?!(?:{_WORD_LISTS['after_hyphens'].replace(' ', '|')})\b)(?=([^\W\d_]))"
 )
-_NO_LETTERS = re.compile(r"[\s>\-\u00ad\u2010]")
+_SPACE_OR_HYPHEN = re.compile(r"[\s>\-\u00ad\u2010]")
 
 
 def are_quotable(sentences: pl.DataFrame) -> pl.Series:
@@ -290,19 +291,19 @@ def are_quotable(sentences: pl.DataFrame) -> pl.Series:
         .with_row_index("row")
         .filter("quotable", pl.col("line") != 0)
         # Most lines occur once. Dropping them first makes the next steps fast.
-        .filter(pl.len().over("line") >= MIN_REPEATS)
+        .filter(pl.len().over("line") >= MIN_LINE_REPEATS)
     )
     often = (
         lines.group_by("line", "document")
         .agg(times=pl.col("run").n_unique())
         .group_by("line")
         .agg(times=pl.max("times"), documents=pl.len())
-        .filter(pl.max_horizontal("times", "documents") >= MIN_REPEATS)
+        .filter(pl.max_horizontal("times", "documents") >= MIN_LINE_REPEATS)
     )
     repeated_lines = (
         lines.join(often, on="line", how="semi")
         .join(sentences.group_by("document").agg(sentences=pl.sum("quotable")), on="document")
-        .filter(pl.len().over("document") < COPIED_SHARE * pl.col("sentences"))
+        .filter(pl.len().over("document") < MIN_REPEATED_SHARE * pl.col("sentences"))
     )
     flags = sentences["quotable"].to_numpy(writable=True)
     flags[repeated_lines["row"].to_numpy()] = False
@@ -312,18 +313,18 @@ def are_quotable(sentences: pl.DataFrame) -> pl.Series:
 def join_lines(text: str) -> str:
     """Put a quotation on one line, without e-mail quotation marks and line-end hyphens."""
 
-    def joined(hyphen: re.Match[str]) -> str:
+    def join_word_parts(hyphen: re.Match[str]) -> str:
         return "" if hyphen[1].islower() and hyphen[2].islower() else "-"
 
     if "\n" in text:
-        text = _HYPHEN.sub(joined, _QUOTE_MARKS.sub("", text))
+        text = _LINE_END_HYPHEN.sub(join_word_parts, _EMAIL_QUOTE_MARKS.sub("", text))
     return " ".join(text.split())
 
 
 def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     """Return the span of a quotation that `join_lines` may have changed, or None if not found."""
-    places = [at for at, c in enumerate(text) if not _NO_LETTERS.match(c)]
-    letters = _NO_LETTERS.sub("", quotation)
+    places = [at for at, c in enumerate(text) if not _SPACE_OR_HYPHEN.match(c)]
+    letters = _SPACE_OR_HYPHEN.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
     return (places[at], places[at + len(letters) - 1] + 1) if at >= 0 and letters else None
 

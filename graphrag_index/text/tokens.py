@@ -25,16 +25,16 @@ Integers = npt.NDArray[np.int64]
 
 # Maximum characters of a text that is encoded in one call. The regular expressions of tiktoken
 # overflow their stack on some hundred thousand adjacent spaces.
-MAX_PIECE = 100_000
+MAX_PIECE_CHARACTERS = 100_000
 
 
 def load_encoding(name: str) -> "tiktoken.Encoding":
     """Load an encoding from the files of this package; raise `SettingsError` if it is unknown."""
-    return _load_with_lengths(name)[0]
+    return _load_encoding_and_lengths(name)[0]
 
 
 @functools.cache
-def _load_with_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]":
+def _load_encoding_and_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]":
     import tiktoken
 
     encodings = read_lists("text/encodings/encodings")
@@ -53,11 +53,11 @@ def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
     """Count the tokens of a text.
 
     Text that looks like a special token (`<|endoftext|>`) is counted as ordinary text. Pieces of
-    `MAX_PIECE` characters are counted separately, which can add a token at each boundary.
+    `MAX_PIECE_CHARACTERS` are counted separately, which can add a token at each boundary.
     """
     return sum(
-        len(encoding.encode_ordinary(text[start : start + MAX_PIECE]))
-        for start in range(0, len(text), MAX_PIECE)
+        len(encoding.encode_ordinary(text[start : start + MAX_PIECE_CHARACTERS]))
+        for start in range(0, len(text), MAX_PIECE_CHARACTERS)
     )
 
 
@@ -71,14 +71,14 @@ class TokenCounts:
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
         self._text, self._encoding = text, encoding
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-        self._starts = _find_seams(codes)
+        self._starts = _find_certain_splits(codes)
         # Whether a part begins with a space.
         self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
         # Each encoding counts a lone surrogate like the replacement character.
         plain = replace_surrogates(text)
         # Ends of tokens and starts of parts, in bytes.
-        lengths = _load_with_lengths(encoding.name)[1]
-        ends = np.cumsum(lengths[_encode_pieces(plain, self._starts, encoding)])
+        lengths = _load_encoding_and_lengths(encoding.name)[1]
+        ends = np.cumsum(lengths[_encode_in_pieces(plain, self._starts, encoding)])
         begins = self._starts
         if not plain.isascii():
             data = np.frombuffer(plain.encode(), np.uint8)
@@ -113,17 +113,17 @@ class TokenCounts:
 
 
 # Whether each character is white space, up to the last white space character of Unicode.
-_IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
+_IS_WHITE_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
-def _find_seams(codes: npt.NDArray[np.uint32]) -> Integers:
+def _find_certain_splits(codes: npt.NDArray[np.uint32]) -> Integers:
     """Return the seams of a text, including its start and end.
 
     In both encodings, a single space can only begin a token, and a line end can only end a token.
     """
     if not len(codes):
         return np.zeros(1, np.int64)
-    is_space = _IS_SPACE.take(codes, mode="clip")
+    is_space = _IS_WHITE_SPACE.take(codes, mode="clip")
     is_seam = np.zeros(len(codes) + 1, bool)
     is_seam[[0, -1]] = True
     is_seam[1:-2] |= (codes[1:-1] == ord(" ")) & ~is_space[:-2] & ~is_space[2:]
@@ -131,13 +131,13 @@ def _find_seams(codes: npt.NDArray[np.uint32]) -> Integers:
     return np.flatnonzero(is_seam)
 
 
-def _encode_pieces(
+def _encode_in_pieces(
     text: str, seams: Integers, encoding: "tiktoken.Encoding"
 ) -> npt.NDArray[np.uint32]:
-    """Encode a text in pieces of at most `MAX_PIECE` characters that end at seams if possible."""
+    """Encode a text in pieces of at most `MAX_PIECE_CHARACTERS`, cut at `seams` if possible."""
     found, start = [np.zeros(0, np.uint32)], 0
     while start < len(text):
-        longest = start + MAX_PIECE
+        longest = start + MAX_PIECE_CHARACTERS
         seam = int(seams[np.searchsorted(seams, longest, "right") - 1])
         stop = seam if seam > start else min(longest, len(text))
         found.append(encoding.encode_to_numpy(text[start:stop], disallowed_special=()))

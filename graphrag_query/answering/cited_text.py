@@ -8,8 +8,8 @@ resolved to a passage of a document: the sentence most similar to the model's st
 import re
 
 from graphrag_index.text.citations import (
-    MAX_CITATION,
-    YEARS,
+    MAX_CITATION_CHARACTERS,
+    POSSIBLE_YEARS,
     ShownRows,
     find_citations,
     find_cut_off_citation,
@@ -121,7 +121,7 @@ class CitedText:
         held = self._pending
         opening = max(map(held.rfind, "[［【"))
         is_open = opening >= 0 and not any(closing in held[opening:] for closing in "]］】")
-        if is_open and len(held) - opening < MAX_CITATION:
+        if is_open and len(held) - opening < MAX_CITATION_CHARACTERS:
             held = held[:opening]
         n_before = len(held) + 1
         # Characters that were removed from the end may belong to the citation before them: repeat.
@@ -181,7 +181,7 @@ class CitedText:
         """Rewrite a footnote as a `[Data: …]` citation; do not change other brackets."""
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
-        if find_cut_off_citation(before[-MAX_CITATION:]) is not None:
+        if find_cut_off_citation(before[-MAX_CITATION_CHARACTERS:]) is not None:
             # "[Data: Sources [1, 2]]" is one citation.
             return footnote.group()
         line = before.rpartition("\n")[2]
@@ -193,7 +193,7 @@ class CitedText:
             # A number is a year if there is no row with this number, or if the sentence goes on
             # after the brackets: there, citations are rare.
             no_row = min(numbers) >= self._index.n_rows("text_unit_rows")
-            are_years = all(number in YEARS for number in numbers) and (
+            are_years = all(number in POSSIBLE_YEARS for number in numbers) and (
                 no_row or re.match(r"\s*[\w,]", behind) is not None
             )
             if defines or (not is_marked and are_years):

@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import TextSink
-from graphrag_index.text.citations import ShownRows, cited_rows
+from graphrag_index.text.citations import ShownRows, find_cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question
@@ -130,7 +130,7 @@ def pack_statements(
     """
     packed = pack_sections([Section(name, rows, 1.0)], max_tokens)
     n_packed = packed.n_rows(name)
-    numbers = cited_rows("\n".join(rows.to_series(-1)[:n_packed]))
+    numbers = find_cited_rows("\n".join(rows.to_series(-1)[:n_packed]))
     tables = {
         section: table.filter(table.to_series(0).is_in(sorted(numbers.get(section, ()))))
         for section, table in sources.tables.items()

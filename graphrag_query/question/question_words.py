@@ -18,9 +18,9 @@ from graphrag_index.text.languages import (
     RANKS,
     Language,
     detect_language,
+    find_stems,
     language_of,
     read_lists,
-    stems_of,
     word_set,
 )
 from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, stem_word
@@ -148,7 +148,7 @@ def possible_stems(word: str, language: Language) -> frozenset[str]:
     """Return the possible stems of a folded word, including its English stem."""
     # In most supported languages, a final s marks the possessive or the plural.
     without_s = word.removesuffix("s")
-    forms = stems_of(word, language) | {stem_word(word)}
+    forms = find_stems(word, language) | {stem_word(word)}
     return forms | {without_s} if len(without_s) >= MIN_STEM else forms
 
 

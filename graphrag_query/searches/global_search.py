@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.citations import ShownRows, check_citations, cited_rows
+from graphrag_index.text.citations import ShownRows, check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import (
     LLM,
@@ -179,7 +179,7 @@ def _parse_point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point 
     description, _ = check_citations(clean_text(text), shown)
     if not check_citations(description, {})[0]:
         return None
-    numbers = cited_rows(description).get("Reports", set())
+    numbers = find_cited_rows(description).get("Reports", set())
     if not numbers:
         number = _most_similar(description, reports)
         if number is None:

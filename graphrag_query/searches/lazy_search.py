@@ -12,7 +12,7 @@ import polars as pl
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_index.text.citations import check_citations, cited_rows
+from graphrag_index.text.citations import check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import answer_from_sentences
 from graphrag_query.answering.llm import (
@@ -298,7 +298,7 @@ def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
         listed = first_field(record, REPLY_FIELDS["sources"])
         numbers = [number for number in _parse_numbers(listed) if number in shown]
         # Some models write citations into the text.
-        numbers += sorted(cited_rows(written).get("Sources", set()) & shown)
+        numbers += sorted(find_cited_rows(written).get("Sources", set()) & shown)
         if text and not numbers and len(shown) == 1:
             numbers = list(shown)
         if text and numbers:

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from graphrag_index.export.graph_databases import (
-    BASE,
+    IRI_BASE,
     KUZU_FILES,
     NEO4J_FILES,
-    RDF,
-    RDFS,
-    SCHEMA,
+    RDF_IRI,
+    RDFS_IRI,
+    SCHEMA_IRI,
     write_cypher,
     write_kuzu,
     write_neo4j,
@@ -189,7 +189,7 @@ def triples(path: Path) -> list[tuple[str, str, Any]]:
         value = resource if text is None else json.loads(f'"{text}"')
         if datatype:
             value = {"integer": int, "double": float, "boolean": str}[datatype.split("#")[1]](text)
-        found.append((subject, predicate.replace(SCHEMA, ":"), value))
+        found.append((subject, predicate.replace(SCHEMA_IRI, ":"), value))
     return found
 
 
@@ -197,34 +197,36 @@ def test_every_row_is_a_resource(small: Path, tmp_path: Path) -> None:
     write_ntriples(graph_of(small), tmp_path / "graph")
     found = triples(tmp_path / "graph")
     assert len(found) == len(set(found))
-    ann = [(key, value) for subject, key, value in found if subject == f"{BASE}Entity/a"]
+    ann = [(key, value) for subject, key, value in found if subject == f"{IRI_BASE}Entity/a"]
     assert ann == [
-        (f"{RDF}type", f"{SCHEMA}Entity"),
-        *((":number", 0), (f"{RDFS}label", "Ann"), (":type", "person")),
-        *((f"{RDFS}comment", ""), (":alias", "Annie"), (":alias", "A; B")),
+        (f"{RDF_IRI}type", f"{SCHEMA_IRI}Entity"),
+        *((":number", 0), (f"{RDFS_IRI}label", "Ann"), (":type", "person")),
+        *((f"{RDFS_IRI}comment", ""), (":alias", "Annie"), (":alias", "A; B")),
         *((":degree", 1), (":frequency", 1), (":x", 0.25), (":y", -0.5)),
         *((":community", 0), (":community_level_0", 0), (":community_level_1", 2)),
-        (":related", f"{BASE}Entity/b"),
-        (":inCommunity", f"{BASE}Community/c0"),
-        (":inCommunity", f"{BASE}Community/c2"),
+        (":related", f"{IRI_BASE}Entity/b"),
+        (":inCommunity", f"{IRI_BASE}Community/c0"),
+        (":inCommunity", f"{IRI_BASE}Community/c2"),
     ]
-    known = [(key, value) for subject, key, value in found if subject == f"{BASE}Relationship/ab"]
+    known = [
+        (key, value) for subject, key, value in found if subject == f"{IRI_BASE}Relationship/ab"
+    ]
     assert known == [
-        (f"{RDF}type", f"{SCHEMA}Relationship"),
-        *((":number", 0), (":type", "knows"), (f"{RDFS}comment", "")),
-        *((":weight", 2.0), (":foundIn", f"{BASE}TextUnit/t0")),
-        *((":foundIn", f"{BASE}TextUnit/t1"), (":source", f"{BASE}Entity/a")),
-        (":target", f"{BASE}Entity/b"),
+        (f"{RDF_IRI}type", f"{SCHEMA_IRI}Relationship"),
+        *((":number", 0), (":type", "knows"), (f"{RDFS_IRI}comment", "")),
+        *((":weight", 2.0), (":foundIn", f"{IRI_BASE}TextUnit/t0")),
+        *((":foundIn", f"{IRI_BASE}TextUnit/t1"), (":source", f"{IRI_BASE}Entity/a")),
+        (":target", f"{IRI_BASE}Entity/b"),
     ]
-    assert (f"{BASE}TextUnit/t1", ":mentions", f"{BASE}Entity/c") in found
-    assert (f"{BASE}Community/c2", ":parent", f"{BASE}Community/c0") in found
+    assert (f"{IRI_BASE}TextUnit/t1", ":mentions", f"{IRI_BASE}Entity/c") in found
+    assert (f"{IRI_BASE}Community/c2", ":parent", f"{IRI_BASE}Community/c0") in found
 
 
 def test_hard_texts_come_back_from_triples(nasty: Path, tmp_path: Path) -> None:
     write_ntriples(graph_of(nasty), tmp_path / "graph")
     found = triples(tmp_path / "graph")
-    subjects = [f"{BASE}Entity/e{i}" for i in range(len(NASTY))]
-    labels = {s: value for s, key, value in found if key == f"{RDFS}label"}
+    subjects = [f"{IRI_BASE}Entity/e{i}" for i in range(len(NASTY))]
+    labels = {s: value for s, key, value in found if key == f"{RDFS_IRI}label"}
     assert [labels[subject] for subject in subjects] == NASTY
 
 
@@ -238,7 +240,7 @@ def test_an_id_that_is_no_word_makes_a_valid_iri(tmp_path: Path) -> None:
     write_ntriples(graph_of(output), tmp_path / "graph")
     subjects = {subject for subject, _, _ in triples(tmp_path / "graph")}
     (ours,) = (subject for subject in subjects if "Entity/" in subject)
-    assert unquote(ours.removeprefix(f"{BASE}Entity/")) == hard
+    assert unquote(ours.removeprefix(f"{IRI_BASE}Entity/")) == hard
 
 
 def test_parquet_begins_with_the_keys(small: Path, tmp_path: Path) -> None:
@@ -277,4 +279,4 @@ def test_an_empty_graph_is_a_valid_script(form: Any, tmp_path: Path) -> None:
     if form is write_cypher:
         assert statements((tmp_path / "graph").read_text(encoding="utf-8")) == []
     else:
-        assert all(subject.startswith(SCHEMA) for subject, _, _ in triples(tmp_path / "graph"))
+        assert all(subject.startswith(SCHEMA_IRI) for subject, _, _ in triples(tmp_path / "graph"))

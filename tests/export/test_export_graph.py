@@ -39,7 +39,7 @@ def read(form: Any, output: Path, path: Path, **filters: Any) -> Any:
 
 def titles(output: Path, **filters: Any) -> list[str]:
     graph = graph_of(output, **filters)
-    return [title for batch in graph.node_batches() for title in batch["title"]]
+    return [title for batch in graph.stream_nodes() for title in batch["title"]]
 
 
 def test_graphml_has_all_attributes(small: Path, tmp_path: Path) -> None:
@@ -192,13 +192,13 @@ def test_relationships_need_both_ends(small: Path) -> None:
         ({"types": ("place",)}, [], 1),
     ):
         graph = graph_of(small, **filters)
-        assert [id for batch in graph.edge_batches() for id in batch["id"]] == ids
+        assert [id for batch in graph.stream_edges() for id in batch["id"]] == ids
         assert (graph.n_edges, graph.n_dangling) == (len(ids), n_dangling)
 
 
 def test_the_level_that_is_asked_for_gives_community_and_colour(small: Path) -> None:
     for filters, expected in (({}, [0, 0, 0, 1]), ({"level": 1}, [2, 2])):
-        (nodes,) = graph_of(small, **filters).node_batches()
+        (nodes,) = graph_of(small, **filters).stream_nodes()
         assert nodes["community"].to_list() == expected
 
 

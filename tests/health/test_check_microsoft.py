@@ -12,7 +12,7 @@ from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import open_microsoft
 from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.step_sections import Check
-from graphrag_index.text.citations import cited_rows
+from graphrag_index.text.citations import find_cited_rows
 from tests.conftest import REPOSITORY
 from tests.fixtures.checked import found, healthy
 
@@ -88,7 +88,7 @@ def test_what_is_not_found_in_a_real_index_is_not_there(rows: dict[str, Rows]) -
         "Relationships": {row["human_readable_id"] for row in rows["relationships"]},
     }
     for report in rows["community_reports"]:
-        for section, named in cited_rows(report["full_content"]).items():
+        for section, named in find_cited_rows(report["full_content"]).items():
             assert named <= numbers[section]
 
 

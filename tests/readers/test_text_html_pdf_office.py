@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.readers import Document, ReadFailure, read_file
 from graphrag_index.readers.document import UnreadableFile
-from graphrag_index.readers.text_html_pdf_office import Page, first_heading, split_front_matter
+from graphrag_index.readers.text_html_pdf_office import Page, find_first_heading, split_front_matter
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.text.sentences import find_headings
 from tests.fixtures.read_documents import read_one, reasons, texts
@@ -75,7 +75,7 @@ class TestMarkdown:
 
     def test_the_title_is_the_first_heading_else_the_file(self, tmp_path: Path) -> None:
         text = "## Second\n```sh\n# comment\n```\n# First #\n# Other\n"
-        assert first_heading(text) == "First"
+        assert find_first_heading(text) == "First"
         assert read_one(tmp_path / "a.md", text).title == "First"
         assert read_one(tmp_path / "a.md", "Under  lined\n====\n# First").title == "Under lined"
         assert read_one(tmp_path / "b.md", "#hashtag").title == "b.md"

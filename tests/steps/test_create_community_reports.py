@@ -16,7 +16,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.create_community_reports import create_community_reports
 from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.text.citations import check_citations, cited_rows
+from graphrag_index.text.citations import check_citations, find_cited_rows
 from tests.fixtures.fake_model import FakeChatModel
 from tests.fixtures.small_index import table, write_index
 
@@ -324,7 +324,7 @@ def test_only_what_was_shown_may_be_cited(text: str, checked: str, n_removed: in
 
 def test_citations_are_found_by_section() -> None:
     text = "A [Data: Entities (1, 2); Claims (4)] b [Data: Entities (7, +more)]"
-    assert cited_rows(text) == {"Entities": {1, 2, 7}, "Claims": {4}}
+    assert find_cited_rows(text) == {"Entities": {1, 2, 7}, "Claims": {4}}
 
 
 def earlier(folder: Path, evidence: pl.DataFrame) -> Previous:

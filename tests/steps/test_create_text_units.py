@@ -10,7 +10,7 @@ from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.create_text_units import TextCutter, create_text_units
-from graphrag_index.text.sentences import find_headings, segment_starts
+from graphrag_index.text.sentences import find_headings, find_segment_starts
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.fake_model import EarlierTables
 
@@ -113,7 +113,7 @@ def test_sentences_lie_in_order_and_hold_all_words(text: str) -> None:
     places = sentences.select("start_char", "end_char").rows()
     assert all(start < end for start, end in places)
     assert all(end <= start for (_, end), (start, _) in pairwise(places))
-    assert segment_starts(text) == sorted(set(segment_starts(text)))
+    assert find_segment_starts(text) == sorted(set(find_segment_starts(text)))
 
 
 def test_text_units_end_at_sentences() -> None:

@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 
 from graphrag_index.text.citations import (
     check_citations,
-    cited_rows,
     find_citations,
+    find_cited_rows,
+    renumber_canonical,
     renumber_citations,
-    renumber_written,
 )
 
 
@@ -73,7 +73,7 @@ from graphrag_index.text.citations import (
 def test_citations_are_read_in_every_form_that_models_write(
     citation: str, rows: dict[str, set[int]]
 ) -> None:
-    assert cited_rows(f"So it is {citation}.") == rows
+    assert find_cited_rows(f"So it is {citation}.") == rows
 
 
 def test_what_was_not_shown_is_removed_and_counted() -> None:
@@ -141,4 +141,4 @@ def test_what_was_written_is_renumbered_as_any_text(text: str, removed: set[int]
     def number_of(section: str, number: int) -> int | None:
         return None if number in removed else 10 * number
 
-    assert renumber_written(written, number_of) == renumber_citations(written, number_of)[0]
+    assert renumber_canonical(written, number_of) == renumber_citations(written, number_of)[0]

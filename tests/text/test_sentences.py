@@ -12,8 +12,8 @@ from graphrag_index.text.sentences import (
     are_quotable,
     distinctive_words,
     find_quotation,
+    find_segment_starts,
     join_lines,
-    segment_starts,
     split_sentences,
 )
 from tests.fixtures.fake_model import EarlierTables
@@ -168,7 +168,7 @@ def test_half_a_bracket_is_no_prose() -> None:
 
 def test_an_empty_text_has_no_sentences() -> None:
     assert split_sentences("") == []
-    assert segment_starts("") == []
+    assert find_segment_starts("") == []
 
 
 @given(st.text(alphabet=st.sampled_from("aB1 .!?\n#|-。।\"'()“”😀́א")))
@@ -184,7 +184,7 @@ def test_sentences_hold_every_letter_once_and_in_order(text: str) -> None:
 
 @given(st.text())
 def test_segments_begin_at_the_start_and_ascend(text: str) -> None:
-    starts = segment_starts(text)
+    starts = find_segment_starts(text)
     assert starts == sorted(set(starts))
     assert (starts[:1] == [0]) == bool(text)
     assert all(start < len(text) for start in starts)

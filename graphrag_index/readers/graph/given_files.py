@@ -18,17 +18,17 @@ from graphrag_index.schema.table import STRINGS
 logger = logging.getLogger(__name__)
 
 # Column of the line or row number. No column of a file can have this name.
-ROW = "row of the file\0"
+ROW_NUMBER_COLUMN = "row of the file\0"
 # Column of the id of a GraphML node. No attribute can have this name.
-NODE_ID = "id of <node>"
+NODE_ID_COLUMN = "id of <node>"
 ChooseColumns = Callable[[Sequence[str]], list[str]]  # function from all columns to those to read
 
-_DELIMITERS = ",;\t|"
-_BATCH = 65_536  # rows per frame
-_MAX_FIELD = 16_000_000  # characters
-_MAX_EXACT = 2**53  # every integer up to this magnitude is exact as a float
-_CHUNK = 1 << 20  # bytes of XML per read
-_LABELS = {"NodeLabel": "label", "EdgeLabel": "label"}  # label elements of yEd
+_CSV_DELIMITERS = ",;\t|"
+_BATCH_ROWS = 65_536  # rows per frame
+_MAX_FIELD_CHARACTERS = 16_000_000  # characters
+_MAX_EXACT_INTEGER = 2**53  # every integer up to this magnitude is exact as a float
+_XML_BYTES_PER_READ = 1 << 20  # bytes of XML per read
+_YED_LABEL_ELEMENTS = {"NodeLabel": "label", "EdgeLabel": "label"}  # label elements of yEd
 
 
 def read_csv(
@@ -36,13 +36,13 @@ def read_csv(
 ) -> tuple[pl.DataFrame, str]:
     """Read the chosen columns of a file with a header; return them with the delimiter.
 
-    Adds the column `ROW`: the line number where each row starts. Skips lines that consist of
-    delimiters, which spreadsheets write. Raises InputError if the file is empty, if it is not in
-    the configured encoding, or if a row has more or fewer fields than the header.
+    `ROW_NUMBER_COLUMN` has the line number where each row starts. Lines that consist only of
+    delimiters are skipped. Raises InputError if the file is empty, if it is not in the configured
+    encoding, or if a row has more or fewer fields than the header.
     """
     encoding = settings.encoding.replace("_", "-").casefold()
     encoding = "utf-8-sig" if encoding in ("utf-8", "utf8") else encoding
-    csv.field_size_limit(_MAX_FIELD)
+    csv.field_size_limit(_MAX_FIELD_CHARACTERS)
     begun = 0
     with path.open(encoding=encoding, newline="") as stream:
         try:
@@ -52,7 +52,7 @@ def read_csv(
             stream.seek(0)
             unquoted = re.sub(r'"[^"]*"', "", first)
             is_tsv = path.suffix.lower() == ".tsv"
-            delimiter = "\t" if is_tsv else max(_DELIMITERS, key=unquoted.count)
+            delimiter = "\t" if is_tsv else max(_CSV_DELIMITERS, key=unquoted.count)
             reader = csv.reader(stream, delimiter=delimiter, strict=True)
             header = [column.strip() for column in next(reader)]
             for number, column in enumerate(header):
@@ -60,7 +60,7 @@ def read_csv(
                     raise InputError(f"{name} has two columns {column!r}: rename one of them.")
             chosen = choose(header)
             places = [header.index(column) for column in chosen]
-            schema = {ROW: pl.Int64, **dict.fromkeys(chosen, pl.String)}
+            schema = {ROW_NUMBER_COLUMN: pl.Int64, **dict.fromkeys(chosen, pl.String)}
             parts = []
             rows: list[tuple[int | str, ...]] = []
             begun = reader.line_num + 1
@@ -75,7 +75,7 @@ def read_csv(
                         f"{len(header)}: put quotation marks around a field that holds {shown}."
                     )
                 rows.append((line, *(record[place] for place in places)))
-                if len(rows) == _BATCH:
+                if len(rows) == _BATCH_ROWS:
                     parts.append(pl.DataFrame(rows, schema=schema, orient="row"))
                     rows = []
             parts.append(pl.DataFrame(rows, schema=schema, orient="row"))
@@ -106,12 +106,12 @@ def _locate_undecodable_line(path: Path, encoding: str) -> str:
 
 
 def read_parquet(path: Path, name: str, choose: ChooseColumns) -> pl.DataFrame:
-    """Read the chosen columns of a Parquet file as text; add `ROW`, the row number from 1."""
+    """Read the chosen columns of a Parquet file as text, and number its rows from 1."""
     try:
         table = pl.scan_parquet(path)
         schema = table.collect_schema()
         texts = [_cast_to_text(column, schema[column], name) for column in choose(schema.names())]
-        row = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(ROW)
+        row = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(ROW_NUMBER_COLUMN)
         return table.select(row, *texts).collect()
     except pl.exceptions.PolarsError as error:
         raise InputError(
@@ -126,7 +126,7 @@ def _cast_to_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
         if isinstance(inner, pl.DataType) and not inner.is_nested():
             return value.cast(STRINGS)
     elif dtype.is_float():
-        is_whole = (value == value.floor()) & (value.abs() < _MAX_EXACT)
+        is_whole = (value == value.floor()) & (value.abs() < _MAX_EXACT_INTEGER)
         whole = pl.when(is_whole).then(value).cast(pl.Int64).cast(pl.String)
         return pl.when(is_whole).then(whole).otherwise(value.cast(pl.String)).alias(column)
     elif not dtype.is_nested() and dtype != pl.Binary:
@@ -140,15 +140,15 @@ def _cast_to_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
 def read_graphml(path: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the nodes and edges of all graphs in a file, including nested ones.
 
-    Both tables have `ROW`, the line where the element begins, and its attributes as text. Nodes
-    have `NODE_ID`; edges have `source` and `target`. Files of networkx, Gephi, yEd and this
-    program can be read. Raises InputError for invalid XML, and for a file that declares XML
-    entities, since a few lines of entities can expand to gigabytes.
+    The table of nodes and the table of edges have `ROW_NUMBER_COLUMN`, the line where the element
+    begins, and its attributes as text. Nodes have `NODE_ID_COLUMN`; edges have `source` and
+    `target`. Raises InputError for invalid XML, and for a file that declares XML entities: a few
+    lines of XML entities can expand to gigabytes.
     """
     reader = _GraphmlReader(name)
     try:
         with path.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(_XML_BYTES_PER_READ):
                 reader.parser.Parse(chunk)
             reader.parser.Parse(b"", True)
     except expat.ExpatError as error:
@@ -170,7 +170,7 @@ class _ElementTable:
         self.parts: list[pl.DataFrame] = []
 
     def flush_rows(self) -> None:
-        schema = {ROW: pl.Int64, **dict.fromkeys(self.columns, pl.String)}
+        schema = {ROW_NUMBER_COLUMN: pl.Int64, **dict.fromkeys(self.columns, pl.String)}
         self.parts.append(pl.from_dicts(self.rows, schema=schema))
         self.rows = []
 
@@ -193,7 +193,7 @@ class _GraphmlReader:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.nodes, self.edges = _ElementTable(NODE_ID), _ElementTable("source", "target")
+        self.nodes, self.edges = _ElementTable(NODE_ID_COLUMN), _ElementTable("source", "target")
         self.declared: dict[str, _DeclaredAttribute] = {}
         self.n_hyperedges = 0
         # Open nodes and edges, innermost last, with their table; None for a hyperedge.
@@ -220,18 +220,18 @@ class _GraphmlReader:
             )
             self.declared[values.get("id", "")] = self.attribute
         elif tag in ("node", "edge"):
-            self._begin_element(tag, values)
+            self._begin_node_or_edge(tag, values)
         elif tag == "data":
             key = values.get("key", "")
             self.attribute = self.declared.get(key) or _DeclaredAttribute(key)
             self.text = []
-        elif tag == "default" or tag in _LABELS:
+        elif tag == "default" or tag in _YED_LABEL_ELEMENTS:
             self.text = []
         elif tag == "hyperedge":
             self.n_hyperedges += 1
             self.open.append((None, {}))
 
-    def _begin_element(self, tag: str, values: dict[str, str]) -> None:
+    def _begin_node_or_edge(self, tag: str, values: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
         row: dict[str, Any] = {
             attribute.name: attribute.default
@@ -245,16 +245,16 @@ class _GraphmlReader:
                 )
         elements = self.nodes if tag == "node" else self.edges
         if tag == "node":
-            row[NODE_ID] = values["id"]
+            row[NODE_ID_COLUMN] = values["id"]
         else:
             if "id" in values:
                 row.setdefault("id", values["id"])
             row.update(source=values["source"], target=values["target"])
         elements.columns.update(dict.fromkeys(row))
         # An open element can still get attributes, so flush only while no element is open.
-        if not self.open and len(elements.rows) >= _BATCH:
+        if not self.open and len(elements.rows) >= _BATCH_ROWS:
             elements.flush_rows()
-        row[ROW] = line
+        row[ROW_NUMBER_COLUMN] = line
         elements.rows.append(row)
         self.open.append((elements, row))
 
@@ -262,14 +262,14 @@ class _GraphmlReader:
         tag = qualified.rpartition(" ")[2]
         if tag in ("node", "edge", "hyperedge"):
             self.open.pop()
-        if tag not in ("default", "data", *_LABELS):
+        if tag not in ("default", "data", *_YED_LABEL_ELEMENTS):
             return
         text = "".join(self.text or ()).strip()
         if tag == "default" and self.attribute is not None:
             self.attribute.default, self.text = text, None
-        elif tag in _LABELS and self.open:
+        elif tag in _YED_LABEL_ELEMENTS and self.open:
             if text:
-                self._set_attribute(_LABELS[tag], text)
+                self._set_attribute(_YED_LABEL_ELEMENTS[tag], text)
             # Labels outside nodes and edges belong to the drawing only.
             self.text = None
         elif tag == "data":

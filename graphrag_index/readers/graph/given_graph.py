@@ -36,12 +36,12 @@ class Entities:
     keys: pl.DataFrame
     names: pl.DataFrame
 
-    def find_numbers(self, ends: pl.Series) -> Integers:
+    def find_entity_numbers(self, ends: pl.Series) -> Integers:
         """Return the entity number of each end of a relationship; -1 if no entity matches."""
         distinct = ends.unique(maintain_order=True)
-        found = _find_numbers(distinct, self.keys)
+        found = _match_entities(distinct, self.keys)
         missing = np.flatnonzero(found < 0)
-        found[missing] = _find_numbers(_fold_titles(distinct.gather(missing)), self.names)
+        found[missing] = _match_entities(_make_title_keys(distinct.gather(missing)), self.names)
         return found[find_rows(ends, distinct)]
 
     @cached_property
@@ -49,7 +49,7 @@ class Entities:
         return self.frame["title"].to_list()
 
 
-_NO_KEYS = pl.DataFrame(schema={"key": pl.String, "number": pl.Int64})
+_EMPTY_KEY_TABLE = pl.DataFrame(schema={"key": pl.String, "number": pl.Int64})
 _NO_ENTITIES = Entities(
     pl.DataFrame(
         schema={
@@ -58,12 +58,12 @@ _NO_ENTITIES = Entities(
         }
     ),
     pl.DataFrame(schema={"row": pl.Int64, "description": pl.String, "entity": pl.Int64}),
-    _NO_KEYS,
-    _NO_KEYS,
+    _EMPTY_KEY_TABLE,
+    _EMPTY_KEY_TABLE,
 )
 
 
-def _find_numbers(wanted: pl.Series, known: pl.DataFrame) -> Integers:
+def _match_entities(wanted: pl.Series, known: pl.DataFrame) -> Integers:
     numbers: Integers = np.append(known["number"].to_numpy(), -1)
     return numbers[find_rows(wanted, known["key"])]
 
@@ -81,11 +81,11 @@ def _merge_entity_rows(rows: FileRows) -> Entities:
         raise InputError(
             f"{rows.describe_row(nameless['row'][0])} has no title: name it, or delete it."
         )
-    key = _fold_titles(frame["title"])
+    key = _make_title_keys(frame["title"])
     names = pl.DataFrame({"key": key}).unique(maintain_order=True)
     names = names.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
-    frame = frame.with_columns(pl.Series("number", _find_numbers(key, names)))
-    _check_entity_ids(frame, rows)
+    frame = frame.with_columns(pl.Series("number", _match_entities(key, names)))
+    _check_unique_entity_ids(frame, rows)
     if len(names) < len(frame):
         repeated = frame.filter(pl.len().over("number") > 1)
         first = repeated.filter(number=repeated["number"][0])
@@ -120,7 +120,7 @@ def _merge_entity_rows(rows: FileRows) -> Entities:
 def _append_missing_entities(entities: Entities, titles: pl.Series) -> Entities:
     """Append an entity for each title that no entity has, in order of appearance."""
     distinct = titles.unique(maintain_order=True)
-    found = pl.DataFrame({"title": distinct, "key": _fold_titles(distinct)})
+    found = pl.DataFrame({"title": distinct, "key": _make_title_keys(distinct)})
     new = found.unique("key", keep="first", maintain_order=True)
     empty = pl.lit("")
     added = new.select("title", type=empty, description=empty)
@@ -134,7 +134,7 @@ def _append_missing_entities(entities: Entities, titles: pl.Series) -> Entities:
     )
 
 
-def _check_entity_ids(frame: pl.DataFrame, rows: FileRows) -> None:
+def _check_unique_entity_ids(frame: pl.DataFrame, rows: FileRows) -> None:
     own = frame.select("id", "row", "number", "title").filter(pl.col("id").is_not_null())
     # An entity may have several rows with different ids. Two entities must not share an id.
     other = own.filter(pl.col("number").n_unique().over("id") > 1)
@@ -147,7 +147,7 @@ def _check_entity_ids(frame: pl.DataFrame, rows: FileRows) -> None:
         )
 
 
-def _fold_titles(titles: pl.Series) -> pl.Series:
+def _make_title_keys(titles: pl.Series) -> pl.Series:
     """Return the key of each title, computed once for each distinct title."""
     distinct = titles.unique()
     keys = pl.Series(list(map(title_key, distinct)), dtype=pl.String)
@@ -182,9 +182,9 @@ def build_given_graph(
         if len(bare):
             place = rows.describe_row(bare["row"][0])
             raise InputError(f"{place} has no {end}: name the entity, or delete the row.")
-    rows.check_ids(", or set read_graph.relationship_columns to {id: null}")
+    rows.check_unique_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _parse_weights(rows)
-    ends = {end: entities.find_numbers(frame[end]) for end in _ENDS}
+    ends = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
     # Titles of ends that are no entity. An end that is an entity is null.
     unknown = frame.select(
         "row", *(pl.when(pl.Series(ends[e] < 0)).then(e).alias(e) for e in _ENDS)
@@ -202,7 +202,7 @@ def build_given_graph(
             )
         titles = unknown.select(title=pl.concat_list(_ENDS)).explode("title")["title"].drop_nulls()
         entities = _append_missing_entities(entities, titles)
-        ends = {end: entities.find_numbers(frame[end]) for end in _ENDS}
+        ends = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
         if entity_rows is not None:
             logger.warning(
                 "%s: ends of relationships that are no entity are added, %d in all, the first %r.",

@@ -24,19 +24,19 @@ logger = logging.getLogger(__name__)
 
 ENCODING = "o200k_base"
 BATCH_DOCUMENTS = 4_096  # documents per batch; limits memory and does not change results
-_SEPARATOR = "\n\n"  # separator of joined text units, if the text of a document is not known
+_TEXT_UNIT_SEPARATOR = "\n\n"  # joins the text units of a document whose text is not given
 
 Span = tuple[int, int]  # (start, end) in characters
 Row = dict[str, Any]
 # (rows of the entities file or None, rows of the relationships file).
-Files = Sequence[FileRows | None]
+FilePair = Sequence[FileRows | None]
 
-_EVIDENCE_SCHEMA = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
+_EVIDENCE_ROW_SCHEMA = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
 # Columns of the rows that `Evidence` keeps until all documents are read.
 _KEPT_TABLES: Mapping[str, Any] = {
     "mentions": dict.fromkeys(("entity", "text_unit", "start_char", "end_char"), pl.Int32),
-    "entities": _EVIDENCE_SCHEMA,
-    "relationships": _EVIDENCE_SCHEMA,
+    "entities": _EVIDENCE_ROW_SCHEMA,
+    "relationships": _EVIDENCE_ROW_SCHEMA,
     "units": dict.fromkeys(("owner", "unit"), pl.Int64),
 }
 # Columns of the tables that are written batch by batch.
@@ -66,7 +66,7 @@ class Evidence:
         self._parts = {name: [pl.DataFrame(schema=schema)] for name, schema in _KEPT_TABLES.items()}
 
     @property
-    def is_full(self) -> bool:
+    def is_batch_full(self) -> bool:
         return len(self._rows["documents"]) >= BATCH_DOCUMENTS
 
     def add_document(
@@ -153,7 +153,7 @@ class GivenTextUnits:
     """
 
     def __init__(self, units: FileRows, documents: FileRows | None) -> None:
-        units.check_ids()
+        units.check_unique_ids()
         frame = units.frame
         empty = frame.filter(pl.col("text").fill_null("") == "")
         if len(empty):
@@ -167,7 +167,7 @@ class GivenTextUnits:
         self.n_joined = 0
         if documents is None:
             return
-        documents.check_ids()
+        documents.check_unique_ids()
         nameless = documents.frame.filter(pl.col("id").is_null())
         if len(nameless):
             raise InputError(
@@ -183,11 +183,11 @@ class GivenTextUnits:
             )
 
     def add_documents(
-        self, given: GivenGraph, files: Files, evidence: Evidence
+        self, given: GivenGraph, files: FilePair, evidence: Evidence
     ) -> Iterator[dict[str, pl.DataFrame]]:
         """Add the documents, their text units and their evidence; yield batches of rows."""
-        entities = self._map_units_to_rows(given.entities.frame, files[0])
-        links = self._map_units_to_rows(given.relationships, files[1])
+        entities = self._map_text_units_to_rows(given.entities.frame, files[0])
+        links = self._map_text_units_to_rows(given.relationships, files[1])
         ends = given.relationships.select("source", "target")
         encoding = load_encoding(ENCODING)
         groups: dict[str, list[Row]] = defaultdict(list)
@@ -217,10 +217,10 @@ class GivenTextUnits:
             )
             for number, passage in enumerate(passages, first):
                 of_unit = [(link, *ends.row(link)) for link in links[passage.id]]
-                _add_unit_evidence(
+                _add_text_unit_evidence(
                     given, text, passage, number, entities[passage.id], of_unit, evidence
                 )
-            if evidence.is_full:
+            if evidence.is_batch_full:
                 yield evidence.take_batch()
         if self.n_joined:
             logger.warning(
@@ -249,10 +249,10 @@ class GivenTextUnits:
         spans, at = [], 0
         for unit in units:
             spans.append((at, at + len(unit)))
-            at += len(unit) + len(_SEPARATOR)
-        return _SEPARATOR.join(units), spans
+            at += len(unit) + len(_TEXT_UNIT_SEPARATOR)
+        return _TEXT_UNIT_SEPARATOR.join(units), spans
 
-    def _map_units_to_rows(
+    def _map_text_units_to_rows(
         self, table: pl.DataFrame, rows: FileRows | None
     ) -> dict[str, list[int]]:
         """Map the id of each text unit to the numbers of the rows that name it."""
@@ -273,7 +273,7 @@ class GivenTextUnits:
         return by_unit
 
 
-def _add_unit_evidence(
+def _add_text_unit_evidence(
     given: GivenGraph,
     text: str,
     passage: Passage,

@@ -17,8 +17,8 @@ import polars as pl
 from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers.document import describe_os_error
 from graphrag_index.readers.graph.given_files import (
-    NODE_ID,
-    ROW,
+    NODE_ID_COLUMN,
+    ROW_NUMBER_COLUMN,
     read_csv,
     read_graphml,
     read_parquet,
@@ -33,14 +33,14 @@ from graphrag_index.text.normalize import letters
 FileKind = Literal["entities", "relationships", "text_units", "documents"]
 
 # Usual column names of each field, by kind of file. The YAML file explains the lists.
-_LISTS = read_lists("readers/data/graph_columns")
-_FIELDS: Mapping[FileKind, Mapping[str, str]] = _LISTS["fields"]
+_COLUMN_NAME_LISTS = read_lists("readers/data/graph_columns")
+_USUAL_COLUMN_NAMES: Mapping[FileKind, Mapping[str, str]] = _COLUMN_NAME_LISTS["fields"]
 _GRAPHML = ".graphml"
 _TABLES = (".parquet", ".csv", ".tsv")
 _LIST_FIELDS = ("aliases", "text_unit_ids")
 # Column names of Neo4j, such as "personId:ID(Person)", ":START_ID" and "born:int".
-_NEO4J = re.compile(r"(.*?):([A-Za-z_]+)(?:\[\])?(?:\(.*\))?")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
+_NEO4J_COLUMN_NAME = re.compile(r"(.*?):([A-Za-z_]+)(?:\[\])?(?:\(.*\))?")
+_QUOTED_NAME = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FileRows:
     def describe_row(self, row: int) -> str:
         return f"{self.name}, {self.unit} {row:,}"
 
-    def check_ids(self, other_fix: str = "") -> None:
+    def check_unique_ids(self, other_fix: str = "") -> None:
         """Raise InputError if an id is repeated; the message ends with `other_fix`."""
         own = self.frame.select("id", "row").filter(pl.col("id").is_not_null())
         repeated = own.filter(pl.col("id").is_duplicated())
@@ -74,8 +74,8 @@ class FileRows:
             )
 
 
-def _configured_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
-    names = ((kind, getattr(settings, kind)) for kind in _FIELDS)
+def _get_configured_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
+    names = ((kind, getattr(settings, kind)) for kind in _USUAL_COLUMN_NAMES)
     return {kind: root / Path(name).expanduser() for kind, name in names if name is not None}
 
 
@@ -89,7 +89,7 @@ def find_given_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
             "read_graph.documents goes with read_graph.text_units, the passages of these "
             "documents: name their file too, or neither."
         )
-    found = _configured_files(settings, root)
+    found = _get_configured_files(settings, root)
     for kind, path in found.items():
         types = (*_TABLES, _GRAPHML) if kind in ("entities", "relationships") else _TABLES
         if path.suffix.lower() not in types:
@@ -118,10 +118,10 @@ def fingerprint_files(settings: ReadGraph, root: Path) -> str:
     return whole.hexdigest()
 
 
-def check_not_output(settings: ReadGraph, root: Path, output: Path) -> None:
+def check_files_outside_output(settings: ReadGraph, root: Path, output: Path) -> None:
     """Check that no input file lies in the output folder, where the run could overwrite it."""
     output = Path(os.path.realpath(output))
-    for kind, path in _configured_files(settings, root).items():
+    for kind, path in _get_configured_files(settings, root).items():
         folder = Path(os.path.realpath(Path(os.path.abspath(path)).parent))
         if output in (folder, *folder.parents):
             raise SettingsError(
@@ -147,7 +147,7 @@ def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]
         name = str(getattr(settings, kind) or settings.relationships or settings.entities)
         try:
             if path.suffix.lower() != _GRAPHML:
-                found[kind] = _read_table(kind, path, name, settings)
+                found[kind] = _read_table_file(kind, path, name, settings)
                 continue
             if path not in graphs:
                 graphs[path] = read_graphml(path, name)
@@ -167,12 +167,12 @@ def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]
     return found
 
 
-def _read_table(kind: FileKind, path: Path, name: str, settings: ReadGraph) -> FileRows:
+def _read_table_file(kind: FileKind, path: Path, name: str, settings: ReadGraph) -> FileRows:
     def choose_columns(columns: Sequence[str]) -> list[str]:
-        chosen = [*_find_columns(kind, columns, settings, name).values()]
+        chosen = [*_map_fields_to_columns(kind, columns, settings, name).values()]
         if kind == "relationships":
-            chosen += _label_columns(columns)
-        return list(dict.fromkeys(chosen + _attribute_columns(kind, columns, settings)))
+            chosen += _find_label_columns(columns)
+        return list(dict.fromkeys(chosen + _find_attributes(kind, columns, settings)))
 
     unit, delimiter = "row", ""
     if path.suffix.lower() == ".parquet":
@@ -185,7 +185,7 @@ def _read_table(kind: FileKind, path: Path, name: str, settings: ReadGraph) -> F
     return replace(found, decimal_comma=delimiter == ";")
 
 
-def _find_columns(
+def _map_fields_to_columns(
     kind: FileKind,
     columns: Sequence[str],
     settings: ReadGraph,
@@ -206,7 +206,7 @@ def _find_columns(
     plain: dict[str, str] = {}
     for column in columns:
         plain.setdefault(_normalize_column_name(column), column)
-    for field, known in _FIELDS[kind].items():
+    for field, known in _USUAL_COLUMN_NAMES[kind].items():
         if field in configured:
             continue
         column = next(
@@ -219,29 +219,30 @@ def _find_columns(
     # If no column has the title, the id is the title.
     if kind == "entities" and "title" not in configured and "id" in found:
         found.setdefault("title", found["id"])
-    for field in _LISTS["required"][kind].split():
+    for field in _COLUMN_NAME_LISTS["required"][kind].split():
         if field not in found:
             raise InputError(
                 f"{name} has no column for the {field} (known names: "
-                f"{_FIELDS[kind][field].replace(' ', ', ')}): name it with read_graph.{setting}, "
-                f"such as {{{field}: COLUMN}}; its columns are {join_names(columns, 20)}."
+                f"{_USUAL_COLUMN_NAMES[kind][field].replace(' ', ', ')}): name it with "
+                f"read_graph.{setting}, such as {{{field}: COLUMN}}; its columns are "
+                f"{join_names(columns, 20)}."
             )
     return found
 
 
 def _normalize_column_name(column: str) -> str:
     """Reduce a column name to lower-case letters and digits; translate Neo4j's suffixes."""
-    if match := _NEO4J.fullmatch(column.strip()):
-        column = _LISTS["neo4j"].get(match[2], match[1])
+    if match := _NEO4J_COLUMN_NAME.fullmatch(column.strip()):
+        column = _COLUMN_NAME_LISTS["neo4j"].get(match[2], match[1])
     return letters(column)
 
 
-def _attribute_columns(kind: FileKind, columns: Sequence[str], settings: ReadGraph) -> list[str]:
+def _find_attributes(kind: FileKind, columns: Sequence[str], settings: ReadGraph) -> list[str]:
     has_description = kind in ("entities", "relationships")
     return [column for column in settings.attributes if has_description and column in columns]
 
 
-def _label_columns(columns: Sequence[str]) -> list[str]:
+def _find_label_columns(columns: Sequence[str]) -> list[str]:
     return [column for column in columns if column.strip().casefold() == "label"][:1]
 
 
@@ -249,19 +250,19 @@ def _make_file_rows(
     kind: FileKind, name: str, unit: str, frame: pl.DataFrame, settings: ReadGraph
 ) -> FileRows:
     """Rename the columns to field names and append attributes to the description."""
-    own = [column for column in frame.columns if column not in (ROW, NODE_ID)]
-    row_id = NODE_ID if NODE_ID in frame.columns else None
-    columns = _find_columns(kind, own, settings, name, row_id)
+    own = [column for column in frame.columns if column not in (ROW_NUMBER_COLUMN, NODE_ID_COLUMN)]
+    row_id = NODE_ID_COLUMN if NODE_ID_COLUMN in frame.columns else None
+    columns = _map_fields_to_columns(kind, own, settings, name, row_id)
     values = {
-        field: _cell_expression(field, frame.schema[columns[field]], columns[field])
+        field: _parse_cells(field, frame.schema[columns[field]], columns[field])
         if field in columns
         else pl.lit(None, STRINGS if field in _LIST_FIELDS else pl.String)
-        for field in _FIELDS[kind]
+        for field in _USUAL_COLUMN_NAMES[kind]
     }
     has_own_type = "type" in columns and not settings.relationship_columns.get("type")
     if kind == "relationships" and has_own_type:
-        values["type"] = _replace_drawing_types(values["type"], _label_columns(frame.columns))
-    attributes = _attribute_columns(kind, frame.columns, settings)
+        values["type"] = _replace_drawing_types(values["type"], _find_label_columns(frame.columns))
+    attributes = _find_attributes(kind, frame.columns, settings)
     if attributes:
         braces = str.maketrans("{}", "()")
         named = [
@@ -272,15 +273,15 @@ def _make_file_rows(
         ended = values["description"].str.replace(r"([^.!?…])$", "${1}.")
         whole = pl.concat_str(ended, more, separator=" ", ignore_nulls=True)
         values["description"] = _empty_to_null(whole)
-    if NODE_ID in frame.columns:
-        values["key"] = _collapse_spaces(pl.col(NODE_ID))
+    if NODE_ID_COLUMN in frame.columns:
+        values["key"] = _collapse_spaces(pl.col(NODE_ID_COLUMN))
     elif kind == "entities":
         values["key"] = values["id"]
-    chosen = frame.select(row=pl.col(ROW), **values)
+    chosen = frame.select(row=pl.col(ROW_NUMBER_COLUMN), **values)
     return FileRows(name, unit, chosen, frozenset(columns), tuple(attributes))
 
 
-def _cell_expression(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
+def _parse_cells(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
     value = pl.col(column)
     if field in _LIST_FIELDS:
         if dtype != STRINGS and field == "aliases":
@@ -303,7 +304,7 @@ def _split_aliases(cell: str) -> list[str]:
         return [str(name) for name in json.loads(text) if name is not None]
     except ValueError:
         # Not JSON: a list in Python's notation, with single or double quotation marks.
-        quoted = [double or single for double, single in _QUOTED.findall(text)]
+        quoted = [double or single for double, single in _QUOTED_NAME.findall(text)]
         inside = [re.sub(r"\\(.)", r"\1", name) for name in quoted]
         return inside or text[1:-1].split(",")
 

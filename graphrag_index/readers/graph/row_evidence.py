@@ -15,19 +15,19 @@ import polars as pl
 
 from graphrag_index.extraction.alignment import find_offsets, has_word_boundaries
 from graphrag_index.readers.graph.given_graph import GivenGraph
-from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, Files, Passage, Span
+from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, FilePair, Passage, Span
 from graphrag_index.readers.graph.graph_rows import FileRows
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress
 from graphrag_index.text.normalize import title_key
-from graphrag_index.text.sentences import Sentence, segment_starts, split_sentences
+from graphrag_index.text.sentences import Sentence, find_segment_starts, split_sentences
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # Function that cuts a text at some of the offsets into (start, end, number of tokens).
 CutText = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
 
-MAX_LINE_QUOTE = 300  # maximum characters of a line that is one sentence; else it is split
-_ROWS_AT_ONCE = 65_536
+MAX_QUOTED_LINE_CHARS = 300  # a longer line is split into sentences
+_ROWS_PER_SLICE = 65_536
 
 
 class _GraphRow(NamedTuple):
@@ -54,11 +54,11 @@ class RowEvidence:
     """Rows that name no text unit, and the documents made from them."""
 
     def __init__(
-        self, given: GivenGraph, files: Files, max_tokens: int, cut: CutText, evidence: Evidence
+        self, given: GivenGraph, files: FilePair, max_tokens: int, cut: CutText, evidence: Evidence
     ) -> None:
         self.given, self.files = given, files
         self.max_tokens, self.cut, self.evidence = max_tokens, cut, evidence
-        self.parts = _rows_without_units(given)
+        self.parts = _select_rows_without_text_units(given)
         self.n_rows = sum(map(len, self.parts))
         # A row that consists of names only can be quoted only if all rows consist of names.
         has_content = ((pl.col("description") != "") | (pl.col("type") != "")).any()
@@ -69,13 +69,13 @@ class RowEvidence:
         for rows, part in zip(self.files, self.parts, strict=True):
             if rows is None:
                 continue
-            slices = part.iter_slices(_ROWS_AT_ONCE)
+            slices = part.iter_slices(_ROWS_PER_SLICE)
             records = (_GraphRow(*row) for piece in slices for row in piece.iter_rows())
             for owner, group in groupby(records, key=attrgetter("owner")):
                 own = list(group)
                 self._add_document(rows, owner, own)
                 progress.advance(len(own))
-                if self.evidence.is_full:
+                if self.evidence.is_batch_full:
                     yield self.evidence.take_batch()
 
     def _add_document(self, rows: FileRows, owner: int, records: Sequence[_GraphRow]) -> None:
@@ -86,7 +86,7 @@ class RowEvidence:
         start = 0
         for record in records:
             target = titles[record.target] if record.link >= 0 else None
-            line, spans = _render_row(title, target, record)
+            line, spans = _format_row(title, target, record)
             mentions = [
                 (end, (start + first, start + last))
                 for end, (first, last) in zip((owner, record.target), spans, strict=False)
@@ -99,7 +99,7 @@ class RowEvidence:
         identity = content_id("rows of a given graph", kind, title_key(title))
         passages = self._split_passages(identity, text, lines, rows.unit)
         sentences = [sentence for line in lines for sentence in self._split_line(text, line)]
-        source = _source_rows(rows.unit, lines)
+        source = _format_row_numbers(rows.unit, lines)
         first_unit = self.evidence.add_document(
             identity, title, rows.name, text, passages, sentences, metadata=source
         )
@@ -123,26 +123,26 @@ class RowEvidence:
         n_tokens = count_tokens(text, load_encoding(ENCODING))
         pieces = [(0, len(text), n_tokens)]
         if n_tokens > self.max_tokens:
-            starts = {*segment_starts(text), *(line.start for line in lines)}
+            starts = {*find_segment_starts(text), *(line.start for line in lines)}
             pieces = self.cut(text, sorted(starts))
         passages = []
         for start, end, n in pieces:
             identity = content_id("text unit", document_id, f"{start}:{end}", text[start:end])
             own = [line for line in lines if line.start < end and start < line.end]
-            passages.append(Passage(identity, start, end, n, _source_rows(unit, own)))
+            passages.append(Passage(identity, start, end, n, _format_row_numbers(unit, own)))
         return passages
 
     def _split_line(self, text: str, line: _DocumentLine) -> list[Sentence]:
         """Return a short line as one sentence; split a long line into its sentences."""
         start, end, record, _ = line
-        if end - start <= MAX_LINE_QUOTE:
+        if end - start <= MAX_QUOTED_LINE_CHARS:
             has_content = bool(record.type or record.description)
             return [Sentence(start, end, self.quotes_bare_rows or has_content)]
         inside = split_sentences(text[start:end])
         return [Sentence(start + first, start + last, prose) for first, last, prose in inside]
 
 
-def _rows_without_units(given: GivenGraph) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _select_rows_without_text_units(given: GivenGraph) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows of both files that name no text unit, grouped by owner."""
     has_no_unit = pl.col("text_unit_ids").list.len() == 0
     number = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -160,7 +160,7 @@ def _rows_without_units(given: GivenGraph) -> tuple[pl.DataFrame, pl.DataFrame]:
     )
 
 
-def _source_rows(unit: str, lines: Sequence[_DocumentLine]) -> str:
+def _format_row_numbers(unit: str, lines: Sequence[_DocumentLine]) -> str:
     """Return the line or row numbers of the sources as JSON, such as {"lines": "2, 5-7"}."""
     numbers = sorted(line.record.row for line in lines)
     borders = [0, *(n for n, (a, b) in enumerate(pairwise(numbers), 1) if b > a + 1), len(numbers)]
@@ -169,13 +169,13 @@ def _source_rows(unit: str, lines: Sequence[_DocumentLine]) -> str:
     return json.dumps({f"{unit}s": shown})
 
 
-def _render_row(source: str, target: str | None, record: _GraphRow) -> tuple[str, list[Span]]:
+def _format_row(source: str, target: str | None, record: _GraphRow) -> tuple[str, list[Span]]:
     """Return a row as text, and the spans of its names; `target` is None for an entity."""
     description = record.description
-    one = _find_name(source, description)
+    one = _find_name_span(source, description)
     if target is None:
         return (description, [one]) if one else (f"{source}: {description}", [(0, len(source))])
-    other = _find_name(target, description)
+    other = _find_name_span(target, description)
     if one and other and (one[1] <= other[0] or other[1] <= one[0]):
         return description, [one, other]
     head = " – ".join([source, record.type, target] if record.type else [source, target])
@@ -183,6 +183,6 @@ def _render_row(source: str, target: str | None, record: _GraphRow) -> tuple[str
     return f"{head}: {description}" if description else f"{head}.", places
 
 
-def _find_name(title: str, text: str) -> Span | None:
+def _find_name_span(title: str, text: str) -> Span | None:
     spans = ((at, at + len(title)) for at in find_offsets(title, text))
     return next((span for span in spans if has_word_boundaries(text, *span)), None)

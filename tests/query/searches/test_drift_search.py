@@ -15,7 +15,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import DriftSearch, GlobalSearch
-from graphrag_index.text.citations import cited_rows
+from graphrag_index.text.citations import find_cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval.index_store import IndexStore
@@ -54,7 +54,7 @@ def steps(**replies: Any) -> Callable[[Request], Any]:
 
     def answer(request: Request) -> Any:
         if request.format.name == "text":
-            numbers = cited_rows(request.messages[1]["content"])
+            numbers = find_cited_rows(request.messages[1]["content"])
             if not numbers:
                 return "It did."
             name, rows = min(numbers.items())

@@ -14,7 +14,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.citations import cited_rows
+from graphrag_index.text.citations import find_cited_rows
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
@@ -145,7 +145,7 @@ def test_points_cite_only_what_their_call_was_shown(index: Index) -> None:
         return {"points": [{"description": text, "score": 90}]}
 
     _, llm = ask(index, map_then_write(lies), **SMALL)
-    reduced = cited_rows(llm.asked[-1].messages[1]["content"])["Reports"]
+    reduced = find_cited_rows(llm.asked[-1].messages[1]["content"])["Reports"]
     assert 99999 not in reduced
     assert len(reduced) > 1
 
@@ -211,7 +211,7 @@ def test_a_failing_map_call_costs_its_reports_and_is_told(index: Index) -> None:
     assert answer.outcome is Outcome.ANSWERED
     assert answer.looked_at["map_calls_failed"] == 1
     assert answer.notes[0].startswith("A call failed (it is empty): reports ")
-    assert not set(lost) & cited_rows(llm.asked[-1].messages[1]["content"])["Reports"]
+    assert not set(lost) & find_cited_rows(llm.asked[-1].messages[1]["content"])["Reports"]
 
 
 def test_an_outage_is_an_error(index: Index) -> None:
