@@ -17,7 +17,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 # Minimum number of tokens for a reply: with less room no request is sent.
 MIN_REPLY_TOKENS = 16
 # A reply is expected to have at most this many tokens, plus a multiple of the tokens of the text.
-EXPECTED_TOKENS, EXPECTED_PER_TOKEN = 512, 4
+EXPECTED_TOKENS, EXPECTED_PER_TOKEN = 1_024, 8
 # Maximum number of characters of an invalid reply that are shown to the model.
 MAX_SHOWN_CHARS = 8_000
 

@@ -48,15 +48,15 @@ def estimated(
 
 
 def sent_tokens(server: Server) -> Counter[str]:
-    """The tokens of the messages and formats that the server was sent, by format."""
+    """The tokens of messages and formats by format; a request with a raised limit counts once."""
     encoding = load_encoding("o200k_base")
     tokens: Counter[str] = Counter()
-    for asked in server.requests:
-        if "chat" in asked.path:
-            format = asked.json["response_format"]["json_schema"]
-            for message in asked.json["messages"]:
-                tokens[format["name"]] += count_tokens(message["content"], encoding) + 4
-            tokens[format["name"]] += count_tokens(json.dumps(format["schema"]), encoding)
+    chats = [asked.json for asked in server.requests if "chat" in asked.path]
+    for body in {json.dumps(body["messages"]): body for body in chats}.values():
+        format = body["response_format"]["json_schema"]
+        for message in body["messages"]:
+            tokens[format["name"]] += count_tokens(message["content"], encoding) + 4
+        tokens[format["name"]] += count_tokens(json.dumps(format["schema"]), encoding)
     return tokens
 
 
