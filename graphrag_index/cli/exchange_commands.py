@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GraphFormat(NamedTuple):
-    """A file format for the graph: the module in `export/` and its function that writes the graph.
+    """A file format of the graph: the module in `export/` and the function that writes it.
 
     The function takes a graph and a path. It returns lines to print, with the placeholder TARGET
     for the path. If the format is a folder, `files` is the name of a set in the module that lists
