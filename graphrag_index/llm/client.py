@@ -1,21 +1,14 @@
 """HTTP client of one model: session, requests, and mapping of server errors to exceptions."""
 
 import asyncio
-import functools
 import json
-import os
-import ssl
-import sys
 import threading
 import time
-import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
@@ -39,20 +32,14 @@ from graphrag_index.llm.retries import (
     UnsupportedError,
     redact,
 )
+from graphrag_index.llm.transport import Transport
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
     import aiohttp
 
-# The default server, if the settings and the environment set no address.
-OPENAI_ADDRESS = "https://api.openai.com/v1"
-# Maximum idle time of a connection. A server may close a connection that is idle for longer,
-# in the moment when the next request is sent.
-MAX_IDLE_SECONDS = 5.0
-MAX_CONNECT_SECONDS = 30.0
 # Maximum time for the list of models, by which a server shows that it is alive.
 MAX_LIST_SECONDS = 10.0
-MAX_HEADER_BYTES = 100_000
 
 # HTTP statuses below 500 of temporary failures.
 _RETRYABLE_STATUSES = frozenset((408, 409, 425, 429))
@@ -109,15 +96,14 @@ class LLMClient:
     ) -> None:
         self.name, self.settings = name, settings
         self.writer = RequestWriter(name, settings, ledger)
-        self.address = settings.base_url or "api.openai.com"
+        self.transport = Transport(name, settings)
+        self.address = self.transport.address
         # Searches use a ledger in memory, so that their replies are not kept.
         keeps_replies = ledger.path != IN_MEMORY
         self.calls = RetriedCalls(name, settings, budget or Budget(None), keeps_replies)
-        self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        await self.transport.close()
 
     def redact(self, text: str) -> str:
         """Replace the API key in a text by asterisks."""
@@ -168,15 +154,13 @@ class LLMClient:
 
     async def _lists_models(self) -> bool:
         """Return whether the server answers a request for its models in time."""
-        import aiohttp
-
         try:
             async with (
                 asyncio.timeout(MAX_LIST_SECONDS),
-                self._start_request("GET", "/models") as response,
+                self.transport.open_response("GET", "/models") as response,
             ):
                 return response.status < 500
-        except (aiohttp.ClientError, OSError):
+        except (RetryError, TimeoutError):
             return False
 
     async def check_server(self) -> None:
@@ -184,17 +168,15 @@ class LLMClient:
 
         Raises `ModelError` if the server does not.
         """
-        import aiohttp
-
         try:
-            async with self._start_request("GET", "/models") as response:
+            async with self.transport.open_response("GET", "/models") as response:
                 status, content = response.status, await response.read()
-        except aiohttp.SocketTimeoutError:
+        except ReplyTimeoutError:
             return  # The server is slow, but it may still answer requests.
-        except (aiohttp.ClientError, OSError) as error:
+        except RetryError as error:
             raise ModelError(
-                f"Model {self.name}: no server answers at {self.address} "
-                f"({root_cause_message(error)}): start it, or set base_url of this model."
+                f"Model {self.name}: no server answers at {self.address} ({error}): start it, or "
+                "set base_url of this model."
             ) from None
         if status in (401, 403):
             raise self._settings_error(status, _parse_error(content))
@@ -249,21 +231,21 @@ class LLMClient:
     async def _post_json(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send a JSON body, and parse the JSON of the response."""
         async with self._open_response(path, body) as response:
-            content = await response.read()
-        try:
-            return json.loads(content)
-        except ValueError:
-            raise RetryError("the answer is not valid JSON", lost=True) from None
+            return _parse_json(await response.read())
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""
         async with self._open_response("/chat/completions", body) as response:
             streamed = StreamedReply(sink)
             try:
-                async for event in read_events(response.content.iter_any()):
-                    streamed.add_event(event)
-                    if streamed.is_loop:
-                        break
+                if response.content_type == "application/json":
+                    # The server does not stream, but sends the whole reply at once.
+                    streamed.add_event(_parse_json(await response.read()))
+                else:
+                    async for event in read_events(response.content.iter_any()):
+                        streamed.add_event(event)
+                        if streamed.is_loop:
+                            break
             finally:
                 streamed.finish_text()
         return streamed.get_reply()
@@ -272,115 +254,20 @@ class LLMClient:
     async def _open_response(
         self, path: str, body: Mapping[str, Any]
     ) -> AsyncIterator["aiohttp.ClientResponse"]:
-        """Send a JSON body, and open the response.
-
-        Maps exceptions of `aiohttp` to ours, also exceptions while the response is read.
-        """
-        import aiohttp
-
-        try:
-            async with self._start_request("POST", path, encode_json(body)) as response:
-                self.calls.headers = response.headers
-                if response.status >= 400:
-                    content = await response.read()
-                    raise self.response_error(response.status, response.headers, content)
-                yield response
-        except aiohttp.ClientConnectorError as error:
-            raise RetryError(root_cause_message(error)) from None
-        except aiohttp.ConnectionTimeoutError:
-            seconds = min(MAX_CONNECT_SECONDS, self.settings.timeout)
-            raise RetryError(f"no connection within {seconds:g} s") from None
-        except TimeoutError:
-            reason = f"no answer within {self.settings.timeout:g} s"
-            raise ReplyTimeoutError(reason, lost=True) from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise RetryError(root_cause_message(error), lost=True) from None
-
-    def _start_request(
-        self, method: str, path: str, content: bytes | None = None
-    ) -> "aiohttp.client._RequestContextManager":
-        base = self.settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_ADDRESS
-        if self._session is None:
-            self._session = _new_session(self.settings, base.startswith("https"))
-            # Close the session when this client is garbage-collected. The finalizer must not
-            # refer to the client itself.
-            weakref.finalize(self, _schedule_close, self._session, asyncio.get_running_loop())
-        parameters = None
-        if self.settings.provider == "azure":
-            base = f"{base.rstrip('/')}/openai"
-            parameters = {"api-version": self.settings.api_version}
-            if content is not None:
-                base = f"{base}/deployments/{self.writer.model}"
-        headers = {"content-type": "application/json"} if content is not None else None
-        url = base.rstrip("/") + path
-        return self._session.request(
-            method, url, data=content, params=parameters, headers=headers, proxy=proxy_for(url)
-        )
+        """Send a JSON body, and open the response; raise the error of an error response."""
+        async with self.transport.open_response("POST", path, encode_json(body)) as response:
+            self.calls.headers = response.headers
+            if response.status >= 400:
+                content = await response.read()
+                raise self.response_error(response.status, response.headers, content)
+            yield response
 
 
-def _new_session(settings: ModelSettings, is_encrypted: bool) -> "aiohttp.ClientSession":
-    """Create the HTTP session of one model, with its key and its timeouts."""
-    import aiohttp
-
-    # Local servers need no key, but the header must not be empty.
-    key = settings.key or "none"
-    is_azure = settings.provider == "azure"
-    login = {"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}
-    return aiohttp.ClientSession(
-        headers={"accept": "application/json", "user-agent": "graphrag-index", **login},
-        timeout=aiohttp.ClientTimeout(
-            total=None,
-            sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
-            sock_read=settings.timeout,
-        ),
-        # `RateLimiter` limits the number of concurrent calls, so the session does not.
-        connector=aiohttp.TCPConnector(
-            limit=0,
-            keepalive_timeout=MAX_IDLE_SECONDS,
-            ssl=_ssl_context() if is_encrypted else True,
-        ),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        max_line_size=MAX_HEADER_BYTES,
-        max_field_size=MAX_HEADER_BYTES,
-    )
-
-
-@functools.cache
-def _ssl_context() -> ssl.SSLContext:
-    """Return the TLS context, with the certificates of the system or of `SSL_CERT_*`."""
-    if sys.platform == "linux" or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
-        return ssl.create_default_context()
-    import truststore
-
-    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def _schedule_close(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
-    """Close the session of a garbage-collected client, in the session's event loop."""
-    if not session.closed and loop.is_running():
-        asyncio.run_coroutine_threadsafe(session.close(), loop)
-
-
-def proxy_for(url: str) -> str | None:
-    """Return the proxy for an address from the environment variables; None if none is set."""
-    parts, proxies = urlsplit(url), getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.netloc):
-        return None
-    scheme, has_scheme, _ = proxy.partition("://")
-    if has_scheme and scheme not in ("http", "https"):
-        raise ModelError(
-            f"The environment sets a proxy of the kind {scheme}, which is not supported: set an "
-            f"HTTP proxy, or name {parts.hostname} in NO_PROXY."
-        )
-    return proxy if has_scheme else f"http://{proxy}"
-
-
-def root_cause_message(error: BaseException) -> str:
-    """Return the message of the first exception in the chain that led to this error."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return " ".join(str(error).split()) or type(error).__name__
+def _parse_json(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise RetryError("the answer is not valid JSON", lost=True) from None
 
 
 def _parse_error(content: bytes) -> str:

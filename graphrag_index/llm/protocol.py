@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 import re
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -312,12 +313,14 @@ async def _split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
 
     Yields an empty line at the end, because it ends the last event and some servers omit it.
     """
-    rest = b""
+    rest, opening = b"", BOM_UTF8
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            yield line.strip()
-    yield rest.strip()
+            # A byte-order mark is ignored.
+            yield line.removeprefix(opening).strip()
+            opening = b""
+    yield rest.removeprefix(opening).strip()
     yield b""
 
 
@@ -338,7 +341,7 @@ class StreamedReply:
         """Add the next event of the stream."""
         self._usage = event.get("usage") or self._usage
         for choice in (event.get("choices") or [])[:1]:
-            delta = choice.get("delta") or {}
+            delta = choice.get("delta") or choice.get("message") or {}
             piece = delta.get("content") or ""
             self._text.append(piece)
             if self._visible:

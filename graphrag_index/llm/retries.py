@@ -74,6 +74,10 @@ class UnsupportedError(Exception):
     """The server does not support a parameter or the reply format of the request."""
 
 
+class AddressError(ModelError):
+    """The address of a model leads to another server, or to one without a valid certificate."""
+
+
 def redact(text: str, secret: str) -> str:
     """Replace API keys in a text by asterisks: error messages may contain parts of a key."""
     if len(secret) >= 4:
@@ -210,6 +214,8 @@ class RetriedCalls:
         before_send()
         try:
             return await send()
+        except AddressError:
+            raise
         except ModelError as error:
             # A gateway may deny access to single calls, so that a retry can succeed.
             raise RetryError(str(error), denied=error) from None

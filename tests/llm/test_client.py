@@ -11,11 +11,12 @@ from contextlib import closing
 import pytest
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.client import LLMClient, LoopThread, proxy_for
+from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import RateLimiter, reset_after
 from graphrag_index.llm.request import Usage
 from graphrag_index.llm.retries import MAX_FAILING, RejectedError, RetryError
+from graphrag_index.llm.transport import proxy_for
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.server import Server
 
@@ -302,7 +303,7 @@ def test_a_client_that_is_dropped_closes_its_connections() -> None:
         settings = ModelSettings(model="m", base_url=server.url)
         client = LLMClient("chat", settings, ledger)
         loop.run_coroutine(client.request_vectors(["text"]))
-        session = client._session
+        session = client.transport._session
         assert session is not None
         del client
         gc.collect()

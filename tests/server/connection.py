@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -102,7 +103,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         """Send an answer in one write; `cut_at` truncates the body below its stated length."""
         if "bom" in self.quirks:
-            body = b"\xef\xbb\xbf" + body
+            body = BOM_UTF8 + body
         headers = dict(headers or {})
         if "gzip" in self.quirks:
             body = gzip.compress(body)
@@ -122,6 +123,8 @@ class Connection(asyncio.Protocol):
         if "http_1_0" not in self.quirks:
             fields["transfer-encoding"] = "chunked"
         self.transport.write(self._start(200, fields | headers))
+        if "bom" in self.quirks:
+            self.send_chunk(BOM_UTF8)
 
     def send_chunk(self, data: bytes) -> None:
         """Send one piece of a stream; an empty one ends it."""

@@ -225,7 +225,11 @@ class Server:
                 self.batches, models, self.batch_seconds, endpoint, request, body
             )
         # What it took to write the answer is part of the latency.
-        streamed = bool(body.get("stream")) and endpoint == "/chat/completions" and status == 200
+        streamed = (
+            bool(ignored(fault, body).get("stream"))
+            and endpoint == "/chat/completions"
+            and status == 200
+        )
         delay = self._delay(asked)
         if self.tokens_per_second and status == 200 and "usage" in answer and not streamed:
             delay += answer["usage"].get("completion_tokens", 0) / self.tokens_per_second
