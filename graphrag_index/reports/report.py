@@ -1,4 +1,4 @@
-"""Community reports: the members of communities, rows of the table, replies of a model.
+"""Community reports: members of communities, rows of the report table, and model replies.
 
 The request for a report must not change when an unrelated document is added. So the order of
 members never depends on row numbers of the index, or on anything outside the community. Parsing
@@ -24,7 +24,7 @@ from graphrag_index.text.citations import check_citations, renumber_canonical, r
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import split_sentences
 
-# Columns that are read from the table of claims.
+# Columns that are read from the table `covariates`, in which a row is a claim.
 _CLAIM_COLUMNS = (
     "id human_readable_id subject_id object_id type status start_date end_date source_text "
     "description text_unit_id"
@@ -45,7 +45,7 @@ FORMAT_INSTRUCTION = (
     'number from 0 to 10, "rating_explanation": text, "findings": [{"summary": text, '
     '"explanation": text}, ...]}'
 )
-# Keys that models use for the heading and the explanation of a finding.
+# Keys of a finding in replies: models use one of these for the heading, or for the explanation.
 _HEADINGS = ("summary", "title", "heading", "finding", "name")
 _EXPLANATIONS = ("explanation", "description", "details", "text", "content")
 # Maximum number of ids per section of a citation; "+more" stands for further ids.
@@ -73,14 +73,14 @@ class Report:
     rating_explanation: str
 
     def markdown(self) -> str:
-        """Return the column `full_content`: title, summary and findings as Markdown."""
+        """Return the report as Markdown (column `full_content`): title, summary and findings."""
         parts = [f"# {self.title}", self.summary]
         for finding in self.findings:
             parts += [f"## {finding.summary}", finding.explanation]
         return "\n\n".join(parts)
 
     def json(self) -> str:
-        """Return the column `full_content_json`, with the keys in Microsoft's order."""
+        """Return the report as JSON (column `full_content_json`), in Microsoft's order of keys."""
         content = {
             "title": self.title,
             "summary": self.summary,
@@ -92,7 +92,7 @@ class Report:
 
 
 def rank_communities(communities: pl.LazyFrame) -> pl.DataFrame:
-    """Return the communities in the order of their reports, with counts and `rank` (0 to 10)."""
+    """Sort communities in the order of reports; add counts and `rank`, an importance (0 to 10)."""
     total = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
     return (
         communities.select(
@@ -107,7 +107,7 @@ def rank_communities(communities: pl.LazyFrame) -> pl.DataFrame:
 
 
 def make_report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl.DataFrame:
-    """Return rows of `community_reports`, for rows of `rank_communities` and their reports."""
+    """Make rows of `community_reports` from rows of `rank_communities` and their reports."""
     reports = [
         report if report.rank is not None else replace(report, rank=rank)
         for report, rank in zip(reports, communities["rank"], strict=True)
@@ -134,14 +134,14 @@ def make_text_columns(reports: Sequence[Report]) -> list[pl.Series]:
 
 
 def join_titles(titles: Sequence[str]) -> str:
-    """Join names to a phrase: "A", "A and B", "A, B and C"."""
+    """Join titles to a phrase: "A", "A and B", "A, B and C"."""
     if len(titles) < 2:
         return "".join(titles)
     return f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
 def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
-    """Format a citation of ids by section, in Microsoft's syntax; leave out empty sections."""
+    """Format cited ids by section in Microsoft's citation syntax; leave out empty sections."""
     parts = []
     for section, ids in cited.items():
         shown = [*map(str, ids[:MAX_CITED]), *["+more"] * (len(ids) > MAX_CITED)]
@@ -149,23 +149,23 @@ def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
     return f"[Data: {'; '.join(parts)}]"
 
 
-# Row numbers by section, such as "Entities". A citation is a position (from 0) in such a list.
+# Cited rows by section, such as "Entities". A citation is a position (from 0) in these lists.
 SectionRows = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True)
 class CitedReport:
-    """A report with the rows that the report cites.
+    """A report and the table rows that it cites.
 
-    Citations stay valid if other documents change. `rows` are rows of the tables in
-    `CommunityMembers`; in the section Reports, rows of communities.
+    A citation is a position in `rows`, so it stays valid if other documents change. `rows` are
+    rows of the tables in `CommunityMembers`; in the section Reports, rows of communities.
     """
 
     report: Report
     rows: SectionRows
 
     def renumber(self, numbers: Mapping[str, Integers]) -> Report:
-        """Return the report with the present numbers of cited rows; `numbers` are by section."""
+        """Return the report with the final numbers of cited rows, from `numbers` by section."""
 
         def number_of(section: str, place: int) -> int | None:
             rows = self.rows.get(section, ())
@@ -250,21 +250,21 @@ def _read_claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataF
 
 
 def make_report_format(shown: SectionRows, title: str) -> ReplyFormat:
-    """Return the reply format of one report; a reply is parsed to a `CitedReport`.
+    """Return the format of replies to one report request; a reply becomes a `CitedReport`.
 
-    `shown` are the rows in the context by section, in the order of their numbers from 1 on.
-    Citations of other numbers are removed. A reply without a title gets `title`.
+    `shown` contains the rows of the context by section, numbered from 1 on. Citations of other
+    numbers are removed from the reply. A reply without a title gets `title`.
     """
     read = partial(_parse_reply, shown, title)
     return ReplyFormat("community_report", REPORT_SCHEMA, read, FORMAT_INSTRUCTION)
 
 
 def _parse_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
-    """Parse a reply; drop and count invalid findings and citations."""
+    """Parse a reply to a report; drop invalid findings and citations, and count them."""
     if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping) and len(data) == 1:
-        # Some models wrap the report: {"report": {...}}.
+        # Unwrap the report, since some models reply {"report": {...}}.
         inner = next(iter(data.values()))
         data = inner if isinstance(inner, Mapping) else data
     if not isinstance(data, Mapping):
@@ -281,7 +281,7 @@ def _parse_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
 
     def check_text(value: object) -> str:
         nonlocal n_dropped
-        # Broken JSON may contain unpaired surrogates, which cannot be encoded.
+        # Replace unpaired surrogates from broken JSON, since they cannot be encoded.
         text = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
         checked, n_removed = renumber_citations(text, number_cited_row)
         n_dropped += n_removed
@@ -311,7 +311,7 @@ def _parse_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
 
 
 def _list_findings(findings: object) -> Sequence[object]:
-    """Return the findings of a reply as a sequence of records, whatever their format."""
+    """Convert the findings of a reply, in any of several formats, to a sequence of records."""
     if isinstance(findings, Mapping):
         if any(key in findings for key in (*_HEADINGS, *_EXPLANATIONS)):
             return [findings]

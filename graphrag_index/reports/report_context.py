@@ -35,9 +35,9 @@ SECTION_HEADINGS = {
 HEADING_TOKENS = 80
 # Minimum token budget for the rows of a context.
 MIN_TOKENS = 200
-# The report on a sub-community has at most the budget divided by this number.
+# A report in the context of another report has at most the token budget divided by this number.
 MAX_REPORT_PART = 2
-# Contexts per batch; a batch limits memory, and does not change the result.
+# Number of contexts in a batch. Batches limit the memory used, and do not change the result.
 BATCH_CONTEXTS = 500
 # An incomplete citation at the end of a text that was cut.
 _BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
@@ -47,20 +47,20 @@ class TableLines:
     """The rows of a table as lines of a prompt; texts are rendered on demand."""
 
     def __init__(self, rows: pl.DataFrame, budget: TokenBudget) -> None:
-        # Count the tokens of each row with the largest number that a row may get.
+        # Count tokens with the largest possible row number, so that no row costs more later.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
         self.cost = RenderedRows.from_rows(self._rows, budget).cost
 
     def render_lines(self, wanted: Iterable[int]) -> Mapping[int, str]:
-        """Return the lines of the wanted rows by row, without their numbers."""
+        """Map each wanted row to its line of the prompt, without the number at the start."""
         rows = sorted(set(wanted))
         rendered = RenderedRows.from_rows(self._rows[rows], self._budget, self._count_long)
         texts = rendered.text.str.slice(len(str(self._budget.limit)))
         return dict(zip(rows, texts.to_list(), strict=True))
 
     def _count_long(self, lines: pl.Series) -> Integers:
-        """Count the tokens of long lines; for short lines, which are not cut, count the bytes."""
+        """Count the tokens of long lines, which may be cut; count the bytes of short lines."""
         n_tokens = lines.str.len_bytes().cast(pl.Int64).to_numpy().copy()
         may_be_cut = n_tokens > self._budget.limit // ROW_SHARE
         n_tokens[may_be_cut] = count_lines(lines.filter(pl.Series(may_be_cut)))
@@ -97,10 +97,10 @@ class SubstituteReport:
 
 @dataclass(frozen=True)
 class Context:
-    """The context of one prompt.
+    """The context (table rows as text) of one report request.
 
-    `shown` are the rows that may be cited, by section, in the order of their numbers from 1 on.
-    `substitutes` are the sub-communities whose reports replace their rows.
+    `shown` contains the rows that may be cited, by section, numbered from 1 on. `substitutes` are
+    sub-communities: the context contains their reports instead of their rows.
     """
 
     text: str
@@ -109,14 +109,14 @@ class Context:
 
 
 class ContextBuilder:
-    """The rows of one context by section. `room` is the number of tokens that are left."""
+    """A collector of the rows of one context. `room` is the number of tokens that are left."""
 
     def __init__(self, room: int) -> None:
         self.room = room
         self.rows: dict[str, dict[int, int]] = {name: {} for name in ("Reports", *SECTION_HEADINGS)}
 
     def add_if_room(self, section: str, row: int, cost: int) -> bool:
-        """Add a row if its cost fits into the remaining room; return whether it does."""
+        """Add a row if enough tokens are left for it; return whether the row was added."""
         if cost > self.room:
             return False
         self.room -= cost
@@ -124,7 +124,7 @@ class ContextBuilder:
         return True
 
     def add_rows(self, section: str, rows: Iterable[int]) -> None:
-        """Add rows to a section, at no cost, and number the rows of the section from 1 on."""
+        """Add rows to a section without counting tokens; number rows of a section from 1 on."""
         numbers = self.rows[section]
         for row in rows:
             numbers.setdefault(row, len(numbers) + 1)
@@ -132,7 +132,7 @@ class ContextBuilder:
     def build_context(
         self, lines: Mapping[str, Mapping[int, str]], reports: Mapping[int, SubstituteReport]
     ) -> Context:
-        """Build the context; rows that only its reports cite get the last numbers.
+        """Build the context; rows that are only cited in its reports get the last numbers.
 
         `lines` are the texts of the rows, by section.
         """
@@ -152,7 +152,7 @@ class ContextBuilder:
         return Context("\n".join(sections), shown, substitutes)
 
     def _format_report(self, part: int, report: SubstituteReport) -> str:
-        """Format a report as a line; its citations get the numbers of rows in the context."""
+        """Format a report as a line; number its cited rows as this context numbers them."""
 
         def number_of(section: str, place: int) -> int | None:
             rows = report.rows.get(section, ())
@@ -191,7 +191,7 @@ class ReportContexts:
         n_claims = np.diff(self.claims_of.bounds)
         costs = {name: lines.cost for name, lines in self.lines.items()}
         with_claims = costs["Entities"] + self.claims_of.sums(costs["Claims"])
-        # The cost of each community, in tokens, if all its rows are shown.
+        # The number of tokens of each community if the context contains all its rows.
         self.cost = self.members.sums(with_claims) + self.inner.sums(costs["Relationships"])
         described = (nodes["description"].fill_null("") != "").to_numpy() | (n_claims > 0)
         self.is_empty = (self.members.sums(described.astype(np.int64)) == 0) & (
@@ -201,13 +201,13 @@ class ReportContexts:
         self._children: dict[int, list[int]] = {}
         for child in np.flatnonzero(self.parent >= 0).tolist():
             self._children.setdefault(int(self.parent[child]), []).append(child)
-        # Break ties by id, a hash of the members; row numbers depend on other communities.
+        # Sort communities of equal cost by id, since row numbers depend on other communities.
         self._place = np.empty(communities.height, np.int64)
         self._place[communities["id"].arg_sort().to_numpy()] = np.arange(communities.height)
         self._degree = np.zeros(nodes.height, np.int64)
 
     def sort_by_degree(self, community: int) -> tuple[Integers, Integers]:
-        """Return the entities and the relationships of a community by descending degree.
+        """Sort the entities and relationships of a community by descending degree.
 
         Only links inside the community count, since links to other communities may change with
         documents about other subjects.
@@ -225,7 +225,7 @@ class ReportContexts:
         return best
 
     def add_report(self, community: int, report: CitedReport) -> None:
-        """Add a report, which may replace rows in the context of a community above it."""
+        """Add the report on a community, for the contexts of communities that contain it."""
         if any(self.cost[above] > self.budget.limit for above in self.ancestors_of(community)):
             self.reports[community] = SubstituteReport(report, self.budget)
 
@@ -235,8 +235,8 @@ class ReportContexts:
         Rows are added in this order: relationships, each with its two entities, sorted by the
         degrees of these entities inside the community, then by weight; the other entities; the
         claims about entities. If the rows exceed the budget, reports replace the rows of
-        sub-communities, on the deepest level first, and on a level the largest first. Then the
-        last rows are left out.
+        sub-communities, on the deepest level first, and on a level the largest first. Rows that
+        still exceed the budget are left out.
         """
         for start in range(0, len(communities), BATCH_CONTEXTS):
             builders = [self._choose_rows(at) for at in communities[start : start + BATCH_CONTEXTS]]
@@ -257,7 +257,7 @@ class ReportContexts:
             above = int(self.parent[above])
 
     def _choose_substitutes(self, community: int) -> list[int]:
-        """Choose the sub-communities whose reports replace their rows; largest first."""
+        """Choose sub-communities to replace by their reports; return the largest first."""
         cost: dict[int, int] = {}
         generations: list[list[int]] = []
         parts = self._children.get(community, [])

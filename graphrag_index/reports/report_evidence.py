@@ -1,6 +1,7 @@
-"""The evidence of reports, as hashes, and the rows of the tables of reports.
+"""Evidence of reports, stored as hashes, and rows of the report tables.
 
-A later run compares the hashes in `report_evidence`, and keeps reports with the same evidence.
+The evidence of a report is the rows and text units that support it. A later run compares the
+hashes in the table `report_evidence`, and keeps reports whose evidence has hardly changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,25 +32,25 @@ from graphrag_index.storage.table_store import Previous
 
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
-# The ids of rows that may be cited, by section. In the section Reports, community numbers.
+# Ids of rows that may be cited, by section; in the section Reports, numbers of communities.
 SectionIds = Mapping[str, pl.Series]
 
 EVIDENCE_TABLE = TABLES["report_evidence"]
-# Name of the column that contains the cited rows, by section.
+# Name of the column of `report_evidence` that contains the cited rows, by section.
 CITED_COLUMNS = {
     "Entities": "entity_ids",
     "Relationships": "relationship_ids",
     "Claims": "claim_ids",
     "Reports": "communities",
 }
-# Rows per batch of hashes, and reports per batch of comparisons. Batches limit memory only.
+# Number of rows that are hashed, and of reports that are compared, in a batch, to limit memory.
 BATCH_HASHED, BATCH_REPORTS = 10_000, 2_000
-# The `prompt_hash` of imported reports, which are kept even if the prompt changes.
+# Value of `prompt_hash` for imported reports, which are kept even if the prompt changes.
 IMPORTED_PROMPT = "imported"
 
 
 class CommunityEvidence:
-    """The evidence of communities. A community is identified by its row."""
+    """The evidence for reports on communities. A community is identified by its row."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class CommunityEvidence:
         self._unit_of_claim = find_rows(claims["text_unit_id"], ids)
 
     def hash_evidence(self, communities: Integers) -> pl.DataFrame:
-        """Return the evidence of communities, as ascending lists of hashes without duplicates.
+        """Return the evidence of communities as sorted lists of hashes without duplicates.
 
         `row_hashes` are hashes of entities, relationships and claims with their texts.
         `member_hashes` are hashes of the ids of entities. `text_unit_hashes` are hashes of the
@@ -111,7 +112,7 @@ class CommunityEvidence:
     def make_rows(
         self, reports: Mapping[int, CitedReport], keys: SectionIds, prompt_hash: str
     ) -> pl.DataFrame:
-        """Return rows of `report_evidence` with an empty `request_key` and no borrowed evidence.
+        """Make rows of `report_evidence`, with `request_key` and borrowed hashes still empty.
 
         `reports` maps the row of a community to its report, in the order of the result.
         """
@@ -134,11 +135,11 @@ class CommunityEvidence:
         ).select(list(EVIDENCE_TABLE.schema))
 
     def find_unchanged(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
-        """Return flags of the rows of `report_evidence` whose reports may be kept.
+        """Flag the rows of `report_evidence` whose reports may be kept.
 
-        A report may be kept if at most this share (0 to 1) of rows and text units has changed, at
-        least half of the members are the same, and no text unit was removed. The column `at` has
-        the row of the community.
+        A report may be kept if at most `max_share_changed` (0 to 1) of its rows and text units
+        has changed, at least half of the members are the same, and no text unit was removed. The
+        column `at` of `before` has the row of the community.
         """
         now = self.hash_evidence(before["at"].to_numpy())
         columns = ("row_hashes", "text_unit_hashes")
@@ -167,7 +168,7 @@ def _list_lengths(lists: pl.Series) -> Integers:
 
 
 def hash_rows(kind: str, rows: pl.DataFrame) -> Hashes:
-    """Hash rows of one kind; unlike the hashes of polars, the hashes are equal in every run."""
+    """Hash each row of one kind; unlike hashes of polars, these are the same in every run."""
     texts = rows.select(pl.all().cast(pl.String).fill_null(""))
     hashes = [np.zeros(0, np.uint64)]
     for part in texts.iter_slices(BATCH_HASHED):
@@ -177,7 +178,7 @@ def hash_rows(kind: str, rows: pl.DataFrame) -> Hashes:
 
 
 def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> RowGroups:
-    """Group the text units of a table by row; `order` contains the table's rows as sorted."""
+    """Group the text units of each table row; `order` contains the rows in their new order."""
     place = np.empty(len(order), np.int64)
     place[order.to_numpy()] = np.arange(len(order))
     rows, units = locate_list_values(table.select("text_unit_ids"), ids)
@@ -195,7 +196,7 @@ def _find_cited(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int
 
 
 def _read_reports(rows: pl.DataFrame, keys: SectionIds) -> Iterator[CitedReport]:
-    """Yield the reports in rows of `report_evidence`."""
+    """Yield one report for each row of `report_evidence`."""
     cited = _find_cited(rows, keys)
     texts = rows.select("title", "summary", "findings", "rank", "rating_explanation").iter_rows()
     for row, (title, summary, found, rank, explanation) in enumerate(texts):
@@ -205,7 +206,7 @@ def _read_reports(rows: pl.DataFrame, keys: SectionIds) -> Iterator[CitedReport]
 
 
 class ReportWriter:
-    """A collector of reports, in the order of communities, that returns rows in batches."""
+    """A collector of reports, in the order of communities; it returns table rows in batches."""
 
     def __init__(
         self,
@@ -215,7 +216,7 @@ class ReportWriter:
         evidence: CommunityEvidence,
         prompt_hash: str,
     ) -> None:
-        """Start without reports; `prompt_hash` covers all inputs except the community's rows."""
+        """Start without reports; `prompt_hash` hashes all inputs of a request except its rows."""
         self.rows, self.contexts, self.evidence = rows, contexts, evidence
         self.prompt_hash = prompt_hash
         self.keys = {"Reports": rows["community"]}
@@ -225,13 +226,13 @@ class ReportWriter:
             self.keys[name] = table["id"]
             self.numbers[name] = table["human_readable_id"].to_numpy()
         self.reports: dict[int, Report] = {}
-        # The sub-communities with a report, by community.
+        # Sub-communities that have a report, by the community that contains them.
         self._reported_below: dict[int, set[int]] = {}
-        # The hashes of text units that support a report, for reports that may be substitutes.
+        # Hashes of the text units that support a report, if it may be part of another context.
         self._support_hashes: dict[int, Hashes] = {}
-        # (new report of a model, communities whose reports are in its prompt, request key).
+        # By community: (new report, communities whose reports are in its prompt, request key).
         self._new: dict[int, tuple[CitedReport, Sequence[int], str]] = {}
-        # Rows of `report_evidence` of the kept reports of this level.
+        # Rows of `report_evidence` for reports of this level kept from the last version.
         self._kept = EVIDENCE_TABLE.empty().with_columns(pl.lit(None, pl.Int64).alias("at"))
 
     def keep_reports(
@@ -279,12 +280,12 @@ class ReportWriter:
     def add_new_report(
         self, at: int, report: CitedReport, substitutes: Sequence[int], request_key: str
     ) -> None:
-        """Add a new report of a model; `substitutes` are the reports in its prompt."""
+        """Add a new report; `substitutes` are communities whose reports are in its prompt."""
         self.add_report(at, report)
         self._new[at] = report, substitutes, request_key
 
     def take_batch(self) -> Mapping[str, pl.DataFrame]:
-        """Return the rows of all reports added since the last call; all are of one level."""
+        """Return table rows of all reports added since the last call; all are of one level."""
         communities = [*self.reports]
         kept = self._kept.filter(
             pl.col("at").is_between(min(communities, default=0), max(communities, default=-1))
@@ -313,6 +314,6 @@ class ReportWriter:
         return rows.with_columns(
             at=pl.Series(list(new), dtype=pl.Int64),
             request_key=pl.Series([key for _, _, key in new.values()], dtype=pl.String),
-            # Text units that support reports in the prompt, but no row of the community.
+            # Text units that support a report in the prompt, but no row of the community itself.
             borrowed_text_unit_hashes=pl.Series(borrowed, dtype=pl.List(pl.UInt64)),
         )

@@ -1,4 +1,4 @@
-"""Resolution: merging of extracted entities that are one thing under several names.
+"""Resolution: merging of extracted entities that are the same thing under different names.
 
 candidates.py       the entities to resolve, after the decisions of a person are applied
 parsed_name.py      parsed names: words, numbers, optional parts

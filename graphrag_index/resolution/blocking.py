@@ -16,19 +16,19 @@ from graphrag_index.text.normalize import UNSPACED, fold
 
 Vectors = npt.NDArray[np.float32]
 
-# Maximum number of names with one key that are all paired. In a larger group, each name is paired
-# with the most mentioned name only.
+# Maximum number of names with the same key at which all of them are paired with each other. In a
+# larger group, each name is paired with the most mentioned name only.
 MAX_GROUP = 10
-# A key is ignored if more names than this share it.
+# A key is ignored if more names than this have it.
 MAX_SHARED = 200
 # A word is ignored if more names than this contain it.
 MAX_NAMES_OF_WORD = 20
-# Number of nearest neighbours of a vector, and their minimum cosine similarity.
+# Maximum number of similar names for a name; the next constant is their minimum cosine similarity.
 N_NEIGHBOURS = 3
 MIN_SIMILARITY = 0.75
-# Vectors per batch; a batch limits memory, and does not change the result.
+# Number of vectors in a batch. Batches limit the memory used, and do not change the result.
 BATCH_VECTORS = 1_024
-# Names per batch of the spelling block, in which a name has one key per letter.
+# Number of names in a batch of `_pair_by_spelling`, which makes a key for each letter of a name.
 BATCH_NAMES = 50_000
 
 
@@ -78,7 +78,7 @@ NameKeys = Iterator[tuple[int, str]]
 
 def _make_letter_keys(names: Sequence[Name]) -> NameKeys:
     for number, name in enumerate(names):
-        # Sorted words find "Anna Novak" for "Novak, Anna".
+        # Sort the words, so that "Anna Novak" and "Novak Anna" get the same key.
         in_any_order = "".join(sorted(name.plain.words))
         keys = {name.letters, name.plain.letters, "".join(name.words_without_umlauts), in_any_order}
         yield from ((number, key) for key in keys if key)
@@ -91,7 +91,7 @@ def _make_acronym_keys(names: Sequence[Name]) -> NameKeys:
 
 
 def _make_initial_keys(names: Sequence[Name]) -> NameKeys:
-    """Yield surname and first letter as keys, if any name with this key has an initial."""
+    """Yield surname and first letter as key, if at least one name with this key has an initial."""
     made = [
         (number, f"{fold(parts[-1])} {fold(parts[0])[:1]}", any(map(is_initial, parts[:-1])))
         for number, name in enumerate(names)
@@ -102,7 +102,7 @@ def _make_initial_keys(names: Sequence[Name]) -> NameKeys:
 
 
 def _keep_shared_keys(rows: NameKeys) -> pl.DataFrame:
-    """Return the rows (number, key) of keys that several names share."""
+    """Return rows (number, key) without the keys that only one name has."""
     schema = {"number": pl.Int64, "key": pl.String}
     keyed = pl.DataFrame(list(rows), schema, orient="row")
     return keyed.filter(pl.col("key").is_duplicated())
@@ -129,7 +129,7 @@ def _pair_by_spelling(names: Sequence[Name]) -> pl.DataFrame:
     ).with_row_index("number")
     is_long = pl.col("letters").str.len_chars() >= SHORT_LETTERS
     is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
-    # The block "letters" pairs names with equal letters, so one of these names is enough here.
+    # Keep one of several names with equal letters: `_make_letter_keys` pairs those names already.
     distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
     hashes = [pl.DataFrame(schema={"number": pl.Int64, "key": pl.UInt64})]
     n_letters = pl.col("letters").str.len_chars()
@@ -140,7 +140,7 @@ def _pair_by_spelling(names: Sequence[Name]) -> pl.DataFrame:
             pl.col("letters").str.slice(pl.col("at") + 1),
         )
         hashes.append(at.select(pl.col("number").cast(pl.Int64), key=shorter.hash()))
-    # Removing either of two equal letters gives a name the same key twice.
+    # Drop duplicate rows: a name gets a key twice if either of two equal letters is removed.
     keyed = pl.concat(hashes).filter(pl.col("key").is_duplicated()).unique()
     return _pair_names(keyed, "spelling")
 
@@ -157,5 +157,5 @@ def _pair_by_words(names: Sequence[Name]) -> pl.DataFrame:
     pairs = _join_by_key(rare, rare, "words")
     n_words = pl.Series([len(set(name.plain.words)) for name in names], dtype=pl.Int64)
     left, right = n_words.gather(pairs["left"]), n_words.gather(pairs["right"])
-    # Two names can share half of all words only if the shorter has half as many as the longer.
+    # Drop pairs of which one name has more than twice as many words: they share less than half.
     return pairs.filter((2 * left >= right) & (2 * right >= left))

@@ -1,7 +1,7 @@
 """The entities to resolve: one node per name, after the decisions of a person are applied.
 
-A person may merge names under one title. A person may also split a name of several things, so
-that each of its text units refers to one of them.
+A person may merge names under one title. A person may also split a name that several things
+have, so that each text unit with the name refers to one of these things.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from graphrag_index.text.normalize import title_key, translate_glob
 
 @dataclass(frozen=True)
 class SplitTextUnit:
-    """A text unit that mentions a split entity, with the fields that select its part."""
+    """A text unit that mentions a split entity, with the fields that decide on the part."""
 
     number: int
     id: str
@@ -30,7 +30,7 @@ class SplitTextUnit:
 
 @dataclass(frozen=True)
 class EntityPart:
-    """One part of a split entity, with a new number and the text units that refer to it."""
+    """One part of a split entity, with a new number and the text units that mention it."""
 
     entity: int
     number: int
@@ -59,7 +59,7 @@ def _split_entities(
             units_by_title.setdefault(next(matching, title), []).append(unit)
         for name, units in units_by_title.items():
             types = [unit.type for unit in units if unit.type]
-            # The most frequent type in the text units; the first one if several are.
+            # Take the most frequent type in the text units; of equally frequent ones, the first.
             type_ = max(types, key=types.count, default=kind)
             parts.append(EntityPart(number, first_number + len(parts), name, type_, tuple(units)))
     return parts
@@ -86,7 +86,7 @@ def _read_text_units_of_entities(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> dict[int, list[SplitTextUnit]]:
-    """Return the text units of each entity, sorted by their numbers."""
+    """Return the text units that mention each entity, sorted by the text unit's number."""
     is_wanted = pl.col("entity").is_in(numbers)
     types = (
         entities.select(entity="human_readable_id", text_unit="text_units", type="types")
@@ -117,7 +117,7 @@ def _read_text_units_of_entities(
 
 @dataclass
 class Node:
-    """One name with the extracted entities, or parts of split entities, that have this name."""
+    """A name, and the extracted entities or parts of split entities that have this name."""
 
     key: str
     title: str
@@ -148,7 +148,7 @@ class ExtractedEntities:
         documents: pl.LazyFrame,
         decisions: Decisions,
     ) -> None:
-        # Rows (number, title, type).
+        # Rows (number, title, type) of all extracted entities.
         self.rows = entities.select("human_readable_id", "title", "type").collect().rows()
         self.titles = {number: title for number, title, _ in self.rows}
         number = pl.col("entity", "text_unit").cast(pl.Int64)
@@ -174,7 +174,7 @@ class ExtractedEntities:
         self.mentions = self.mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
 
     def find_origin(self, number: int) -> int:
-        """Return the number of the entity that a part belongs to; other numbers are unchanged."""
+        """Return the number of the split entity for a part's number, else the number itself."""
         return next((p.entity for p in self.parts if p.number == number), number)
 
     def find_documents_and_neighbours(
@@ -182,8 +182,9 @@ class ExtractedEntities:
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return two tables: the documents of each node, and the neighbours of each node.
 
-        The columns are `entity` and `document`, and `entity` and `neighbour`. Every link is in
-        both directions. Split entities have no links, since links refer to whole entities.
+        The first table has the columns `entity` and `document`, the second table `entity` and
+        `neighbour`, with a link in both directions. A split entity has no links, since links
+        refer to whole entities.
         """
         numbers = [(number, at) for at, node in enumerate(nodes) for number in node.numbers]
         schema = {"number": pl.Int64, "node": pl.Int64}
@@ -205,10 +206,10 @@ class ExtractedEntities:
 
 
 def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
-    """Group entities and parts by name, or by the title that a person has decided.
+    """Group entities and parts of entities by name, or by the title that a person has chosen.
 
     Returns the nodes, sorted by descending number of mentions, then by key; and the position of
-    each node by the keys of its extracted titles and of its decided title.
+    each node by the keys of its extracted titles and of its chosen title.
     """
     counts = dict(found.mentions.group_by("entity").len().iter_rows())
     divided = {part.entity for part in found.parts}
@@ -218,11 +219,11 @@ def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Nod
     for row in sorted(rows):
         by_key.setdefault(title_key(row[1]), []).append(row)
     nodes: dict[str, Node] = {}
-    moved: dict[str, list[str]] = {}  # the replaced keys, by the key of the decided title
+    moved: dict[str, list[str]] = {}  # keys of merged names, by the key of the chosen title
     for key, members in by_key.items():
         title = decisions.titles.get(key)
         target = key if title is None else title_key(title)
-        # The most frequent spelling of the name; the first one if several are.
+        # Take the most frequent spelling of the name; of equally frequent ones, the first.
         best = max(members, key=lambda row: counts.get(row[0], 0))
         numbers = [best[0], *(row[0] for row in members if row is not best)]
         frequency = sum(counts.get(number, 0) for number in numbers)
@@ -244,7 +245,7 @@ def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Nod
 
 
 def _merge_nodes(node: Node, other: Node) -> None:
-    """Merge a node into another; the type of the more frequent node is kept."""
+    """Merge `other` into `node`; keep the type of the more frequent of these nodes."""
     if (other.frequency, node.numbers[0]) > (node.frequency, other.numbers[0]):
         node.numbers = [*other.numbers, *node.numbers]
         node.type = other.type or node.type
@@ -256,7 +257,7 @@ def _merge_nodes(node: Node, other: Node) -> None:
 
 
 def forbidden_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collection[frozenset[int]]:
-    """Return the pairs of nodes that must not be merged, by decision of a person."""
+    """Return the pairs of nodes that must not be merged because a person decided so."""
     return {
         frozenset((places[one], places[other]))
         for one, other in decisions.forbidden_pairs()
@@ -265,7 +266,7 @@ def forbidden_pairs(decisions: Decisions, places: Mapping[str, int]) -> Collecti
 
 
 def find_unknown_names(decisions: Decisions, found: Collection[str]) -> list[tuple[str, str]]:
-    """Return (name, section) for names in the decisions that are neither extracted nor new.
+    """Return (name, section) for names in the decisions that no entity or new title has.
 
     `found` has the keys of extracted names.
     """

@@ -1,4 +1,4 @@
-"""Editing of the text of `resolutions.yaml`, which keeps its comments and its order.
+"""Edits of the text of `resolutions.yaml` that keep comments and the order of entries.
 
 A section must be in YAML block style, with one entry per line. Other styles are an error.
 """
@@ -25,7 +25,7 @@ HEADER = (
     "# `graphrag-index resolve` adds decisions, and `graphrag-index run` applies them.\n"
     "# Keep this file with the documents.\n"
 )
-_NOT_EDITABLE = "{} has a form that this command cannot edit: edit the file by hand."
+_NOT_EDITABLE = "The file {} has a form that this command cannot edit: edit the file by hand."
 
 # (start, end, replacement): the span in the text, and the new text of the span.
 Edit = tuple[int, int, str]
@@ -99,7 +99,7 @@ def add_never(path: Path, names: Sequence[str]) -> bool:
 
 
 def undo_decisions(path: Path, one: str, other: str) -> bool:
-    """Remove the decisions about two names; return False if there are none."""
+    """Remove the decisions to merge, or never to merge, two names; return False if none exist."""
     before = read_decisions(path)
     a, b = title_key(one), title_key(other)
 
@@ -113,7 +113,7 @@ def undo_decisions(path: Path, one: str, other: str) -> bool:
     if frozenset((a, b)) in _collect_forbidden_pairs(before):
         edits += _remove_pair(text, path, a, b)
     if before.are_merged(a, b):
-        # A title cannot leave its group, so the other name does; by default, the second name.
+        # Remove the second name from its group; if it is the title of the group, the first name.
         leaving = a if b == title_key(before.titles[b]) else b
         edits += _remove_name(text, path, leaving)
     _write_edits(path, text, edits, is_undone)
@@ -121,7 +121,7 @@ def undo_decisions(path: Path, one: str, other: str) -> bool:
 
 
 def _normalize_names(names: Sequence[str]) -> list[str]:
-    """Collapse white space in names, no-break spaces too; raise SettingsError for empty names."""
+    """Collapse white space in names; raise SettingsError if a name is empty."""
     if not all(map(title_key, names)):
         raise SettingsError("A name is empty: give two names.")
     return [" ".join(name.split()) for name in names]
@@ -141,7 +141,7 @@ def _read_text_to_edit(path: Path) -> str:
 
 
 def _find_section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[Any]]:
-    """Return (section, entries); the section is None if it is missing."""
+    """Return the YAML nodes of a section (None if it is missing) and of its entries."""
     root = yaml.compose(text, yaml.SafeLoader)
     sections = root.value if root else ()
     section = next((value for key, value in sections if key.value == name), None)
@@ -158,7 +158,7 @@ def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> E
         return len(text), len(text), f"\n{name}:\n  {entry}\n"
     indent = section.start_mark.column if isinstance(section, yaml.CollectionNode) else 2
     last = section
-    # In PyYAML a block ends where the next one begins, so take the end of its last value.
+    # Find the last value of the section: in PyYAML, a block ends only where the next one begins.
     while isinstance(last, yaml.CollectionNode) and not last.flow_style:
         last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
     _, end = _line_span(text, last, last)
@@ -166,7 +166,7 @@ def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> E
 
 
 def _remove_pair(text: str, path: Path, a: str, b: str) -> Iterator[Edit]:
-    """Yield edits that split `never` lists with both names into one list for each name."""
+    """Yield edits that replace each `never` list of `a` and `b` by one without each of them."""
     for names in _find_section(text, "never", path)[1]:
         if not {a, b} <= {title_key(name.value) for name in names.value}:
             continue
@@ -202,7 +202,7 @@ def _is_in_brackets(names: yaml.Node) -> bool:
 
 
 def _line_span(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
-    """Return the span of the text lines from the first YAML node to the last."""
+    """Return the (start, end) of the text lines from the first YAML node to the last."""
     start = text.rfind("\n", 0, first.start_mark.index) + 1
     return start, text.find("\n", last.end_mark.index) + 1 or len(text)
 
@@ -220,7 +220,7 @@ def _format_name(name: str) -> str:
 def _write_edits(
     path: Path, text: str, edits: Sequence[Edit], is_right: Callable[[Decisions], bool]
 ) -> None:
-    """Apply edits atomically; raise SettingsError if `is_right` is False for the new decisions."""
+    """Write the edited text; raise SettingsError if `is_right` rejects the new decisions."""
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     try:

@@ -31,15 +31,15 @@ from graphrag_index.schema.settings.section import convert_read_errors, read_set
 from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
-# Keys of the conditions that select the text units of a part in the section `split`.
+# Keys in the section `split`: conditions for the text units that belong to a part of an entity.
 CONDITIONS = ("paths", "documents", "text_units", "types")
-# Maximum size of the file in bytes. A person cannot have written a larger file.
+# Maximum size of `resolutions.yaml` in bytes. A person cannot have written a larger file.
 MAX_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
 class PartConditions:
-    """One of several entities with the same name, and the conditions for its text units.
+    """One of several things with the same name, and the conditions for its text units.
 
     A text unit must match one value of every condition that is not empty. A part without any
     condition gets the text units that match no other part.
@@ -56,12 +56,12 @@ class PartConditions:
 class Decisions:
     """The decisions of a person. A key is a name normalized by `title_key`."""
 
-    # The new title by the key of a name; a rename is stored like a merge of one name.
+    # The new title of a name, by the key of the name. A rename is stored like a merge.
     titles: Mapping[str, str] = field(default_factory=dict)
-    # Groups of keys; any two keys of a group are different entities.
+    # Groups of keys; the entities of any two keys of a group must not be merged.
     never: tuple[tuple[str, ...], ...] = ()
     split: Mapping[str, tuple[PartConditions, ...]] = field(default_factory=dict)
-    # (name as written, first section with the name), by key.
+    # By key: (name as written in the file, first section that contains the name).
     named: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def forbidden_pairs(self) -> Iterator[tuple[str, str]]:
@@ -70,7 +70,7 @@ class Decisions:
             yield from combinations(keys, 2)
 
     def are_merged(self, a: str, b: str) -> bool:
-        """Tell whether the names with two keys get the same title."""
+        """Tell whether the names with the keys `a` and `b` get the same title."""
         titles = [self.titles.get(key, "") for key in (a, b)]
         return all(titles) and title_key(titles[0]) == title_key(titles[1])
 
@@ -99,7 +99,7 @@ def read_decisions_text(path: Path) -> str:
         with convert_read_errors(path):
             if path.stat().st_size > MAX_BYTES:
                 raise SettingsError(
-                    f"{path} is larger than {MAX_BYTES:,} bytes: this is no file of decisions."
+                    f"{path} is larger than {MAX_BYTES:,} bytes: check that it is the right file."
                 )
             return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def parse_decisions(text: str, path: Path) -> Decisions:
 
 
 class _DecisionsParser:
-    """A parser of one file; the message of an error contains the line number."""
+    """A parser of one `resolutions.yaml`; its error messages contain a line number."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.text, self.path = text, path
@@ -124,7 +124,7 @@ class _DecisionsParser:
         if content is None:
             return Decisions()
         if not isinstance(content, dict):
-            self._raise_error("", f"it must hold the sections {', '.join(SECTIONS)}")
+            self._raise_error("", f"the file must hold the sections {', '.join(SECTIONS)}")
         for section in content:
             if section not in SECTIONS:
                 self._raise_error(section, f"known sections are {', '.join(SECTIONS)}")
@@ -181,7 +181,7 @@ class _DecisionsParser:
             self._raise_error(name, f"split: {name} has two parts with the same title")
         if sum(part == PartConditions(part.title) for part in found) > 1:
             self._raise_error(name, f"split: {name} has two parts without conditions")
-        # The part without conditions comes last, since it matches every text unit.
+        # Sort the part without conditions last, since it matches every text unit.
         return tuple(sorted(found, key=lambda part: part == PartConditions(part.title)))
 
     def _parse_part(self, name: str, part: Any) -> PartConditions:
@@ -203,8 +203,8 @@ class _DecisionsParser:
     def _check_strings(self, values: Any, place: str) -> list[str]:
         values = [values] if isinstance(values, str) else values
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            hint = "a list of texts; a name such as 1914 or Yes needs quotes"
-            self._raise_error(place.rpartition(": ")[2], f"{place} must be {hint}")
+            problem = f"{place} must be a list of texts; a name such as 1914 or Yes needs quotes"
+            self._raise_error(place.rpartition(": ")[2], problem)
         return values
 
     def _add_name(self, name: Any, section: str) -> str:
@@ -218,7 +218,7 @@ class _DecisionsParser:
         """Collapse the white space of a name or title; raise SettingsError if it is empty."""
         if not isinstance(text, str) or not title_key(text):
             self._raise_error(
-                text, f"{section} has {text!r}, which is no name; put a number in quotes"
+                text, f"{section} has {text!r}, which is not a name; put numbers in quotes"
             )
         return " ".join(text.split())
 

@@ -19,7 +19,7 @@ from graphrag_index.text.normalize import title_key
 
 Row = dict[str, Any]
 
-# The column `evidence` for a decision that a person made.
+# Value of the column `evidence` for a decision that a person made.
 BY_PERSON = ("decided by a person",)
 _HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
 
@@ -30,11 +30,11 @@ def group_nodes(
     never: Collection[frozenset[int]],
     are_apart: Callable[[int, int], bool],
 ) -> dict[int, Pair]:
-    """Assign entities to centres; map each assigned entity to its pair with the centre.
+    """Group matching entities; map each merged entity to its pair with the group's centre.
 
-    `order` contains the entities, the most mentioned first; an earlier entity becomes a centre
-    first. `pairs` are the pairs whose score is high enough to merge them. A group never contains
-    both entities of a pair in `never`, or two entities for which `are_apart` returns True.
+    `order` contains the entities, the most mentioned first; centres are chosen in this order.
+    `pairs` contains the pairs with a score high enough to merge them. A group never contains both
+    entities of a pair in `never`, or two entities for which `are_apart` returns True.
     """
     matches: dict[int, dict[int, Pair]] = defaultdict(dict)
     for pair in pairs:
@@ -62,7 +62,7 @@ def group_nodes(
 
 @dataclass(frozen=True)
 class Resolution:
-    """The decisions about one set of entities.
+    """The result of entity resolution: nodes, merges, scored pairs and answers of a model.
 
     `joined` maps a merged node to its pair with the centre. `scored` contains all pairs that are
     certain or doubtful. `answers` contains the answers of a model about doubtful pairs.
@@ -82,7 +82,7 @@ class Resolution:
         return pair.left if pair.right == at else pair.right
 
     def make_tables(self) -> dict[str, pl.DataFrame]:
-        """Return `entity_resolutions` and `doubtful_pairs`."""
+        """Return the tables `entity_resolutions` and `doubtful_pairs`."""
         resolutions = _make_table("entity_resolutions", self._resolution_rows())
         return {
             "entity_resolutions": resolutions.sort("title", "resolved"),
@@ -131,11 +131,11 @@ class TableRewriter:
             if at in resolution.joined or at in centres or node.decided:
                 centre = nodes[resolution.find_centre(at)]
                 resolved.update(dict.fromkeys(node.numbers, (centre.numbers[0], centre.title)))
-        # The titles of resolved entities, by resolved number.
+        # The titles of entities after resolution, by their numbers after resolution.
         self._titles: dict[int, str] = {}
-        # The resolved number of each entity that was merged or renamed.
+        # For each entity that was merged or renamed: the number after resolution.
         self._merged_numbers: dict[int, int] = {}
-        # For each split entity: the resolved number by base text unit, and the spans of the units.
+        # For each split entity: the number of the part by text unit, and the text units' spans.
         self._parts: dict[int, dict[int, int]] = defaultdict(dict)
         self._spans: dict[tuple[int, str], list[tuple[int, int, int]]] = defaultdict(list)
         parts = {part.number for part in found.parts}
@@ -152,7 +152,7 @@ class TableRewriter:
             self._spans[part.entity, unit.document_id].append(span)
         for spans in self._spans.values():
             spans.sort()
-        # The starts and texts of the text units of every document that mentions a split entity.
+        # Read (start, text) of the text units of every document that mentions a split entity.
         documents = list({document for _, document in self._spans})
         self._texts: dict[str, list[tuple[int, str]]] = defaultdict(list)
         if documents:
@@ -172,11 +172,11 @@ class TableRewriter:
         )
 
     def rewrite_given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Replace numbers in `given_ids`; a split entity keeps its number, unlike its parts."""
+        """Replace numbers of merged entities in `given_ids`; split entities keep their numbers."""
         return frame.with_columns(self._replace_numbers("number", "target"))
 
     def rewrite_mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Replace numbers of entities; for a split entity, the text unit selects the part."""
+        """Replace entity numbers in mentions; for a split entity, the text unit decides."""
         parts = pl.LazyFrame(
             [(entity, *item) for entity, units in self._parts.items() for item in units.items()],
             schema={"entity": pl.Int32, "text_unit": pl.Int32, "_part": pl.Int32},
@@ -203,10 +203,10 @@ class TableRewriter:
         return merged.sort("_at", "human_readable_id").drop("_at").lazy()
 
     def rewrite_relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Renumber and split relationships; drop new relationships of an entity with itself.
+        """Renumber and split relationships; drop those that now link an entity with itself.
 
-        Relationships that a model described are merged if they have the same ends and type. The
-        merged relationship gets the position of the first one.
+        If a model described the relationships, those with the same two entities and the same type
+        are merged. The merged relationship gets the position of the first one.
         """
         frame = rows.collect()
         ends = pl.col("source", "target")
@@ -230,7 +230,7 @@ class TableRewriter:
         return kept.drop("_changed").lazy()
 
     def _split_entity(self, row: Row, have_descriptions: bool) -> Iterator[tuple[int, Row]]:
-        """Split the row of an entity into rows of its parts; yield (resolved number, row)."""
+        """Yield (number after resolution, row) for each part of an entity, split or not."""
         number: int = row["human_readable_id"]
         if number not in self._parts:
             yield self._merged_numbers.get(number, number), row
@@ -253,13 +253,13 @@ class TableRewriter:
             yield part, own
 
     def _find_part(self, number: int, place: Row) -> int | None:
-        """Return the part of an entity in the first text unit that contains a position."""
+        """Return the number of a split entity's part at a place in a document, or None."""
         spans = self._spans.get((number, place["document_id"]), [])
         at = place["start_char"]
         return next((part for start, end, part in spans if start <= at < end), None)
 
     def _find_sentence(self, place: Row) -> str:
-        """Return the sentence at a span, from a text unit that contains the whole span."""
+        """Return the sentence at a place in a document; empty if no text unit has all of it."""
         for start, text in self._texts.get(place["document_id"], ()):
             if start <= place["start_char"] and place["end_char"] <= start + len(text):
                 sentence = text[place["start_char"] - start : place["end_char"] - start]
@@ -267,7 +267,7 @@ class TableRewriter:
         return ""
 
     def _merge_rows(self, resolved: int, rows: Sequence[Row]) -> Row:
-        """Merge the rows of one entity; the centre's type and description come first."""
+        """Merge the rows of one resolved entity; prefer the centre's type and description."""
         title = self._titles.get(resolved, rows[0]["title"])
         centre_first = sorted(rows, key=lambda row: row["human_readable_id"] != resolved)
         types: dict[int, str] = {}
@@ -289,7 +289,7 @@ class TableRewriter:
         }
 
     def _split_relationship(self, row: Row) -> Iterator[Row]:
-        """Split a relationship if one of its entities is split; each part gets its text units."""
+        """Split the row of a relationship by the entity parts that its text units refer to."""
         held: dict[tuple[int, int], list[int]] = {}
         ends: tuple[int, int] = row["source"], row["target"]
         for unit in row["text_units"]:
@@ -309,13 +309,13 @@ class TableRewriter:
             if row["descriptions"]:
                 part |= _select_units(row, "descriptions", "description_text_units", units)
             elif not part["evidence"] and row["evidence"]:
-                # The only description is a sentence about another part.
+                # Delete the description: it is a sentence about another part of the entity.
                 part["description"] = ""
             yield part
 
 
 def _select_units(row: Row, values: str, units: str, wanted: Collection[int]) -> Row:
-    """Select the values of a row that belong to the wanted text units, and these text units."""
+    """Keep the wanted text units of a row, and the values of a column that belong to them."""
     pairs = zip(row[values], row[units], strict=True)
     kept = [(value, unit) for value, unit in pairs if unit in wanted]
     return {values: [value for value, _ in kept], units: [unit for _, unit in kept]}

@@ -15,7 +15,7 @@ from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
 FIRST_LETTERS, INITIALS = "first letters", "initials"
 # Maximum score of two names that differ in letters or words.
 MAX_DOUBTFUL = 0.89
-# Scores of two names that are equal if an optional part is left out, by the name of the part.
+# Score of two names that differ only in an optional part, by the kind of this part.
 _SCORES_WITHOUT = {
     "acronym": 0.97,
     "article": 0.95,
@@ -24,9 +24,9 @@ _SCORES_WITHOUT = {
     "naming title": 0.75,
     "comma": 0.93,
 }
-# A name with fewer letters than this matches no name that differs in a letter or a space.
+# If names have fewer letters than this, a different letter or space means a different name.
 SHORT_LETTERS = 8
-# A word with fewer letters than this matches no other word: Mets and Nets, UK and US differ.
+# If words have fewer letters than this, a different letter means a different word: Mets, Nets.
 SHORT_WORD = 5
 
 
@@ -39,7 +39,7 @@ class Similarity:
 
 
 def compare_names(a: Name, b: Name) -> Similarity | None:
-    """Return the similarity of two names; None if they differ or mean different things."""
+    """Return the similarity of two names; None if the names are not similar, or are apart."""
     if a.letters == b.letters == "":
         return None
     likeness = _compare_plain_letters(a, b) or _compare_umlauts(a, b)
@@ -50,7 +50,7 @@ def compare_names(a: Name, b: Name) -> Similarity | None:
         found = [likeness for likeness in looks if likeness is not None]
         if found and can_be_one_person(a, b):
             likeness = max(found, key=lambda likeness: likeness.score)
-    # Most pairs are not similar, so the costly test comes last.
+    # Call `are_apart` last, since it is slow, and most pairs are not similar anyway.
     return None if likeness is None or are_apart(a, b) else likeness
 
 
@@ -65,21 +65,21 @@ def are_apart(a: Name, b: Name) -> bool:
     if a.single_letters != b.single_letters and a.letters != b.letters:
         return True
     differing = a.distinguishing_words ^ b.distinguishing_words
-    # "Mrs Anna Novak" may be "Anna Novak", but not "Mr Anna Novak".
+    # Only Mr, Mrs and Miss may be missing: "Mrs Novak" may be "Novak", but not "Mr Novak".
     both_have_some = a.distinguishing_words and b.distinguishing_words
     if differing and (both_have_some or not differing <= {"mr", "mrs", "miss"}):
         return True
-    # "Mercury (planet)" is not "Mercury (element)"; acronyms in brackets are ignored here.
+    # Compare words in brackets, except acronyms: "Mercury (planet)" is not "Mercury (element)".
     if _bracketed_meaning(a) != _bracketed_meaning(b):
         return True
-    # "WHO" is not "Who": compare the case of short names.
+    # Compare upper and lower case of short names: "WHO" is not "Who".
     return (
         a.letters == b.letters and len(a.letters) <= 5 and _is_in_capitals(a) != _is_in_capitals(b)
     )
 
 
 def can_be_one_person(a: Name, b: Name) -> bool:
-    """Tell whether the given names and initials of two names do not contradict each other."""
+    """Tell whether two names may be one person: given names and initials do not conflict."""
     if a.plain.letters == b.plain.letters or not _can_be_people(a, b):
         return True
     look_like_people = a.may_be_person and b.may_be_person and _has_initial(a, b)
@@ -92,7 +92,7 @@ def can_be_one_person(a: Name, b: Name) -> bool:
 
 
 def _can_be_people(a: Name, b: Name) -> bool:
-    """Tell whether the type of both names is a person or unknown."""
+    """Tell whether each of two names has the type person or an unknown type."""
     return a.kind in ("", "person") and b.kind in ("", "person")
 
 
@@ -101,7 +101,7 @@ def _has_initial(a: Name, b: Name) -> bool:
 
 
 def _bracketed_meaning(name: Name) -> str:
-    """Return the words in brackets at the end of a name; empty for an acronym."""
+    """Return the words in brackets at the end of a name; empty if they are an acronym."""
     return "" if "acronym" in name.plain.left_out else fold(name.bracketed_words)
 
 
@@ -116,19 +116,19 @@ def _compare_plain_letters(a: Name, b: Name) -> Similarity | None:
         return None
     score, evidence = 0.98, ["the same letters"]
     if a.words != b.words and a.plain.words != b.plain.words:
-        # "Ran-Tan-Plan" is "Rantanplan", but "Charles Town" may differ from "Charlestown".
+        # Ignore a hyphen, but not a space: "Ran-Tan-Plan", "Rantanplan"; "Charles Town".
         hyphens = a.joined_words == b.joined_words and len(a.letters) >= SHORT_LETTERS
         score = 0.93 if hyphens else 0.75
         evidence = ["the same letters, parted differently"]
     elif a.letters == b.letters and letters_accented(a.title) != letters_accented(b.title):
-        # In lower-case words and acronyms an accent may change the meaning.
+        # Lower the score: in lower-case words and acronyms, an accent may change the meaning.
         has_capital = any(map(str.isupper, a.title + b.title))
         if a.is_acronym or b.is_acronym or not has_capital:
             score, evidence = 0.75, ["the same letters without accents"]
     if a.letters != b.letters:
         forms = [{w for w in n.plain.left_out if w.startswith("form ")} for n in (a, b)]
         if forms[0] != forms[1]:
-            # "Acme Corp" is not "Acme Ltd", but both may be called "Acme".
+            # Lower the score more if each name has a form: "Acme Corp" may not be "Acme Ltd".
             sure = not (forms[0] and forms[1]) and a.kind == b.kind == "organization"
             score = min(score, 0.91 if sure else 0.75)
             evidence.append("the form of a company")
@@ -145,7 +145,7 @@ def _compare_plain_letters(a: Name, b: Name) -> Similarity | None:
 
 
 def _compare_umlauts(a: Name, b: Name) -> Similarity | None:
-    """Compare two names of which one spells umlauts with two letters: Müller and Mueller."""
+    """Compare a name with umlauts to a name that spells them out: Müller and Mueller."""
     if a.title.isascii() and b.title.isascii():
         return None
     if a.words == b.words or (
@@ -165,7 +165,7 @@ def _is_short_name_of(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
         return False
     if not _can_stand_for(short[0], long[0]):
         return False
-    # The iterator goes on after the last match, so the words keep their order.
+    # Use one iterator, so that each search starts after the word that matched before.
     middle = iter(long[1:-1])
     return all(any(_can_stand_for(word, full) for full in middle) for word in short[1:-1])
 
@@ -185,7 +185,7 @@ def _compare_initials(a: Name, b: Name) -> Similarity | None:
     if "person" not in (a.kind, b.kind):
         return Similarity(0.7, ("an initial",)) if _has_initial(a, b) else None
     if len(a.parts) != len(b.parts):
-        # "Sam Walton" is not "S. Robson Walton".
+        # Lower the score for a further given name: "Sam Walton" is not "S. Robson Walton".
         return Similarity(0.7, ("a further given name",))
     both_have_initials = all(any(map(is_initial, name.parts[:-1])) for name in (a, b))
     n_equal = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
@@ -211,7 +211,7 @@ def _compare_spelling(a: Name, b: Name) -> Similarity | None:
 
 
 def _compare_words(a: Name, b: Name) -> Similarity | None:
-    """Compare two names of which one has all words of the other."""
+    """Compare two names if all words of one name are in the other name."""
     one, other = set(a.plain.words), set(b.plain.words)
     if one.isdisjoint(other):
         return None

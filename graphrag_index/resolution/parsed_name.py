@@ -30,7 +30,7 @@ _INITIAL = re.compile(r"[^\W\d_]\.?")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
 _SEPARATORS = re.compile(r"[\s\-/]+")
 _APOSTROPHE_S = re.compile(r"['’]s?$")
-# If one of these words follows a title, the words are not the name of a person: "Queen Street".
+# Words that show that a title is not followed by the name of a person: "Queen Street".
 _NON_SURNAMES = KINDS - SURNAMES
 
 
@@ -65,25 +65,25 @@ class Name:
 
     @cached_property
     def words_without_umlauts(self) -> tuple[str, ...]:
-        """The words of the name, with umlauts as two letters: ä as ae."""
+        """The words of the name, with each umlaut spelled as two letters: ae for ä."""
         if self.title.isascii():
             return self.words
         return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
 
     @cached_property
     def joined_words(self) -> tuple[str, ...]:
-        """The words of the name; words with a hyphen, dot or apostrophe between are joined."""
+        """The words of the name after hyphens, dots and apostrophes inside them are removed."""
         return tuple(fold(_JOINERS.sub("", self.title)).split(" "))
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
-        """The numbers in the name, in digits and in Roman numerals; both groups are sorted."""
+        """The numbers in the name: sorted numbers in digits, then sorted Roman numerals."""
         found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
         roman = []
         for at, word in enumerate(self.words):
             if _ROMAN.fullmatch(word):
-                # A single letter in the middle is an initial. The first word is a number only if
-                # it has three letters: "Vi" is a given name in "Vi Hilbert".
+                # Require three letters of a first word, since "Vi" is a given name in "Vi Hilbert",
+                # and two letters of a word in the middle, since one letter is an initial.
                 least = 3 if at == 0 else 2 if at < len(self.words) - 1 else 1
                 roman += [word] * (len(word) >= least)
         return tuple(sorted(found)) + tuple(sorted(str(_parse_roman(word)) for word in roman))
@@ -115,7 +115,7 @@ class Name:
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
             return frozenset()
         raw = [w for w in _SEPARATORS.split(_BRACKETS.sub("", self.title)) if w]
-        # "RN" does not stand for "reporter for Racing Network".
+        # Skip a name that starts in lower case: "RN" is not "reporter for Racing Network".
         capital = [w[0] for w in raw if w[0].isupper()] if raw[0][0].isupper() else []
         whole = [w[0] for w in raw if w[0].isalnum()]
         made = {"".join(letters).casefold() for letters in (capital, whole)}
@@ -129,12 +129,12 @@ class Name:
 
     @cached_property
     def is_possessive(self) -> bool:
-        """True if the name ends in a possessive: McDonald's."""
+        """True if the name ends in an apostrophe, or an apostrophe and s: McDonald's."""
         return bool(_APOSTROPHE_S.search(self.title))
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The words of the name of a possible person: given names first, initials with dot."""
+        """The words of the name if it is a person: given names first, no title before them."""
         title = self.title
         if title.count(",") == 1:
             last, first = title.split(",")
@@ -142,7 +142,7 @@ class Name:
         raw = [word for piece in title.split(" ") if (word := piece.strip(",;"))]
         parts: list[str] = []
         for word in raw[n_titles(raw) :]:
-            # Initials may be written without a space: J.R.
+            # Split initials that are written without a space: J.R. becomes J. and R.
             parts += word.replace(".", ". ").split() if _INITIALS.fullmatch(word) else [word]
         return tuple(parts)
 
@@ -167,7 +167,7 @@ def is_initial(word: str) -> bool:
 
 
 def _fold_words(title: str) -> tuple[str, ...]:
-    """Split a name into folded words, without the dots of acronyms: U.S. becomes us."""
+    """Split a name into words without case, accents, or dots of acronyms: U.S. becomes us."""
     title = _DOTTED.sub(lambda acronym: acronym[0].replace(".", ""), title)
     return tuple(fold(title.replace(" & ", " and ")).split(" "))
 

@@ -1,6 +1,6 @@
 """Scores of pairs of entities, from names, types, documents, neighbours, or a model.
 
-A score is the confidence (0 to 1) that the two entities are the same thing.
+A score is the confidence (0 to 1) that two entities are the same thing.
 """
 
 from collections import defaultdict
@@ -40,16 +40,17 @@ DOCUMENT_BONUS = 0.05
 NEIGHBOUR_BONUS = 0.1
 # Maximum score of two entities whose types contradict each other, such as person and place.
 MAX_CONTRADICTORY = 0.6
-# Score of a short form and a name if a text explains the short form.
+# Score of a short form and a full name if a text explains the short form: "Royal Society (RS)".
 EXPLAINED_SCORE = 0.95
-# Score of a short form and a name if no other name fits, and a document contains both of them.
+# Score of a short form and a full name if no other name fits, and they share a document.
 UNIQUE_SCORE = 0.92
-# Factor for the similarity of vectors. It is low, since North and South Korea have similar vectors.
+# Factor for the similarity of vectors. The factor is low, since North Korea and South Korea, for
+# example, have similar vectors.
 VECTOR_WEIGHT = 0.75
 
 # Maximum number of characters of a description in the prompt.
 MAX_DESCRIPTION = 600
-# Keys of the answer in a reply, and words that mean the same or different entities.
+# Keys of the answer in a reply, words that mean "same", and words that mean "different".
 _ANSWERS = {
     name: words.split() for name, words in read_lists("resolution/data/words")["answers"].items()
 }
@@ -57,7 +58,7 @@ _ANSWERS = {
 
 @dataclass(frozen=True)
 class Pair:
-    """The numbers of two entities, `left` < `right`, and their score with its reasons."""
+    """Two entities by number, `left` < `right`, with their score and the reasons for the score."""
 
     left: int
     right: int
@@ -70,7 +71,7 @@ def _count_common_values(
 ) -> pl.DataFrame:
     """Count the common documents and neighbours of each pair.
 
-    `n_least` is the number of neighbours of the entity that has fewer of them.
+    `n_least` is the smaller of the numbers of neighbours that the two entities have.
     """
     counted = pairs
     for values, column in ((documents, "document"), (links, "neighbour")):
@@ -129,7 +130,7 @@ def score_pairs(
         likeness = short_forms.adjust_score(left, right, similarities[left, right], n_documents > 0)
         score, evidence = likeness.score, list(likeness.evidence)
         if score <= MAX_DOUBTFUL:
-            # Common documents and neighbours raise the score of a doubtful pair.
+            # Raise the score of a doubtful pair for common documents and common neighbours.
             if n_documents:
                 score += DOCUMENT_BONUS
                 evidence.append(_format_count(n_documents, "document") + " in common")
@@ -154,15 +155,15 @@ class _ShortForms:
         texts: Mapping[int, str],
     ) -> None:
         self.names = names
-        # (acronym, letters of the full name) of titles such as "Royal Geographical Society (RGS)".
+        # Pairs (acronym, letters of the full name) in names such as "Royal Society (RS)".
         self.explained = {
             (fold(name.bracketed_words.replace(".", "")), name.plain.letters)
             for name in names
             if "acronym" in name.plain.left_out
         }
-        # Pairs with a text that explains the acronym.
+        # Pairs of an acronym and a full name for which a text explains the acronym.
         self.by_text: set[tuple[int, int]] = set()
-        # The letters of the full names that a short form may stand for.
+        # Letters of the full names that a short form may stand for, by (short form, its kind).
         self.full_names: dict[tuple[int, str], set[str]] = defaultdict(set)
         for pair, likeness in similarities.items():
             for short, long in (pair, pair[::-1]):
@@ -185,7 +186,7 @@ class _ShortForms:
     def adjust_score(
         self, left: int, right: int, likeness: Similarity, in_one_document: bool
     ) -> Similarity:
-        """Raise the score if a short form fits one name only; lower the score without a title."""
+        """Raise the score if a short form fits one name only; lower it if a title is missing."""
         evidence = likeness.evidence
         if FIRST_LETTERS in evidence and (left, right) in self.by_text:
             short = left if self.names[left].is_acronym else right
@@ -205,7 +206,7 @@ class _ShortForms:
 def text_explains_name(text: str, one: str, other: str) -> bool:
     """Tell whether a text contains one of two names in brackets after the other name."""
     short, long = sorted((one, other), key=len)
-    # `fold` removes brackets, so replace them by words.
+    # Replace brackets by words first, since `fold` removes brackets.
     folded = fold(text.replace("(", " qqopen ").replace(")", " qqclose "))
     short, long = fold(short.replace(".", "")), fold(long)
     return any(
@@ -256,7 +257,7 @@ def ask_model(
 
 
 def _parse_reply(data: Any) -> ParsedReply:
-    """Parse {"same": true} and its variants; raise ReplyError if it is neither yes nor no."""
+    """Parse {"same": true} and its variants; raise ReplyError if the reply gives no answer."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping):

@@ -69,7 +69,7 @@ def test_comments_and_order_are_no_part_of_what_is_decided(path: Path) -> None:
     ("text", "said"),
     [
         ("merge: {A: [B]", "is not valid YAML"),
-        ("- A\n- B\n", "it must hold the sections merge, never, rename, split"),
+        ("- A\n- B\n", "the file must hold the sections merge, never, rename, split"),
         ("# x\nmerged:\n  A: [B]\n", ", line 2: known sections are merge, never, rename, split"),
         ("merge: [A, B]\n", ", line 1: merge must hold names"),
         ("merge:\n  A: [1914]\n", "merge: A must be a list of texts; a name such as 1914"),
@@ -90,7 +90,7 @@ def test_comments_and_order_are_no_part_of_what_is_decided(path: Path) -> None:
         ("split:\n  A:\n    - {title: B, path: x}\n", ", line 3: conditions of split: A are paths"),
         ("split:\n  A:\n    - {title: B}\n    - {title: C}\n", "two parts without conditions"),
         ("split:\n  A:\n    - {title: B}\n    - {title: b}\n", "two parts with the same title"),
-        ("merge:\n  ' ': [B]\n", "is no name"),
+        ("merge:\n  ' ': [B]\n", "is not a name"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence_with_its_line(
