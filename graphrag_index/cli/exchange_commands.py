@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GraphFormat(NamedTuple):
-    """A file format of the graph: the module in `export/` and the function that writes it.
+    """A file format for the graph: the module in `export/` and its function that writes it.
 
     The function takes a graph and a path. It returns lines to print, with the placeholder TARGET
     for the path. If the format is a folder, `files` is the name of a set in the module that lists
@@ -65,9 +65,7 @@ GRAPH_FORMATS = {
     ),
     "ntriples": GraphFormat("RDF 1.1 N-Triples", "graph_databases", "write_ntriples"),
 }
-_GRAPH_FORMATS_HELP = "; ".join(
-    f"{name}: {format.description}" for name, format in GRAPH_FORMATS.items()
-)
+_FORMATS_HELP = "; ".join(f"{name}: {to.description}" for name, to in GRAPH_FORMATS.items())
 
 
 def export(
@@ -76,21 +74,19 @@ def export(
         str,
         typer.Option(
             "--to",
-            help=f"{_GRAPH_FORMATS_HELP}; microsoft: an index of Microsoft GraphRAG 3.",
+            help=f"{_FORMATS_HELP}; microsoft: an index of Microsoft GraphRAG 3.",
             metavar="FORM",
         ),
     ],
     root: Root = Path(),
     as_of: Annotated[
-        int | None,
-        typer.Option("--as-of", help="Export this earlier version of the index.", metavar="N"),
+        int | None, typer.Option("--as-of", help="Export this earlier version.", metavar="N")
     ] = None,
     level: Annotated[
         int | None,
         typer.Option(
             "--level",
-            help="Only entities in communities of this level, coloured by community; 0 is the "
-            "coarsest.",
+            help="Only entities in communities of this level (0: coarsest), coloured by community.",
             metavar="N",
         ),
     ] = None,
@@ -118,9 +114,8 @@ def export(
 ) -> None:
     """Export the index or its graph to a file format of another program."""
     if to not in INDEX_FORMATS and to not in GRAPH_FORMATS:
-        raise typer.BadParameter(
-            f"--to takes one of: {', '.join([*INDEX_FORMATS, *GRAPH_FORMATS])}."
-        )
+        names = ", ".join([*INDEX_FORMATS, *GRAPH_FORMATS])
+        raise typer.BadParameter(f"--to takes one of: {names}.")
     from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.history import current_version
     from graphrag_index.storage.atomic import check_outside
@@ -135,9 +130,7 @@ def export(
     if to in GRAPH_FORMATS:
         lines = _export_graph(store, version, target, to, filters, overwrite)
     elif filters:
-        raise typer.BadParameter(
-            f"--to {to} exports the whole index: leave out the options that filter."
-        )
+        raise typer.BadParameter(f"--to {to} exports the whole index: leave out the filters.")
     else:
         write: Callable[..., list[str]] = import_module(INDEX_FORMATS[to]).export
         lines = write(store, version, target, overwrite=overwrite)
@@ -170,10 +163,7 @@ def _export_graph(
         f"{version.number} to {target}."
     ]
     if graph.n_dangling:
-        messages.append(
-            f"Relationships left out, since the index lacks their source or target entity: "
-            f"{graph.n_dangling:,}."
-        )
+        messages.append(f"Left out: {graph.n_dangling:,} relationships to unknown entities.")
     return messages + [line.replace("TARGET", str(target)) for line in lines]
 
 
@@ -181,8 +171,7 @@ def import_(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="Project or output folder of Microsoft GraphRAG, or a folder of export --to "
-            "microsoft.",
+            help="Project or output folder of Microsoft GraphRAG, or of export --to microsoft.",
             metavar="DIR",
         ),
     ],
@@ -210,10 +199,7 @@ def import_(
             folder, settings, root, replace=replace, vectors=vectors, watcher=watcher
         )
     except KeyboardInterrupt:
-        print(
-            "Stopped. The index has not changed. The same command starts the import again.",
-            file=sys.stderr,
-        )
+        print("Stopped. The index has not changed: import it again.", file=sys.stderr)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     for line in [*_import_lines(folder, result, root), *_continue_from_import(settings, root)]:
         if not quiet:
@@ -226,15 +212,11 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
     counts = ", ".join(f"{n:,} {name}" for name, n in rows.items() if n)
     lines = [
         f"Imported {folder} ({result.generation}) as version {result.version.number}: {counts}.",
-        "No model was asked. The imported tables are in the folder imported/, a part of the "
-        "project.",
+        "No model was asked. The imported tables are in imported/, a folder of the project.",
     ]
     run = f"`graphrag-index run --set workflow=imported{root_option(root)}`"
     if not result.without_vectors:
-        lines.append(
-            f"The index has no vectors: {run} computes them. Path and neighbourhood searches need "
-            "no vectors."
-        )
+        lines.append(f"The index has no vectors, which most searches need: {run} computes them.")
     lacking = [f"{n:,} rows of {name}" for name, n in result.without_vectors.items() if n]
     if lacking:
         lines.append(f"Rows without a vector: {', '.join(lacking)}. {run} computes the vectors.")
@@ -280,7 +262,5 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
             "updates the imported index."
         )
     else:
-        lines.append(
-            f"Write `workflow: {name}` into {path}, so that {run} updates the imported index."
-        )
+        lines.append(f"Write `workflow: {name}` into {path}, so that {run} updates the index.")
     return lines

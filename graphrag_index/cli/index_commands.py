@@ -50,10 +50,7 @@ def check(
         Path | None, typer.Option("--html", help="Write a page with plots.", metavar="FILE")
     ] = None,
     as_of: Annotated[
-        int | None,
-        typer.Option(
-            "--as-of", min=1, help="Check this earlier version of the index.", metavar="VERSION"
-        ),
+        int | None, typer.Option("--as-of", min=1, help="Check this version.", metavar="VERSION")
     ] = None,
     set_: Set = None,
 ) -> None:
@@ -141,9 +138,7 @@ def diff(
     before: Annotated[int, typer.Argument(help="Number of the first version.", metavar="A")],
     after: Annotated[
         int | None,
-        typer.Argument(
-            help="Number of the second version; default: the current version.", metavar="B"
-        ),
+        typer.Argument(help="Number of the second version; default: the current.", metavar="B"),
     ] = None,
     root: Root = Path(),
     as_json: Json = False,

@@ -16,13 +16,13 @@ from graphrag_index.text.normalize import display_width, fit_line
 TOP_COMMUNITIES = 10
 TOP_ENTITIES = 15
 # Tables whose row counts are columns of the list of versions, and the headings of the columns.
-VERSION_COUNT_HEADINGS = {
+VERSION_COLUMNS = {
     "documents": "documents",
     "entities": "entities",
     "communities": "communities",
     "community_reports": "reports",
 }
-MAX_NAMES_PER_CHANGE = 5  # names of added, removed and changed rows to print
+MAX_ROW_NAMES = 5  # names of added, removed and changed rows to print
 
 
 class PrintedTable(NamedTuple):
@@ -148,11 +148,7 @@ def version_as_json(version: Version, current: int) -> dict[str, object]:
         "current": version.number == current,
         "date": made.date if made else None,
         "workflow": version.workflow,
-        "rows": {
-            name: table.rows
-            for name, table in version.tables.items()
-            if name in VERSION_COUNT_HEADINGS
-        },
+        "rows": {n: t.rows for n, t in version.tables.items() if n in VERSION_COLUMNS},
         "steps_run": list(made.steps_run) if made else None,
         "tables_of": made.tables_of if made else None,
         **_costs_as_json(made),
@@ -167,7 +163,7 @@ def _costs_as_json(made: Made | None) -> dict[str, object]:
 
 def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> None:
     """Print a line for each version; a star marks the current version."""
-    heading = ("version", "made", *VERSION_COUNT_HEADINGS.values(), "calls", "$", "what ran")
+    heading = ("version", "made", *VERSION_COLUMNS.values(), "calls", "$", "what ran")
     rows = [heading, *(_version_cells(version, version.number == current) for version in versions)]
     print("\n".join(align_columns(rows, left=[len(heading) - 1])), file=out)
 
@@ -175,9 +171,7 @@ def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> No
 def _version_cells(version: Version, is_current: bool) -> tuple[str, ...]:
     tables, made = version.tables, version.made
     number = f"{version.number}{'*' if is_current else ' '}"
-    counts = [
-        f"{tables[name].rows:,}" if name in tables else "-" for name in VERSION_COUNT_HEADINGS
-    ]
+    counts = [f"{tables[name].rows:,}" if name in tables else "-" for name in VERSION_COLUMNS]
     if made is None:
         return (number, "-", *counts, "-", "-", "-")
     if made.tables_of is not None:
@@ -216,9 +210,7 @@ def write_difference(
         print(f"\n{name.replace('_', ' ')}{nothing}", file=out)
         for kind, n in one.counts.items():
             if n:
-                print(
-                    f"  {n:,} {kind}: {join_names(one.names[kind], MAX_NAMES_PER_CHANGE)}", file=out
-                )
+                print(f"  {n:,} {kind}: {join_names(one.names[kind], MAX_ROW_NAMES)}", file=out)
     print("", _describe_cost(before), _describe_cost(after), sep="\n", file=out)
 
 

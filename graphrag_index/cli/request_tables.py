@@ -114,9 +114,8 @@ def describe_quarantined(quarantined: Sequence[QuarantinedRequest]) -> str:
     what = "1 request has" if len(quarantined) == 1 else f"{len(quarantined)} requests have"
     requests = [f"{row.step}, {row.unit}: {row.reason}" for row in quarantined]
     hint = ": `graphrag-index status --all` lists them."
-    return "\n".join(
-        [f"{what} no valid reply:", *indent_first_lines(requests, MAX_PRINTED_REQUESTS, hint)]
-    )
+    lines = indent_first_lines(requests, MAX_PRINTED_REQUESTS, hint)
+    return "\n".join([f"{what} no valid reply:", *lines])
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:
@@ -133,10 +132,7 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
             if names:
                 print(f"  {kind:<8} {join_names(names, MAX_PRINTED_NAMES)}", file=out)
     elif found.loader in found.run:
-        print(
-            "The index does not record its documents: a run would read all documents again.",
-            file=out,
-        )
+        print("The index lacks a list of its documents: a run would read all again.", file=out)
     elif found.loader in found.kept:
         print("The input has not changed.", file=out)
     if found.unread:

@@ -110,14 +110,8 @@ def undo_decision(output: Path, path: Path, one: str, other: str) -> None:
 
 
 def _print_decision(is_new: bool, decision: str, path: Path) -> None:
-    print(
-        decision
-        + (
-            f". Written to {path}: {APPLIED_BY_RUN}"
-            if is_new
-            else f": {path} already has this decision."
-        )
-    )
+    written = f". Written to {path}: {APPLIED_BY_RUN}"
+    print(decision + (written if is_new else f": {path} already has this decision."))
 
 
 def ask_about_pairs(output: Path, path: Path, read_line: Callable[[str], str] = input) -> None:

@@ -24,12 +24,7 @@ SAMPLE_DOCUMENTS = 100  # number of documents in the sample of an estimate
 
 Budget = Annotated[
     float | None,
-    typer.Option(
-        "--budget",
-        min=0,
-        help="Stop before the model calls cost more than this.",
-        metavar="DOLLARS",
-    ),
+    typer.Option("--budget", min=0, help="Stop before calls exceed this cost.", metavar="DOLLARS"),
 ]
 AllowPartial = Annotated[
     str,
@@ -41,9 +36,7 @@ AllowPartial = Annotated[
 ]
 Batch = Annotated[
     bool,
-    typer.Option(
-        "--batch", help="Send chat requests as batches of the provider, at half the price."
-    ),
+    typer.Option("--batch", help="Send chat requests as provider batches, at half the price."),
 ]
 Wait = Annotated[
     bool, typer.Option("--wait", help="With --batch: wait until the batches are done.")
@@ -62,17 +55,12 @@ def run(
     batch: Batch = False,
     wait: Wait = False,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print the steps that would run and their price; change nothing."
-        ),
+        bool, typer.Option("--dry-run", help="Print steps to run and their price; change nothing.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     purge: Annotated[
         bool,
-        typer.Option(
-            "--purge", help="After the run, delete cached model replies about deleted documents."
-        ),
+        typer.Option("--purge", help="After the run, delete replies about deleted documents."),
     ] = False,
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
@@ -140,17 +128,10 @@ def estimate(
     root: Root = Path(),
     sample: Annotated[
         int,
-        typer.Option(
-            "--sample",
-            min=1,
-            help="Number of documents from which the estimate is made.",
-            metavar="N",
-        ),
+        typer.Option("--sample", min=1, help="Estimate from this many documents.", metavar="N"),
     ] = SAMPLE_DOCUMENTS,
     set_: Set = None,
-    batch: Annotated[
-        bool, typer.Option("--batch", help="Estimate the price of run --batch.")
-    ] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
 ) -> None:
     """Estimate the requests of a run and their price; nothing is sent."""
     settings, workflow = load_project(root, set_)

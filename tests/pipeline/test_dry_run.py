@@ -184,7 +184,7 @@ def test_documents_that_the_index_has_lost_are_not_taken_for_added(
     (path,) = project.glob("output/versions/1/loaded_documents-*.parquet")
     path.unlink()
     assert call.dry_run(project).splitlines()[0] == (
-        "The index does not record its documents: a run would read all documents again."
+        "The index lacks a list of its documents: a run would read all again."
     )
 
 
