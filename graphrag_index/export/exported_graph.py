@@ -1,7 +1,7 @@
-"""The exported graph: entities and relationships that pass filters, and the text of rows.
+"""Selection of the entities and relationships to export, and formatting of rows as text.
 
-Rows are read in batches; memory holds only the ids and communities of the entities. Polars
-expressions build the lines of text, which is faster than Python code per row.
+Rows are read in batches; only the ids and communities of the entities stay in memory. Polars
+expressions format the rows: this is faster than Python code that runs for each row.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,24 +16,24 @@ from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
-BATCH_ROWS = 16_384  # rows per batch
-_MAX_NAMES_IN_MESSAGE = 20  # types or levels in a message
+BATCH_ROWS = 16_384  # rows that an export reads and writes at once
+_MAX_NAMES_IN_MESSAGE = 20  # entity types or levels that an error message lists
 # Characters that XML forbids; some CSV parsers fail on them too.
 _XML_FORBIDDEN_CHARACTERS = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"
 _QUOTED_TEXT_ESCAPES = {chr(code): f"\\u{code:04X}" for code in (*range(0x20), 0x7F)}
 _QUOTED_TEXT_ESCAPES |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
-# In attributes, an XML parser replaces unescaped line ends and tabs by spaces.
+# Escape line ends and tabs: in attributes, an XML parser replaces unescaped ones by spaces.
 _XML_ESCAPES |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Conditions for exported entities; a relationship is exported with both of its entities.
+    """Conditions for exported entities. A relationship is exported if both of its entities are.
 
-    `level` selects the members of all communities of a level, `community` the members of one
-    community. An entity passes with any of `types`, ignoring case. `min_degree` is the minimum
-    number of neighbours in the whole graph.
+    `level` selects the members of all communities of one level, and `community` the members of
+    one community. `types` selects the entities of these types, ignoring case. `min_degree` is the
+    minimum number of neighbours of an entity in the whole graph.
     """
 
     level: int | None = None
@@ -47,11 +47,11 @@ class Filters:
 
 @dataclass
 class ExportedGraph:
-    """The entities and relationships that pass the filters; `select_graph` creates this object.
+    """Entities and relationships that `select_graph` selected for an export.
 
-    `keys` has one row per entity of the index: `id`, `row`, `kept`, `community` (of the requested
-    level, or the coarsest level), and `community_level_N` for each level. The community is null
-    if an entity has no community.
+    `keys` has one row per entity of the index: `id`, `row`, `kept` (whether the entity passes the
+    filters), `community` (at the requested level, or at the coarsest level), and
+    `community_level_N` for each level N. A community is null if the entity has none at the level.
     """
 
     store: TableStore
@@ -61,7 +61,7 @@ class ExportedGraph:
     progress: Progress = field(default_factory=Silent)
     n_nodes: int = 0
     n_edges: int = 0
-    n_dangling: int = 0  # relationships without a known entity at an end; they are left out
+    n_dangling: int = 0  # relationships left out because source or target is unknown
 
     @property
     def community_columns(self) -> list[str]:
@@ -76,7 +76,7 @@ class ExportedGraph:
         return self.keys.lazy().filter("kept").drop("row", "kept")
 
     def scan_nodes(self) -> pl.LazyFrame:
-        """Return the exported entities with their communities, in the order of the table."""
+        """Return the exported entities with their communities, in the order of `entities`."""
         number = pl.col("human_readable_id").alias("number")
         columns = "title type description aliases degree frequency x y".split()
         rows = self.scan_table("entities").select("id", number, *columns)
@@ -91,9 +91,9 @@ class ExportedGraph:
             yield batch
 
     def stream_edges(self) -> Iterator[pl.DataFrame]:
-        """Yield the exported relationships in batches, in the order of the table.
+        """Yield the exported relationships in batches, in the order of `relationships`.
 
-        `source` and `target` are ids of entities; `source_row` and `target_row` are row numbers.
+        `source` and `target` are entity ids; `source_row` and `target_row` are their row numbers.
         """
         self.n_edges = self.n_dangling = 0
         rows = self.scan_table("relationships").select(
@@ -103,7 +103,7 @@ class ExportedGraph:
             target="target_id",
             type="type",
             description="description",
-            # Most formats cannot store NaN or infinity: write null.
+            # Write null for NaN and infinity, which most formats cannot store.
             weight=pl.when(pl.col("weight").is_finite()).then("weight"),
             text_unit_ids="text_unit_ids",
         )
@@ -128,7 +128,7 @@ class ExportedGraph:
 def select_graph(
     store: TableStore, version: Version, filters: Filters, progress: Progress | None = None
 ) -> ExportedGraph:
-    """Select the entities that pass the filters; raise ExportError if no entity can pass."""
+    """Select the entities to export; raise ExportError if none can pass the filters."""
     if "entities" not in version.tables or "relationships" not in version.tables:
         raise ExportError(
             f"The workflow {version.workflow} writes no entities and relationships: "
@@ -141,7 +141,7 @@ def select_graph(
     most = entities.select(pl.col("degree").max()).collect(engine="streaming").item() or 0
     if filters.min_degree > most:
         raise ExportError(
-            f"No entity has {filters.min_degree:,} neighbours: the most that one has is {most:,}."
+            f"No entity has {filters.min_degree:,} neighbours: the maximum is {most:,}."
         )
     passes = pl.col("degree") >= filters.min_degree
     if filters.types:
@@ -175,9 +175,9 @@ def stream_rows(rows: pl.LazyFrame, size: int = BATCH_ROWS) -> Iterator[pl.DataF
 
 
 def regroup_rows(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
-    """Yield the rows of all batches in batches of `size` rows; the last may be smaller.
+    """Regroup batches into batches of `size` rows; the last batch may be smaller.
 
-    An export groups rows by batch, so equal sizes of batches give equal files.
+    Batches of a fixed size make repeated exports of the same rows equal.
     """
     rest: list[pl.DataFrame] = []
     for part in parts:
@@ -190,7 +190,7 @@ def regroup_rows(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFr
 
 
 def _find_first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the `id` of each member, and the first community that contains the member."""
+    """Return the entity `id` of each member of the communities, with its first community."""
     return (
         communities.select(pl.col("community").cast(pl.Int64), id="entity_ids")
         .explode("id", empty_as_null=False)
@@ -201,13 +201,14 @@ def _find_first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:
 def _check_communities(filters: Filters, communities: pl.LazyFrame, levels: list[int]) -> None:
     if filters.level is not None and filters.level not in levels:
         shown = join_names(map(str, levels), _MAX_NAMES_IN_MESSAGE)
-        has = f"has {shown}" if levels else "has no communities"
-        raise ExportError(f"There is no level {filters.level}: the index {has}.")
+        raise ExportError(
+            f"There is no level {filters.level}: the levels of the index are {shown or 'none'}."
+        )
     if filters.community is not None:
         numbers = communities.select("community").collect()["community"].to_list()
         if filters.community not in numbers:
-            has = f"go from {min(numbers)} to {max(numbers)}" if numbers else "are none"
-            raise ExportError(f"There is no community {filters.community}: the numbers {has}.")
+            shown = f"numbers {min(numbers)} to {max(numbers)}" if numbers else "no communities"
+            raise ExportError(f"There is no community {filters.community}: the index has {shown}.")
 
 
 def _find_requested_types(filters: Filters, entities: pl.LazyFrame) -> list[str]:
@@ -217,7 +218,7 @@ def _find_requested_types(filters: Filters, entities: pl.LazyFrame) -> list[str]
     for name in filters.types:
         if name.casefold() not in map(str.casefold, present):
             shown = join_names(map(repr, present), _MAX_NAMES_IN_MESSAGE) or "none"
-            raise ExportError(f"No entity has the type {name!r}: the index has {shown}.")
+            raise ExportError(f"No entity has the type {name!r}: the types are {shown}.")
     wanted = set(map(str.casefold, filters.types))
     return [name for name in present if name.casefold() in wanted]
 
@@ -228,10 +229,10 @@ def open_text_file(path: Path) -> TextIO:
 
 
 def write_rows(file: TextIO, batches: Iterable[pl.DataFrame], line: pl.Expr) -> None:
-    """Write the text of the expression `line` for each row, without a separator."""
+    """Write the value of the expression `line` for each row, without separators."""
     for batch in batches:
         texts = batch.select(line)
-        # `write_csv` joins the texts faster than Python. Python writes, to get OSError.errno.
+        # `write_csv` joins the texts faster than Python. `file` writes them: its errors have errno.
         file.write(texts.write_csv(include_header=False, quote_style="never", line_terminator=""))
 
 
@@ -255,7 +256,7 @@ def quote_text(column: str | pl.Expr) -> pl.Expr:
 def format_fields(columns: dict[str, str], batch: pl.DataFrame) -> pl.Expr:
     """Format the columns of a row as a map of JSON or Cypher, without nulls.
 
-    `columns` maps the name of a column to its written key with the colon, such as `"id":`.
+    `columns` maps each column name to the text before its value, such as `"id":`.
     """
     parts = []
     for name, key in columns.items():
@@ -264,5 +265,5 @@ def format_fields(columns: dict[str, str], batch: pl.DataFrame) -> pl.Expr:
         if isinstance(dtype, pl.List):
             value = pl.format("[{}]", value.list.eval(quote_text(pl.element())).list.join(","))
         parts.append(pl.format(f",{key}{{}}", value).fill_null(""))
-    # Remove the comma before the first field.
+    # Remove the comma that precedes the first field.
     return pl.format("{{{}}}", pl.concat_str(parts).str.slice(1))

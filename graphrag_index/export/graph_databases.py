@@ -4,9 +4,9 @@
     (:TextUnit)-[:MENTIONS]->(:Entity)-[:RELATED]->(:Entity)
     (:Entity)-[:IN_COMMUNITY]->(:Community)-[:PARENT]->(:Community)
 
-A RELATED link has no direction; it is written from source to target of its row. With filters, only
-text units that mention an exported entity, their documents, and communities with an exported entity
-are exported. A link to a node that is not exported is left out.
+A relationship has no direction; its RELATED link goes from its source to its target. With filters,
+only text units that mention an exported entity, their documents, and communities with an exported
+entity are exported. A link to a node that is not exported is left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,9 +28,9 @@ from graphrag_index.export.exported_graph import (
 )
 from graphrag_index.schema.table import STRINGS, parse_columns
 
-# Number of rows per batch for tables with long texts.
+# Number of rows read at once from tables with long texts.
 _TEXT_BATCH_ROWS = 4_096
-# Number of rows per Cypher statement; databases parse long statements slowly.
+# Maximum rows in one Cypher statement; databases parse long statements slowly.
 _ROWS_PER_STATEMENT = 100
 
 _RELATIONSHIP_COLUMN_TYPES = pl.Schema(
@@ -49,7 +49,7 @@ _NEO4J_LINK_FILES = {
     name: f"{name.lower()}.csv"
     for name in ("RELATED", "PART_OF", "MENTIONS", "IN_COMMUNITY", "PARENT")
 }
-# Names of each type: the suffix of a column in Neo4j, the type in Kùzu, the type in XML Schema.
+# Names of each column type: column suffix in Neo4j, type in Kùzu, type in XML Schema.
 _COLUMN_TYPE_NAMES: dict[pl.DataType, tuple[str, str, str]] = {
     pl.Int64(): (":long", "INT64", "integer"),
     pl.Float64(): (":double", "DOUBLE", "double"),
@@ -57,7 +57,7 @@ _COLUMN_TYPE_NAMES: dict[pl.DataType, tuple[str, str, str]] = {
     pl.String(): ("", "STRING", "string"),
     STRINGS: (":string[]", "STRING[]", ""),
 }
-# Names of the files of the two formats that write a folder.
+# Names of the files that an export to Neo4j or Kùzu writes into a folder.
 NEO4J_FILES = frozenset([*_NEO4J_NODE_FILES.values(), *_NEO4J_LINK_FILES.values()])
 KUZU_FILES = frozenset(["nodes.parquet", "edges.parquet", "schema.cypher", "copy.cypher"])
 
@@ -73,13 +73,13 @@ _PROPERTY_IRIS = {
     "aliases": f"{SCHEMA_IRI}alias",
     "text_unit_ids": f"{SCHEMA_IRI}foundIn",
 }
-# Characters that an IRI forbids or that have a meaning in it, percent-encoded.
+# Percent-encoding of each character that is forbidden or reserved in an IRI.
 _IRI_ESCAPES = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
 
 
 @dataclass(frozen=True)
 class GraphPart:
-    """All nodes with one label, or all links of one type between nodes of two labels.
+    """All nodes with one label, or all links of one type.
 
     The first column of nodes is `id`, unique within the label. The first columns of links are
     `source` and `target`, which are ids of nodes. A column `id` distinguishes links between the
@@ -94,7 +94,7 @@ class GraphPart:
 
 
 def open_property_graph(graph: ExportedGraph) -> tuple[list[GraphPart], list[GraphPart]]:
-    """Return the nodes and the links of an index; `GraphPart.batches` reads their rows."""
+    """Return the nodes by label and the links by type; `GraphPart.batches` reads their rows."""
     documents, text_units, communities = (
         _scan_exported_rows(graph, name).rename({"human_readable_id": "number"})
         for name in ("documents", "text_units", "communities")
@@ -140,7 +140,7 @@ def _make_part(
 
 
 def _scan_exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
-    """Return the rows of a table that belong to exported entities; all rows without filters."""
+    """Return the rows of a table that belong to exported entities; without filters, all rows."""
     rows = graph.scan_table(name)
     if not graph.is_filtered:
         return rows
@@ -157,7 +157,7 @@ def _scan_exported_rows(graph: ExportedGraph, name: str) -> pl.LazyFrame:
 
 
 def _filter_by_ids(rows: pl.LazyFrame, column: str, among: pl.LazyFrame) -> pl.LazyFrame:
-    """Keep the rows whose value in `column` is an id of `among`; keep their order."""
+    """Keep the rows whose `column` is an id of the table `among`, in the order of `rows`."""
     ids = among.select(pl.col("id").alias(column)).drop_nulls().unique()
     return rows.join(ids, on=column, maintain_order="left")
 
@@ -181,7 +181,7 @@ def write_neo4j(graph: ExportedGraph, path: Path) -> list[str]:
     """Write CSV files for `neo4j-admin database import`, one per label and per type of link.
 
     List items are separated by semicolons. A semicolon in an item becomes a comma, since the format
-    has no escape character. Control characters that XML forbids are replaced.
+    has no escape character. Control characters that XML forbids become U+FFFD.
     """
     nodes, links = open_property_graph(graph)
     for part in nodes:
@@ -193,24 +193,24 @@ def write_neo4j(graph: ExportedGraph, path: Path) -> list[str]:
     command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
     command += [f"--nodes={label}={file}" for label, file in _NEO4J_NODE_FILES.items()]
     command += [f"--relationships={name}={file}" for name, file in _NEO4J_LINK_FILES.items()]
-    return ["In TARGET, with the database stopped:", " \\\n  ".join(command)]
+    return ["Stop the database, then run in the folder TARGET:", " \\\n  ".join(command)]
 
 
 def _write_csv(path: Path, part: GraphPart, names: dict[str, str]) -> None:
-    """Write nodes or links as CSV; `names` replaces the names of some columns."""
+    """Write nodes or links as CSV; `names` maps columns to other names in the header."""
     columns = part.schema.items()
     head = [names.get(name, f"{name}{_COLUMN_TYPE_NAMES[dtype][0]}") for name, dtype in columns]
     values = [_format_csv_value(name, dtype) for name, dtype in columns]
     with open_text_file(path) as file:
         file.write(f"{','.join(head)}\n")
         for batch in part.batches():
-            # Null is written without quotes, and the empty text with quotes.
+            # Quote texts: an unquoted empty field is null, a quoted one is the empty text.
             rows = batch.select(values)
             file.write(rows.write_csv(include_header=False, quote_style="non_numeric"))
 
 
 def _format_csv_value(name: str, dtype: pl.DataType) -> pl.Expr:
-    """Return a column in the form that the import of Neo4j reads."""
+    """Return the expression that formats a column for the CSV import of Neo4j."""
     if isinstance(dtype, pl.List):
         items = pl.element().str.replace_all(";", ",", literal=True)
         return replace_control_characters(pl.col(name).list.eval(items).list.join(";")).alias(name)
@@ -223,7 +223,7 @@ def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
     """Write a Cypher script of MERGE statements; running it again changes nothing.
 
     The script creates constraints, then nodes, then links. Each statement is one line of text, and
-    creates several rows.
+    creates several nodes or links.
     """
     nodes, links = open_property_graph(graph)
     with open_text_file(path) as file:
@@ -237,11 +237,11 @@ def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
             _write_statements(file, part, f"MERGE (n:{part.name} {{id: row.id}}) SET n += row")
         for link in links:
             _write_statements(file, link, _format_link_clause(link))
-    return ['Run it with: cypher-shell --file "TARGET"']
+    return ['Run the script with: cypher-shell --file "TARGET"']
 
 
 def _format_link_clause(link: GraphPart) -> str:
-    """Return the Cypher text that finds both ends of a link `row` and creates the link."""
+    """Return the Cypher clause that matches source and target of `row` and creates the link."""
     ends = f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}})"
     has_id = "id" in link.schema
     key = " {id: row.id}" if has_id else ""
@@ -251,7 +251,7 @@ def _format_link_clause(link: GraphPart) -> str:
 
 
 def _write_statements(file: TextIO, part: GraphPart, merge: str) -> None:
-    """Write statements that run the Cypher text `merge` for each row of nodes or links."""
+    """Write Cypher statements that run the clause `merge` for each row of a graph part."""
     keys = {name: f"{name}:" for name in part.schema}
     for batch in part.batches():
         statements = (
@@ -268,7 +268,7 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     """Write entities and relationships as Parquet for Kùzu, with the scripts that load them.
 
     The first column of the nodes is the primary key; the first two columns of the edges are their
-    ends. `IMPORT DATABASE` runs `schema.cypher` and `copy.cypher`.
+    source and target. `IMPORT DATABASE` runs `schema.cypher` and `copy.cypher`.
     """
     node = graph.scan_nodes().collect_schema()
     edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.stream_edges())
@@ -283,7 +283,7 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     }
     for name, text in scripts.items():
         (path / f"{name}.cypher").write_text(text, encoding="utf-8", newline="\n")
-    return ["Load it into an empty database with: IMPORT DATABASE 'TARGET'"]
+    return ["Load the folder into an empty database with: IMPORT DATABASE 'TARGET'"]
 
 
 def _format_kuzu_columns(schema: Mapping[str, pl.DataType]) -> str:
@@ -348,7 +348,7 @@ def _format_iri(label: str, ids: pl.Expr) -> pl.Expr:
 
 
 def _format_row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
-    """Return the triples of the columns of a row; null columns have no triple."""
+    """Return expressions for the triples of a row: its class, and its columns except nulls."""
     subject = _format_iri(label, pl.col("id"))
     triples = [_format_triple(subject, f"{RDF_IRI}type", pl.lit(f"<{SCHEMA_IRI}{label}>"))]
     for name, dtype in schema.items():
@@ -360,7 +360,7 @@ def _format_row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
             values = quote_text(item) if name == "aliases" else _format_iri("TextUnit", item)
             between = pl.format(f" .\n{{}} <{predicate}> ", subject)
             value = pl.col(name).list.eval(values).list.join(between)
-            # Joining an empty list gives the empty text. Replace the empty text by null.
+            # Replace the text of an empty list by null, so that it gets no triple.
             value = pl.when(pl.col(name).list.len() > 0).then(value)
         elif dtype == pl.String:
             value = quote_text(name)

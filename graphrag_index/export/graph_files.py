@@ -17,9 +17,9 @@ from graphrag_index.export.exported_graph import (
     write_rows,
 )
 
-# Programs draw nodes about 10 units wide; our layout has coordinates from about -1 to 1.
+# Factor for coordinates: the layout spans about -1 to 1; programs draw nodes 10 units wide.
 _XY_SCALE = 1_000
-# Types of the attributes in both GraphML and GEXF.
+# Types of the node attributes that GraphML and GEXF have in common.
 _NODE_FIELDS = {
     "type": "string",
     "description": "string",
@@ -42,7 +42,7 @@ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://gexf.net/1.3 http://gexf.net/1.3/gexf.xsd" version="1.3">
 """
 _GREY_RGB = 153
-# Golden angle in degrees: consecutive community numbers get clearly different hues.
+# Golden angle: communities with consecutive numbers get clearly different hues.
 _HUE_STEP_DEGREES = 137.508
 _SATURATION, _LIGHTNESS = 0.6, 0.5
 _NODE_LINK_EDGE_COLUMNS = ("source", "target", "id", "number", "type", "description", "weight")
@@ -131,7 +131,7 @@ def _scale_xy(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _add_drawing_columns(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Add colour (`r`, `g`, `b`, 0–255) and `size`, and scale the position `x` and `y`."""
+    """Add the columns `r`, `g`, `b` (0–255) and `size`, and scale the coordinates `x`, `y`."""
     hue = pl.lit(None, pl.Float64)
     if "community" in nodes.columns:
         hue = pl.col("community") * _HUE_STEP_DEGREES % 360
@@ -154,7 +154,7 @@ def _add_text_unit_counts(edges: pl.DataFrame) -> pl.DataFrame:
 def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
     """Write node-link JSON for `networkx.node_link_graph`, one row per line.
 
-    The graph is a multigraph only if two relationships have the same two entities.
+    `multigraph` is true only if several relationships link the same two entities.
     """
     import numpy as np
 

@@ -23,21 +23,21 @@ from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
 
-# Maximum numbers that a browser draws smoothly without a graphics card.
+# Maximum entities and relationships that a browser draws smoothly without a graphics card.
 MAX_DRAWN_ENTITIES = 20_000
 MAX_DRAWN_RELATIONSHIPS = 60_000
-_MAX_ENTITIES_IN_TABLE = 50  # rows in the table for screen readers
-_MAX_DOCUMENTS_PER_ENTITY = 20  # per entity
-# Maximum number of characters of texts on the page.
+_MAX_ENTITIES_IN_TABLE = 50  # in the HTML table for screen readers
+_MAX_DOCUMENTS_PER_ENTITY = 20  # documents that the page lists
+# Maximum characters of a description, a summary and a sentence on the page.
 _MAX_DESCRIPTION, _MAX_SUMMARY, _MAX_SENTENCE = 600, 1_500, 260
 
 
 @dataclass(frozen=True)
 class _DrawnGraph:
-    """The rows to draw; `entity`, `community` and `document` are row numbers in these tables."""
+    """Tables to draw. Columns `entity`, `community` and `document` have row numbers in them."""
 
     entities: pl.DataFrame  # sorted by number of neighbours, descending
-    relationships: pl.DataFrame  # sorted by weight, descending; source and target are entities
+    relationships: pl.DataFrame  # sorted by weight, descending; they link rows of `entities`
     communities: pl.DataFrame  # communities of the drawn entities
     documents: pl.DataFrame
 
@@ -57,7 +57,7 @@ def write_page(
     """
     store, version = open_index(output)
     graph = _read_drawn_graph(store, version, max_entities, max_relationships)
-    # Line ends must stay: the security policy of the page has the hash of its script.
+    # Do not convert line ends: the page allows only the script with the exact hash.
     write_text_file(file, _stream_page(graph, version))
 
 
@@ -153,7 +153,7 @@ def _read_communities(
 def _read_documents(
     table: Callable[[str], pl.LazyFrame], drawn: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the documents that mention drawn entities, and the top documents of each entity.
+    """Return the documents to list, and for each entity the documents that mention it most.
 
     `times` is the number of text units of a document that mention the entity.
     """
@@ -191,7 +191,7 @@ def _read_documents(
 
 
 def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
-    """Compute a layout if the index has no positions of entities."""
+    """Compute positions of the entities if the index has none."""
     if not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item():
         return entities
     from graphrag_index.communities.layout import layout_graph
@@ -205,14 +205,14 @@ def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataF
 
 
 def _compute_median_spacing(entities: pl.DataFrame) -> float:
-    """Return the median distance to the nearest entity, which is the page's unit of length."""
+    """Return the median distance from an entity to the nearest other entity."""
     if len(entities) < 2:
         return 0.1
     from scipy.spatial import KDTree
 
     positions = entities.select("x", "y").to_numpy()
     distance = KDTree(positions).query(positions, k=2)[0][:, 1]
-    # The minimum avoids 0 if most entities have the same position.
+    # Return at least 0.001: the median is 0 if most entities have the same position.
     return max(float(pl.Series(distance).median() or 0), 1e-3)  # type: ignore[arg-type]
 
 
@@ -252,7 +252,7 @@ def _stream_page(graph: _DrawnGraph, version: Version) -> Iterator[str]:
 
 
 def _format_row_count(version: Version, name: str) -> str:
-    """Return the number of rows of a table with the name of a row, such as `1 entity`."""
+    """Format the number of rows of a table, such as `1 entity` or `2 entities`."""
     rows = version.tables[name].rows if name in version.tables else 0
     singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
     return f"{rows:,} {singular if rows == 1 else name}"

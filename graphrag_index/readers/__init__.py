@@ -18,7 +18,7 @@ from graphrag_index.readers.text_html_pdf_office import (
 )
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
-# The parameters are the file, its path relative to the input folder, and the settings.
+# Function of (file, its path relative to the input folder, settings).
 Reader = Callable[[Path, str, LoadDocuments], Iterator[Document | ReadFailure]]
 
 READERS: dict[str, Reader] = {

@@ -13,12 +13,12 @@ from graphrag_index.text.normalize import replace_surrogates
 
 Record = Mapping[str, Any]
 
-_MAX_REASON_CHARS = 280  # characters
+_MAX_REASON_CHARS = 280  # a longer reason is cut off
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that a reader yields."""
+    """A document read from a file or from a record of a file."""
 
     text: str
     title: str
@@ -55,7 +55,7 @@ class ReadFailure:
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
-    """Error after which no more of the file can be read. The message says why."""
+    """Error that ends the reading of a file. Its message has the reason."""
 
 
 MISSING: Any = object()  # sentinel for an absent field; None is a possible value of a field
@@ -98,11 +98,11 @@ def as_text(value: Any) -> str:
 
 
 def format_date(record: Record, settings: LoadDocuments) -> str:
-    """Return the date of a record: dates and times in ISO 8601, text unchanged."""
+    """Return the date of a record as text: a date in ISO 8601, a text unchanged."""
     if settings.date_column is None:
         return ""
     value = get_field(record, settings.date_column)
-    # Most programs that write tables have no date type: they store a date as midnight.
+    # Treat midnight as a date without time: many programs store a date as midnight.
     if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
         value = value.date()
     return as_one_line(value)
@@ -121,7 +121,7 @@ def to_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text)
     except (TypeError, ValueError):
-        # A key is not a string, or a float is not finite.
+        # Convert keys that are no strings, and floats that are not finite.
         return json.dumps(_to_json_value(value), ensure_ascii=False)
 
 

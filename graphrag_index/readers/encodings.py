@@ -29,18 +29,18 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
-_BYTES_PER_READ = 1 << 18  # bytes per read
+_BYTES_PER_READ = 1 << 18  # while it checks whether the file is UTF-8
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
 _ENCODING_LISTS = read_lists("readers/data/encodings")
 _ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
 _CANDIDATE_ENCODINGS = _ENCODING_LISTS["candidates"].split()
-# Minimum number of distinct non-ASCII letters that make an encoding certain, except cp1252.
+# Minimum distinct non-ASCII letters for a certain result; cp1252 is certain without any.
 _MIN_DISTINCT_LETTERS = 3
-# Threshold of charset-normalizer's `chaos`: above it, the encoding is probably wrong.
+# Maximum share of implausible characters (`chaos` in charset-normalizer) of a certain result.
 _MAX_GARBLED_SHARE = 0.04
-# Characters that are frequent in every Chinese, Japanese or Korean text, and the ranges of nearly
-# all characters of these texts.
+# Characters that are frequent in Chinese, Japanese or Korean text, and the ranges that contain
+# nearly all characters of such text.
 _FREQUENT_EAST_ASIAN_CHARACTER = re.compile(
     "[\u3001\u3002\uff0c的一是不了在有人之のにはをたがでとし이다는을에의가]"
 )
@@ -50,7 +50,7 @@ _EAST_ASIAN_CHARACTER = re.compile(
 _NON_TEXT_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 _MIN_UTF16_BYTES = 16  # a file with fewer bytes may look like UTF-16 by chance
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
-# A symbol between spaces is ignored. A symbol inside a word is a misread letter, except m² and m³.
+# A symbol outside words, and ² or ³ after m. Other symbols in words are misread letters.
 _PLAUSIBLE_SYMBOL = re.compile(
     r"(?:(?<![^\W\d_])(?<![^\x00-\x7f])[^\w\s\x80-\x9f]|(?<=m)[²³])(?![^\W\d_])(?![^\x00-\x7f])"
 )
@@ -89,8 +89,9 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
 def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
     """Read a whole file as text; every line break becomes a line feed.
 
-    `declared` is a pattern for the encoding that the file declares, as HTML does. That encoding
-    is used if the bytes are ambiguous. Raises UnreadableFile if the file is damaged or not text.
+    `declared` is a pattern that finds the encoding declared in a file, as in HTML. The declared
+    encoding is used if the bytes are ambiguous. Raises UnreadableFile if the file is damaged or
+    not text.
     """
     data = path.read_bytes()
     found = declared.search(data, 0, 2048) if declared else None
@@ -108,13 +109,13 @@ def _choose_encoding(
 ) -> str:
     """Return the configured encoding; for "auto", detect it, and warn if it is uncertain."""
     if encoding != "auto":
-        # This codec reads UTF-8 with or without a byte order mark.
+        # The codec utf-8-sig reads UTF-8 with or without a byte order mark.
         return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     found = detect_encoding(stream, declared)
     if found.doubtful_words:
         logger.warning(
-            "%s: its encoding is not certain; it is read as %s, which gives %s. "
-            "If that is wrong, set load_documents.encoding.",
+            "%s: the encoding is not certain. Read as %s, the file has the words %s. "
+            "If these are wrong, set load_documents.encoding.",
             *(path, found.name, found.doubtful_words),
         )
     return found.name
@@ -128,7 +129,7 @@ def _describe_unicode_error(error: UnicodeError) -> str:
 
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
-    """Detect the encoding of a file, read in chunks; raise UnreadableFile if it is unknown."""
+    """Detect the encoding of a file; raise UnreadableFile if it is unknown."""
     head = stream.read(_SAMPLE_BYTES)
     for mark, name in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
@@ -150,7 +151,7 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
         sample = sample[sample.find(b"\n", 0, invalid - start) + 1 : end if end > 0 else None]
     text = sample.decode("utf-8", "replace")
     if sum(not character.isascii() for character in text) > 3 * text.count("\ufffd"):
-        # The file is UTF-8 with a few damaged bytes.
+        # Most non-ASCII characters are valid: treat the file as UTF-8 with damaged bytes.
         return Encoding("utf-8")
     known = _normalize_declared_encoding(declared)
     return Encoding(known) if known else _detect_legacy_encoding(sample)
@@ -176,8 +177,8 @@ def _find_first_non_utf8_byte(stream: BinaryIO) -> int | None:
 def _detect_utf16(head: bytes) -> str:
     """Detect UTF-16 and its byte order; return "" if the bytes are probably not UTF-16.
 
-    ASCII text has null bytes in UTF-16. Chinese, Japanese and Korean text has frequent characters.
-    In the wrong byte order, the characters of a text are spread over all of Unicode.
+    UTF-16 is detected by the null bytes of ASCII characters, or by frequent Chinese, Japanese or
+    Korean characters, which are rare if the text is read in the wrong byte order.
     """
     # Drop the last two bytes, which may be half of a surrogate pair.
     whole = head[: len(head) // 2 * 2 - 2]
@@ -212,7 +213,7 @@ def _normalize_declared_encoding(declared: str | None) -> str | None:
         name = codecs.lookup(declared).name if declared else None
     except LookupError:
         return None
-    # The WHATWG Encoding Standard maps Latin-1 to cp1252.
+    # Treat Latin-1 as cp1252, as the WHATWG Encoding Standard does.
     if name in ("iso8859-1", "ascii"):
         return "cp1252"
     return None if name == "utf-8" else name
@@ -247,10 +248,10 @@ def _detect_legacy_encoding(sample: bytes) -> Encoding:
 
 
 def _count_misreadings(sample: bytes, encoding: str) -> int | None:
-    """Count the errors in a sample if it is read in an encoding; None if it cannot be decoded.
+    """Count implausible characters in a decoded sample; None if it cannot be decoded.
 
-    Errors are characters outside the alphabet, quotation marks inside a word, and upper-case
-    letters next to a lower-case letter inside a word. The best alphabet of the encoding counts.
+    Implausible are characters outside the alphabet, quotation marks inside a word, and upper-case
+    letters next to a lower-case letter inside a word. The alphabet with the lowest count is used.
     """
     try:
         text = sample.decode(encoding)

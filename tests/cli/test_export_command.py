@@ -201,7 +201,7 @@ def test_a_mistake_is_one_sentence(project: Path, tmp_path: Path) -> None:
     target = tmp_path / "graph"
     result = call(project, "export", "--to", "gexf", "--level", "7", str(target))
     assert result.returncode == ExitCode.WRONG_USE
-    assert result.stderr == "Error: There is no level 7: the index has 0, 1.\n"
+    assert result.stderr == "Error: There is no level 7: the levels of the index are 0, 1.\n"
     with pytest.raises(TableError, match="has no version 4; it has: 1"):
         export(project, "--to", "gexf", str(target), "--as-of", "4")
     assert list(tmp_path.iterdir()) == []

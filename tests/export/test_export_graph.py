@@ -205,13 +205,13 @@ def test_the_level_that_is_asked_for_gives_community_and_colour(small: Path) -> 
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        ({"level": 2}, "There is no level 2: the index has 0, 1."),
-        ({"community": 9}, "There is no community 9: the numbers go from 0 to 2."),
+        ({"level": 2}, "There is no level 2: the levels of the index are 0, 1."),
+        ({"community": 9}, "There is no community 9: the index has numbers 0 to 2."),
         (
             {"types": ("person", "ship")},
-            "No entity has the type 'ship': the index has 'person', 'Office', 'place'.",
+            "No entity has the type 'ship': the types are 'person', 'Office', 'place'.",
         ),
-        ({"min_degree": 3}, "No entity has 3 neighbours: the most that one has is 2."),
+        ({"min_degree": 3}, "No entity has 3 neighbours: the maximum is 2."),
     ],
 )
 def test_a_filter_that_nothing_can_pass_is_refused(

@@ -128,7 +128,7 @@ def test_a_broken_file_leaves_the_index_as_it_was(graphrag_index: Call, project:
     result = graphrag_index("run", "--root", project)
     assert result.code == ExitCode.WRONG_USE
     assert result.err == (
-        "Error: links.csv, line 2: the target 'p9' is no entity of people.csv: add it there, "
+        "Error: links.csv, line 2: the target 'p9' is not an entity of people.csv: add it there, "
         "correct it here, or set read_graph.add_missing_entities to true.\n"
     )
     (project / "links.csv").unlink()

@@ -210,7 +210,7 @@ def test_rows_of_one_title_are_one_entity_and_that_is_said(
     with caplog.at_level(logging.WARNING):
         tables = read(tmp_path, {"entities": "nodes.csv", "relationships": "edges.csv"})
     assert caplog.messages == [
-        "nodes.csv: rows of one title are one entity, 1 in all, the first 'Ada', in the lines "
+        "nodes.csv: repeated titles become one entity: 1 in all, the first 'Ada', in the lines "
         "2 and 3."
     ]
     assert tables["extracted_entities"].select(
@@ -425,8 +425,8 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
         (
             {"nodes_csv": NODES, "edges_csv": "source,target\n1,2\n\n1,Cy\nDee,1\n"},
             GIVEN,
-            "edges.csv, line 4: the target 'Cy' is no entity of nodes.csv (and so in 1 more): add "
-            "it there, correct it here, or set read_graph.add_missing_entities to true.",
+            "edges.csv, line 4: the target 'Cy' is not an entity of nodes.csv (and in 1 more rows)"
+            ": add it there, correct it here, or set read_graph.add_missing_entities to true.",
         ),
         (
             {"edges_csv": "source,target\nAda,\n"},
@@ -437,7 +437,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
             (
                 {"edges_csv": f"source,target,weight\n1,2,\n1,2,{weight}\n"},
                 {"relationships": "edges.csv"},
-                f"edges.csv, line 3: the weight '{weight}' is no number greater than 0 and up to",
+                f"edges.csv, line 3: the weight '{weight}' is not a number greater than 0",
             )
             for weight in ("0", "-2", "nan", "inf", "1e308", "heavy", "1;5")
         ),
@@ -460,7 +460,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
         (
             {"nodes_csv": "id,name\n1,Ada\n1,Bo\n", "edges_csv": EDGES},
             GIVEN,
-            "nodes.csv, line 3: 'Bo' has the id '1' of 'Ada' in line 2: give each its own",
+            "nodes.csv, line 3: 'Bo' has the id '1' of 'Ada' in line 2: give each entity its own",
         ),
         (
             {"nodes_csv": "id,name\n1,\n", "edges_csv": EDGES},
@@ -499,7 +499,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
             {"relationships": "edges.csv", "text_units": "units.csv", "documents": "docs.csv"},
             "units.csv, line 2: the document_id 'd2' is no document of docs.csv",
         ),
-        ({"g_graphml": BOMB}, {"relationships": "g.graphml"}, "g.graphml declares entities"),
+        ({"g_graphml": BOMB}, {"relationships": "g.graphml"}, "g.graphml declares XML entities"),
         (
             {"g_graphml": "<graphml><graph></graph></graphml>"},
             {"relationships": "g.graphml"},
@@ -518,7 +518,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
         (
             {"g_graphml": "<g><node id='a'/>\n<edge source='a' target='b'/></g>"},
             {"relationships": "g.graphml"},
-            "g.graphml, line 2: the target 'b' is no entity of g.graphml",
+            "g.graphml, line 2: the target 'b' is not an entity of g.graphml",
         ),
     ],
 )
@@ -549,10 +549,10 @@ def test_a_damaged_table_and_one_of_other_types_are_named(tmp_path: Path) -> Non
     path = tmp_path / "edges.parquet"
     pl.DataFrame({"source": ["a"] * 99, "target": ["b"] * 99}).write_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=r"edges\.parquet is no whole Parquet file"):
+    with pytest.raises(InputError, match=r"edges\.parquet is not a complete Parquet file"):
         read(tmp_path, {"relationships": "edges.parquet"})
     pl.DataFrame({"source": [{"a": 1}], "target": ["b"]}).write_parquet(path)
-    with pytest.raises(InputError, match="the column 'source' is of the type Struct"):
+    with pytest.raises(InputError, match="the column 'source' has the type Struct"):
         read(tmp_path, {"relationships": "edges.parquet"})
 
 

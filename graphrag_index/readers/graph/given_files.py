@@ -1,4 +1,4 @@
-"""Readers of .csv, .tsv, .parquet and .graphml files with a graph, as columns of text."""
+"""Readers of .csv, .tsv, .parquet and .graphml files with a graph; all values become text."""
 
 import csv
 import logging
@@ -17,18 +17,21 @@ from graphrag_index.schema.table import STRINGS
 
 logger = logging.getLogger(__name__)
 
-# Column of the line or row number. No column of a file can have this name.
+# Added column with the line or row number. No column of a file can have this name.
 ROW_NUMBER_COLUMN = "row of the file\0"
-# Column of the id of a GraphML node. No attribute can have this name.
+# Added column with the id of a GraphML node. No attribute can have this name.
 NODE_ID_COLUMN = "id of <node>"
-ChooseColumns = Callable[[Sequence[str]], list[str]]  # function from all columns to those to read
+ChooseColumns = Callable[[Sequence[str]], list[str]]  # selects the columns to read
 
 _CSV_DELIMITERS = ",;\t|"
-_BATCH_ROWS = 65_536  # rows per frame
-_MAX_FIELD_CHARACTERS = 16_000_000  # characters
+_BATCH_ROWS = 65_536  # rows that become one data frame
+_MAX_FIELD_CHARACTERS = 16_000_000
 _MAX_EXACT_INTEGER = 2**53  # every integer up to this magnitude is exact as a float
-_XML_BYTES_PER_READ = 1 << 20  # bytes of XML per read
-_YED_LABEL_ELEMENTS = {"NodeLabel": "label", "EdgeLabel": "label"}  # label elements of yEd
+_XML_BYTES_PER_READ = 1 << 20
+_YED_LABEL_ELEMENTS = {
+    "NodeLabel": "label",
+    "EdgeLabel": "label",
+}  # yEd's elements, and the attribute that they set
 
 
 def read_csv(
@@ -82,7 +85,7 @@ def read_csv(
         except UnicodeError as error:
             raise InputError(
                 f"{name}{_locate_undecodable_line(path, encoding)} is not {settings.encoding}: "
-                "save it in that encoding, or name its own in read_graph.encoding, such as cp1252."
+                "save the file in that encoding, or set read_graph.encoding to its encoding."
             ) from error
         except csv.Error as error:
             what = str(error)
@@ -93,14 +96,13 @@ def read_csv(
 
 
 def _locate_undecodable_line(path: Path, encoding: str) -> str:
-    """Describe the first line that cannot be decoded; empty for UTF-16, which has null bytes."""
+    """Return ", line N" for the first line that cannot be decoded; empty if N is unknown."""
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
             try:
                 line.decode(encoding)
             except UnicodeError:
-                # In UTF-16 a line break is two bytes. Reading binary lines splits it, so the
-                # line number would be wrong.
+                # A null byte is a sign of UTF-16, whose lines cannot be counted as bytes.
                 return "" if b"\0" in line else f", line {number:,}"
     return ""
 
@@ -115,7 +117,7 @@ def read_parquet(path: Path, name: str, choose: ChooseColumns) -> pl.DataFrame:
         return table.select(row, *texts).collect()
     except pl.exceptions.PolarsError as error:
         raise InputError(
-            f"{name} is no whole Parquet file ({describe_error(error)}): write it again."
+            f"{name} is not a complete Parquet file ({describe_error(error)}): write it again."
         ) from error
 
 
@@ -132,13 +134,13 @@ def _cast_to_text(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
     elif not dtype.is_nested() and dtype != pl.Binary:
         return value.cast(pl.String)
     raise InputError(
-        f"{name}: the column {column!r} is of the type {dtype}, which is no text: "
-        "write it as text, or name another column."
+        f"{name}: the column {column!r} has the type {dtype}, which cannot be read as text: "
+        "convert it to text, or name another column."
     )
 
 
 def read_graphml(path: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Read the nodes and edges of all graphs in a file, including nested ones.
+    """Read the nodes and edges of all graphs in a GraphML file, including nested graphs.
 
     The table of nodes and the table of edges have `ROW_NUMBER_COLUMN`, the line where the element
     begins, and its attributes as text. Nodes have `NODE_ID_COLUMN`; edges have `source` and
@@ -181,7 +183,7 @@ class _ElementTable:
 
 @dataclass
 class _DeclaredAttribute:
-    """An attribute that the file declares."""
+    """An attribute of nodes or edges that a GraphML file declares."""
 
     name: str
     element: str = "all"  # "node", "edge" or "all": the elements that have the attribute
@@ -196,7 +198,7 @@ class _GraphmlReader:
         self.nodes, self.edges = _ElementTable(NODE_ID_COLUMN), _ElementTable("source", "target")
         self.declared: dict[str, _DeclaredAttribute] = {}
         self.n_hyperedges = 0
-        # Open nodes and edges, innermost last, with their table; None for a hyperedge.
+        # (table, row) of each open node or edge, innermost last; the table is None for a hyperedge.
         self.open: list[tuple[_ElementTable | None, dict[str, Any]]] = []
         self.attribute: _DeclaredAttribute | None = None  # attribute of the open <data> or <key>
         self.text: list[str] | None = None  # text of the open element; None if it is not needed
@@ -209,8 +211,9 @@ class _GraphmlReader:
         self.parser = parser
 
     def _reject_xml_entity(self, *_: object) -> None:
-        what = f"{self.name} declares entities (<!ENTITY ...>), which are not read"
-        raise InputError(f"{what}: write the file without them.")
+        raise InputError(
+            f"{self.name} declares XML entities (<!ENTITY ...>): write the file without them."
+        )
 
     def _handle_start(self, qualified: str, values: dict[str, str]) -> None:
         tag = qualified.rpartition(" ")[2]
@@ -270,7 +273,7 @@ class _GraphmlReader:
         elif tag in _YED_LABEL_ELEMENTS and self.open:
             if text:
                 self._set_attribute(_YED_LABEL_ELEMENTS[tag], text)
-            # Labels outside nodes and edges belong to the drawing only.
+            # A label outside nodes and edges belongs to the drawing only: it sets no attribute.
             self.text = None
         elif tag == "data":
             if self.attribute is not None and self.attribute.name and text:
@@ -278,7 +281,7 @@ class _GraphmlReader:
             self.attribute = self.text = None
 
     def _set_attribute(self, name: str, value: str, replace: bool = False) -> None:
-        """Set an attribute of the innermost node or edge, except the two ends of an edge."""
+        """Set an attribute of the innermost node or edge, except source and target of an edge."""
         elements, row = self.open[-1] if self.open else (None, {})
         if elements is None or (elements is self.edges and name in ("source", "target")):
             return

@@ -1,4 +1,4 @@
-"""Entities and relationships of the user's files, deduplicated and linked by entity number."""
+"""Entities and relationships of the user's graph files, merged by title."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -26,9 +26,9 @@ class Entities:
     """Entities of the user's files. The number of an entity is its row number in `frame`.
 
     `frame` has one row per entity, in file order: `title`, `type`, `description`, `aliases`,
-    `id` (null if the file has none), `text_unit_ids`. `descriptions` has one row per row of the
-    file with a description: `row`, `description`, `entity`. `keys` maps the keys that
-    relationships use to entity numbers; `names` maps normalized titles to entity numbers.
+    `id` (null if the file has none), `text_unit_ids`. `descriptions` has one row per
+    described row of the file: `row` (its number), `description`, `entity` (number). `keys` maps
+    ids, and `names` maps normalized titles, to entity numbers.
     """
 
     frame: pl.DataFrame
@@ -37,7 +37,7 @@ class Entities:
     names: pl.DataFrame
 
     def find_entity_numbers(self, ends: pl.Series) -> Integers:
-        """Return the entity number of each end of a relationship; -1 if no entity matches."""
+        """Return the entity number of each source or target; -1 if no entity matches."""
         distinct = ends.unique(maintain_order=True)
         found = _match_entities(distinct, self.keys)
         missing = np.flatnonzero(found < 0)
@@ -71,7 +71,7 @@ def _match_entities(wanted: pl.Series, known: pl.DataFrame) -> Integers:
 def _merge_entity_rows(rows: FileRows) -> Entities:
     """Merge the rows of the entities file by title, ignoring case and spacing.
 
-    Title and id come from the first row, and the type from the first row that has a type.
+    The title comes from the first row; id and type come from the first row that has one.
     Descriptions are joined; aliases and text units are collected. Raises InputError if a row has
     no title, or if two entities have the same id.
     """
@@ -79,7 +79,7 @@ def _merge_entity_rows(rows: FileRows) -> Entities:
     nameless = frame.filter(pl.col("title").is_null())
     if len(nameless):
         raise InputError(
-            f"{rows.describe_row(nameless['row'][0])} has no title: name it, or delete it."
+            f"{rows.describe_row(nameless['row'][0])} has no title: add a title, or delete the row."
         )
     key = _make_title_keys(frame["title"])
     names = pl.DataFrame({"key": key}).unique(maintain_order=True)
@@ -90,7 +90,7 @@ def _merge_entity_rows(rows: FileRows) -> Entities:
         repeated = frame.filter(pl.len().over("number") > 1)
         first = repeated.filter(number=repeated["number"][0])
         logger.warning(
-            "%s: rows of one title are one entity, %d in all, the first %r, in the %ss %s.",
+            "%s: repeated titles become one entity: %d in all, the first %r, in the %ss %s.",
             *(rows.name, repeated["number"].n_unique(), first["title"][0], rows.unit),
             " and ".join(f"{row:,}" for row in first["row"].head(2)),
         )
@@ -136,19 +136,19 @@ def _append_missing_entities(entities: Entities, titles: pl.Series) -> Entities:
 
 def _check_unique_entity_ids(frame: pl.DataFrame, rows: FileRows) -> None:
     own = frame.select("id", "row", "number", "title").filter(pl.col("id").is_not_null())
-    # An entity may have several rows with different ids. Two entities must not share an id.
+    # Find ids that several entities share. One entity may have rows with different ids.
     other = own.filter(pl.col("number").n_unique().over("id") > 1)
     if len(other):
         first = other.filter(id=other["id"][0]).unique("number", maintain_order=True)
         raise InputError(
             f"{rows.describe_row(first['row'][1])}: {first['title'][1]!r} has the id "
             f"{first['id'][0]!r} of {first['title'][0]!r} in {rows.unit} {first['row'][0]:,}: "
-            "give each its own, or set read_graph.entity_columns to {id: null}."
+            "give each entity its own id, or set read_graph.entity_columns to {id: null}."
         )
 
 
 def _make_title_keys(titles: pl.Series) -> pl.Series:
-    """Return the key of each title, computed once for each distinct title."""
+    """Return the normalized form of each title; equal forms are one entity."""
     distinct = titles.unique()
     keys = pl.Series(list(map(title_key, distinct)), dtype=pl.String)
     return titles.replace_strict(distinct, keys, return_dtype=pl.String)
@@ -158,7 +158,7 @@ def _make_title_keys(titles: pl.Series) -> pl.Series:
 class GivenGraph:
     """The graph of the user's files.
 
-    `relationships` has one row per row of the file that links two entities, in file order:
+    `relationships` has one row per row of the file that links different entities, in file order:
     `row`, `source` and `target` (entity numbers), `weight`, `type`, `description`, `id`,
     `text_unit_ids`.
     """
@@ -172,8 +172,8 @@ def build_given_graph(
 ) -> GivenGraph:
     """Build the graph: link the ends of the relationships in `rows` to entities.
 
-    `entity_rows` is None if there is no file of entities. Raises InputError if an end is missing
-    or unknown, if a weight is not positive, or if an id occurs twice.
+    `entity_rows` is None if there is no file of entities. Raises InputError if a source or
+    target is missing or unknown, if a weight is not positive, or if an id occurs twice.
     """
     entities = _NO_ENTITIES if entity_rows is None else _merge_entity_rows(entity_rows)
     frame = rows.frame
@@ -185,7 +185,7 @@ def build_given_graph(
     rows.check_unique_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _parse_weights(rows)
     ends = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
-    # Titles of ends that are no entity. An end that is an entity is null.
+    # Sources and targets that are no entity; null where the entity is known.
     unknown = frame.select(
         "row", *(pl.when(pl.Series(ends[e] < 0)).then(e).alias(e) for e in _ENDS)
     )
@@ -194,9 +194,9 @@ def build_given_graph(
         if entity_rows is not None and not settings.add_missing_entities:
             first = unknown.row(0, named=True)
             end = "target" if first["source"] is None else "source"
-            more = f" (and so in {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+            more = f" (and in {len(unknown) - 1:,} more rows)" if len(unknown) > 1 else ""
             raise InputError(
-                f"{rows.describe_row(first['row'])}: the {end} {first[end]!r} is no entity of "
+                f"{rows.describe_row(first['row'])}: the {end} {first[end]!r} is not an entity of "
                 f"{entity_rows.name}{more}: add it there, correct it here, or set "
                 "read_graph.add_missing_entities to true."
             )
@@ -205,14 +205,13 @@ def build_given_graph(
         ends = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
         if entity_rows is not None:
             logger.warning(
-                "%s: ends of relationships that are no entity are added, %d in all, the first %r.",
+                "%s: %d sources or targets are added as entities, the first is %r.",
                 *(rows.name, titles.n_unique(), titles[0]),
             )
     is_loop = ends["source"] == ends["target"]
     if is_loop.any():
         logger.warning(
-            "%s: relationships of an entity with itself are left out, %d in all, the first in "
-            "%s %d.",
+            "%s: %d relationships of an entity with itself are left out, the first in %s %d.",
             *(rows.name, is_loop.sum(), rows.unit, frame["row"][int(np.argmax(is_loop))]),
         )
     linked = frame.select(
@@ -238,7 +237,7 @@ def _parse_weights(rows: FileRows) -> pl.Series:
     )
     if len(bad):
         raise InputError(
-            f"{rows.describe_row(bad['row'][0])}: the weight {bad['weight'][0]!r} is no number "
+            f"{rows.describe_row(bad['row'][0])}: the weight {bad['weight'][0]!r} is not a number "
             f"greater than 0 and up to {MAX_WEIGHT:g}: correct it, or set "
             "read_graph.relationship_columns to {weight: null}, which gives every relationship "
             f"the weight {DEFAULT_WEIGHT:g}."
@@ -246,7 +245,7 @@ def _parse_weights(rows: FileRows) -> pl.Series:
     n_without = stated.null_count()
     if n_without and n_without < len(stated):
         logger.warning(
-            "%s: relationships without a weight have the weight %g, %d in all.",
-            *(rows.name, DEFAULT_WEIGHT, n_without),
+            "%s: %d relationships without a weight get the weight %g.",
+            *(rows.name, n_without, DEFAULT_WEIGHT),
         )
     return weights.fill_null(DEFAULT_WEIGHT).alias("weight")
