@@ -32,24 +32,24 @@ from graphrag_index.communities.simple_graph import (
     Floats,
     Graph,
     Integers,
-    components,
+    build_sparse_rows,
     contract_graph,
-    sparse_rows,
-    strengths,
-    subgraph,
+    find_components,
+    select_subgraph,
+    sum_edge_weights,
 )
 
 Flags = npt.NDArray[np.bool_]
 
 # Minimum gain in quality for which a node moves, as a share of the total weight of its edges.
 # Smaller gains are rounding errors.
-MIN_GAIN = 1e-9
+MIN_GAIN_OF_MOVE = 1e-9
 # An edge counts as changed if its weight differs by more than this share from the previous one.
 # Smaller differences are common: every new document slightly changes weights that are statistics.
-CHANGED_SHARE = 0.1
+MAX_WEIGHT_CHANGE = 0.1
 # Additional gain that a node needs to leave its previous part, as a share of the total weight of
 # its edges. It avoids small changes, since every changed community needs a new report.
-INERTIA = 0.1
+MIN_GAIN_TO_LEAVE = 0.1
 
 
 def find_changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
@@ -58,7 +58,7 @@ def find_changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
     old_keys = before.sources * graph.n_nodes + before.targets
     _, at, old_at = np.intersect1d(keys, old_keys, assume_unique=True, return_indices=True)
     weight, old_weight = graph.weights[at], before.weights[old_at]
-    same = np.abs(weight - old_weight) <= CHANGED_SHARE * np.maximum(weight, old_weight)
+    same = np.abs(weight - old_weight) <= MAX_WEIGHT_CHANGE * np.maximum(weight, old_weight)
     is_changed = is_new.copy()
     for edges, kept in ((graph, at[same]), (before, old_at[same])):
         changed = np.ones(len(edges.weights), dtype=bool)
@@ -87,31 +87,31 @@ def update_hierarchy(
     """
     leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
-    start = _drop_changed_parts(previous[0], is_changed)
-    is_free = _find_free_nodes(graph, start, is_changed)
-    labels = _update_parts(graph, everything, previous[0], start, is_free, leiden, 0)
+    start = _clear_changed_parts(previous[0], is_changed)
+    is_free = _flag_movable_nodes(graph, start, is_changed)
+    labels = _update_subparts(graph, everything, previous[0], start, is_free, leiden, 0)
     levels = [labels]
     for level in range(1, max_levels):
         before = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         is_touched = np.isin(labels, labels[is_changed])
-        is_kept = _has_two_subparts(before, labels) & ~is_touched
+        is_kept = _is_in_divided_part(before, labels) & ~is_touched
         above = np.where(is_kept, labels, select_large_parts(labels, max_cluster_size))
         graph = drop_edges_between_parts(graph, above)
-        start = _drop_changed_parts(_drop_displaced_nodes(before, above), is_changed)
-        is_split = _has_two_subparts(start, above)
-        is_free = _find_free_nodes(graph, start, is_changed) & is_split
+        start = _clear_changed_parts(_clear_displaced_nodes(before, above), is_changed)
+        is_split = _is_in_divided_part(start, above)
+        is_free = _flag_movable_nodes(graph, start, is_changed) & is_split
         above_split = np.where(is_split, above, -1)
-        labels = _update_parts(graph, above_split, before, start, is_free, leiden, level)
+        labels = _update_subparts(graph, above_split, before, start, is_free, leiden, level)
         resplit = split_parts(graph, np.where(is_split, -1, above), leiden, level)
         labels = np.where(resplit >= 0, resplit + labels.max(initial=-1) + 1, labels)
-        labels = np.where(_has_two_subparts(labels, above), labels, -1)
+        labels = np.where(_is_in_divided_part(labels, above), labels, -1)
         if labels.max(initial=-1) < 0:
             break
         levels.append(labels)
     return levels
 
 
-def _drop_changed_parts(labels: Integers, is_changed: Flags) -> Integers:
+def _clear_changed_parts(labels: Integers, is_changed: Flags) -> Integers:
     """Replace the label of a part by -1 if more than half of the part's nodes have changed."""
     n_parts = int(labels.max(initial=-1)) + 2
     size = np.bincount(labels + 1, minlength=n_parts)
@@ -119,7 +119,7 @@ def _drop_changed_parts(labels: Integers, is_changed: Flags) -> Integers:
     return np.where((2 * changed > size)[labels + 1], -1, labels)
 
 
-def _find_free_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
+def _flag_movable_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
     """Flag the nodes that may move: changed nodes, new nodes, and neighbours of new nodes."""
     is_new = start < 0
     is_free = is_changed | is_new
@@ -128,10 +128,10 @@ def _find_free_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Flags:
     return is_free
 
 
-def _place_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
+def _partition_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
     """Use Leiden to form parts of the new nodes, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
-    among = subgraph(graph, nodes)
+    among = select_subgraph(graph, nodes)
     resolution = leiden.resolution_of(graph.n_nodes)
     if leiden.quality == "modularity" and len(among.weights):
         resolution *= float(among.weights.sum() / graph.weights.sum())
@@ -141,7 +141,7 @@ def _place_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
     return placed
 
 
-def _drop_displaced_nodes(start: Integers, above: Integers) -> Integers:
+def _clear_displaced_nodes(start: Integers, above: Integers) -> Integers:
     """Replace a node's label by -1 if most nodes of its part have another parent part."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     homes = (
@@ -156,7 +156,7 @@ def _drop_displaced_nodes(start: Integers, above: Integers) -> Integers:
     return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
 
 
-def _has_two_subparts(labels: Integers, above: Integers) -> Flags:
+def _is_in_divided_part(labels: Integers, above: Integers) -> Flags:
     """Flag the nodes whose part in `above` has at least two sub-parts in `labels`."""
     n_parts = int(above.max(initial=-1)) + 2
     low, high = np.full(n_parts, np.iinfo(np.int64).max), np.full(n_parts, -1)
@@ -166,7 +166,7 @@ def _has_two_subparts(labels: Integers, above: Integers) -> Flags:
     return np.logical_and(above >= 0, high[above] > low[above])
 
 
-def _update_parts(
+def _update_subparts(
     graph: Graph,
     above: Integers,
     before: Integers,
@@ -182,23 +182,23 @@ def _update_parts(
     leave their part. Returns labels from 0 on; -1 where `above` is -1.
     """
     is_touched = np.isin(before, before[start < 0])
-    strength = strengths(graph)
-    inertia = np.where(start < 0, 0.0, INERTIA * strength)
+    strength = sum_edge_weights(graph)
+    inertia = np.where(start < 0, 0.0, MIN_GAIN_TO_LEAVE * strength)
     if level == 0:
-        start = _place_new_nodes(graph, start, leiden)
+        start = _partition_new_nodes(graph, start, leiden)
     # Give each node without a part a new part of its own.
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
-    size, pull = _quality_terms(strength, above, leiden, level)
+    size, pull = _compute_quality_factors(strength, above, leiden, level)
     while True:
         is_touched |= np.isin(labels, labels[is_free])
-        labels = _move_until_stable(graph, labels, is_free, size, pull, inertia)
+        labels = _move_nodes_and_groups(graph, labels, is_free, size, pull, inertia)
         # Split each part that has, or had before the moves, a free node into connected components.
         is_touched |= np.isin(labels, labels[is_free])
-        cut = components(drop_edges_between_parts(graph, labels))
+        cut = find_components(drop_edges_between_parts(graph, labels))
         cut[~is_touched] = cut.max(initial=-1) + 1 + labels[~is_touched]
         cut = np.unique(cut, return_inverse=True)[1]
-        is_cut_off = _find_fragments(labels, cut) & ~is_free & (above >= 0)
+        is_cut_off = _flag_cut_off_nodes(labels, cut) & ~is_free & (above >= 0)
         inertia[is_cut_off] = 0.0
         labels = cut
         if not is_cut_off.any():
@@ -211,7 +211,7 @@ def _update_parts(
     return result
 
 
-def _find_fragments(labels: Integers, components: Integers) -> Flags:
+def _flag_cut_off_nodes(labels: Integers, components: Integers) -> Flags:
     """Flag the nodes that are not in the largest component of their part."""
     sizes = np.bincount(components)
     # Sort the largest component of each part last; of components of equal size, the first one.
@@ -223,7 +223,7 @@ def _find_fragments(labels: Integers, components: Integers) -> Flags:
     return fragments
 
 
-def _quality_terms(
+def _compute_quality_factors(
     strength: Floats, above: Integers, leiden: Leiden, level: int
 ) -> tuple[Floats, Floats]:
     """Return two factors of the quality function for each node: size and pull.
@@ -242,7 +242,7 @@ def _quality_terms(
     return strength, np.append(pull, 0.0)[above]
 
 
-def _move_until_stable(
+def _move_nodes_and_groups(
     graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
     """Move free nodes, then groups of free nodes, until no move increases the quality.
@@ -275,7 +275,7 @@ def _move_nodes(
     graph: Graph, labels: Integers, is_free: Flags, size: Floats, pull: Floats, inertia: Floats
 ) -> Integers:
     """Move each free node to the part with the highest gain in quality, until no gain is left."""
-    rows = sparse_rows(graph)
+    rows = build_sparse_rows(graph)
     labels = labels.copy()
     n_parts = int(labels.max()) + 1
     total = np.bincount(labels, weights=size, minlength=n_parts).tolist()
@@ -287,7 +287,7 @@ def _move_nodes(
         is_waiting[node] = False
         span = slice(int(rows.indptr[node]), int(rows.indptr[node + 1]))
         neighbours, weights = rows.indices[span], rows.weights[span]
-        least = MIN_GAIN * float(weights.sum())
+        least = MIN_GAIN_OF_MOVE * float(weights.sum())
         own, own_size = int(labels[node]), float(size[node])
         charge = float(pull[node]) * own_size
         links: dict[int, float] = {}

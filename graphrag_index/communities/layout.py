@@ -12,13 +12,13 @@ from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
     contract_graph,
-    degrees,
-    subgraph,
+    count_neighbours,
+    select_subgraph,
 )
 
-_GAP = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
-_MAX_POINTS = 256  # maximum number of points in one force-directed layout
-_PAIR_STEPS = 3_000_000  # maximum work of all layouts together: pairs of points × iterations
+_RESERVED_RADIUS = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
+_MAX_POINTS_OF_LAYOUT = 256  # maximum number of points in one force-directed layout
+_MAX_PAIR_STEPS = 3_000_000  # maximum work of all layouts together: pairs of points × iterations
 
 
 def layout_graph(graph: Graph, *, seed: int) -> Floats:
@@ -29,7 +29,7 @@ def layout_graph(graph: Graph, *, seed: int) -> Floats:
     size = np.bincount(community)
     inner = _fill_discs(graph, community)
     radii = np.sqrt(size)
-    centres = _place_discs(contract_graph(graph, community), radii * _GAP, seed)
+    centres = _place_discs(contract_graph(graph, community), radii * _RESERVED_RADIUS, seed)
     positions = centres[community] + inner * radii[community, None]
     reach: float = np.linalg.norm(positions, axis=1).max()
     return positions / max(reach, 1.0)
@@ -38,22 +38,22 @@ def layout_graph(graph: Graph, *, seed: int) -> Floats:
 def _fill_discs(graph: Graph, community: Integers) -> Floats:
     """Place the nodes within the unit discs of their communities."""
     size = np.bincount(community)
-    rank = _rank_nodes(community, -degrees(graph))
+    rank = _rank_nodes(community, -count_neighbours(graph))
     positions = spread_over_disc(rank, size[community])
 
-    small = (size > 2) & (size <= _MAX_POINTS)
-    iterations = _PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
+    small = (size > 2) & (size <= _MAX_POINTS_OF_LAYOUT)
+    iterations = _MAX_PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
     if iterations < 20:
         # Keep the spirals: with so many communities, forces are slow and change little.
         return positions
     positions *= np.sqrt(size)[community, None]
     # Lay out communities of similar size in one call: up to 4 nodes, up to 8, up to 16, ...
     width = 4
-    while width <= _MAX_POINTS:
+    while width <= _MAX_POINTS_OF_LAYOUT:
         stack = np.flatnonzero(small & (size > width // 2) & (size <= width))
         _relax_communities(graph, positions, community, rank, stack, width, min(iterations, 150))
         width *= 2
-    return _into_unit_discs(positions, community)
+    return _fit_into_unit_discs(positions, community)
 
 
 def _rank_nodes(community: Integers, key: Integers | Floats) -> Integers:
@@ -95,7 +95,7 @@ def _relax_communities(
     positions[members] = move_by_forces(begin, pulls, radii, iterations)[place]
 
 
-def _into_unit_discs(positions: Floats, community: Integers) -> Floats:
+def _fit_into_unit_discs(positions: Floats, community: Integers) -> Floats:
     """Centre each community at (0, 0), and spread its nodes over the unit disc."""
     size = np.bincount(community)
     middle = [np.bincount(community, weights=axis) / size for axis in positions.T]
@@ -165,12 +165,12 @@ def move_by_forces(positions: Floats, pulls: Floats, radii: Floats, iterations: 
 
 def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
     """Place linked discs close to each other, and discs without links on rings around them."""
-    degree = degrees(graph)
+    degree = count_neighbours(graph)
     linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
-    work = len(linked) * min(len(linked), _MAX_POINTS)
-    iterations = int(np.clip(_PAIR_STEPS // max(work, 1), 30, 200))
-    centres[linked] = _pack_discs(subgraph(graph, linked), radii[linked], seed, iterations)
+    work = len(linked) * min(len(linked), _MAX_POINTS_OF_LAYOUT)
+    iterations = int(np.clip(_MAX_PAIR_STEPS // max(work, 1), 30, 200))
+    centres[linked] = _pack_discs(select_subgraph(graph, linked), radii[linked], seed, iterations)
     reach = (np.linalg.norm(centres[linked], axis=1) + radii[linked]).max(initial=0)
     alone = alone[np.argsort(-radii[alone], kind="stable")]
     centres[alone] = place_on_rings(radii[alone], float(reach))
@@ -183,7 +183,7 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
     If there are many discs, they are packed in groups, and each group is treated as one disc.
     """
     n = graph.n_nodes
-    if n <= _MAX_POINTS:
+    if n <= _MAX_POINTS_OF_LAYOUT:
         rank = _rank_nodes(np.zeros(n, dtype=np.int64), -radii)
         begin = spread_over_disc(rank, np.full(n, n)) * np.sqrt(np.square(radii).sum())
         pulls = np.zeros((1, n, n))
@@ -192,14 +192,14 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
         moved = move_by_forces(begin[None], pulls, radii[None], iterations)[0]
         return separate_discs(moved, radii, iterations)
     labels = partition_graph(graph, Leiden(seed=seed))
-    # Cut each part of the partition into groups of at most _MAX_POINTS discs.
-    piece = _rank_nodes(labels, np.arange(n)) // _MAX_POINTS
+    # Cut each part of the partition into groups of at most _MAX_POINTS_OF_LAYOUT discs.
+    piece = _rank_nodes(labels, np.arange(n)) // _MAX_POINTS_OF_LAYOUT
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
     centres = np.zeros((n, 2))
     outer = np.zeros(int(group.max()) + 1)
     for part in range(len(outer)):
         members = np.flatnonzero(group == part)
-        inner = subgraph(graph, members)
+        inner = select_subgraph(graph, members)
         centres[members] = _pack_discs(inner, radii[members], seed, iterations)
         outer[part] = (np.linalg.norm(centres[members], axis=1) + radii[members]).max()
     return _pack_discs(contract_graph(graph, group), outer, seed, iterations)[group] + centres
@@ -217,7 +217,7 @@ def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
     # Move the smaller of two overlapping discs more than the larger one.
     share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
     for _ in range(iterations):
-        away, square = _pair_differences(centres)
+        away, square = _compute_pair_differences(centres)
         # Compute forces for overlapping pairs only, since most pairs do not overlap.
         one, other = np.nonzero(square < np.square(touching))
         distance = np.sqrt(square[one, other]) + 1e-9
@@ -227,7 +227,7 @@ def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
         push = overlap * share[one, other] / distance
         moves = [np.bincount(one, push * axis[one, other], len(radii)) for axis in away]
         centres = centres + 0.6 * np.stack(moves, axis=1)
-    distance = np.sqrt(_pair_differences(centres)[1])
+    distance = np.sqrt(_compute_pair_differences(centres)[1])
     np.fill_diagonal(distance, 1)
     centres = centres * max(1.0, (touching / np.maximum(distance, 1e-9)).max())
     low = (centres - radii[:, None]).min(axis=0)
@@ -236,7 +236,7 @@ def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
     return centres - middle
 
 
-def _pair_differences(points: Floats) -> tuple[list[Floats], Floats]:
+def _compute_pair_differences(points: Floats) -> tuple[list[Floats], Floats]:
     """Return the x and y differences of all pairs of points, and their squared distances."""
     x, y = (axis[:, None] - axis[None, :] for axis in points.T)
     square: Floats = x * x

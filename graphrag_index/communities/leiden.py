@@ -23,16 +23,16 @@ from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
     SparseRows,
-    components,
-    sparse_rows,
-    subgraph,
+    build_sparse_rows,
+    find_components,
+    select_subgraph,
 )
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 Quality = Literal["modularity", "cpm"]
 
 # A graph with more nodes than this is split at a higher resolution than the settings say.
-UNSCALED_NODES = 1_000
+MAX_NODES_UNSCALED = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
 
@@ -41,7 +41,7 @@ MICROSOFT_CLUSTER_SIZE = 10
 Engine = Callable[[SparseRows, Quality, float, int, int], Integers]
 
 
-def leiden_native(
+def partition_with_graspologic(
     rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition a graph with Leiden in the Rust library of graspologic."""
@@ -63,7 +63,7 @@ def leiden_native(
     return labels
 
 
-def leiden_igraph(
+def partition_with_igraph(
     rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition a graph with Leiden in the C library igraph, under the licence GPL."""
@@ -84,7 +84,7 @@ def leiden_igraph(
     return np.array(found.membership, dtype=np.int64)
 
 
-def leiden_leidenalg(
+def partition_with_leidenalg(
     rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
 ) -> Integers:
     """Partition a graph with leidenalg by the first author of Leiden, under the licence GPL."""
@@ -105,10 +105,10 @@ def leiden_leidenalg(
     return np.array(found.membership, dtype=np.int64)
 
 
-ENGINES: Mapping[str, Engine] = {
-    "native": leiden_native,
-    "igraph": leiden_igraph,
-    "leidenalg": leiden_leidenalg,
+LEIDEN_ENGINES: Mapping[str, Engine] = {
+    "native": partition_with_graspologic,
+    "igraph": partition_with_igraph,
+    "leidenalg": partition_with_leidenalg,
 }
 
 
@@ -130,7 +130,7 @@ class Leiden:
     the same resolution would not split a part again.
     """
 
-    engine: Engine = leiden_native
+    engine: Engine = partition_with_graspologic
     quality: Quality = "modularity"
     resolution: float = 1.0
     scale_resolution: bool = True
@@ -147,7 +147,7 @@ class Leiden:
         """
         if self.quality == "cpm":
             return self.resolution * 4.0**level
-        scale = max(1.0, n_nodes / UNSCALED_NODES) if self.scale_resolution else 1
+        scale = max(1.0, n_nodes / MAX_NODES_UNSCALED) if self.scale_resolution else 1
         return self.resolution * scale
 
     def __call__(self, rows: SparseRows, level: int = 0) -> Integers:
@@ -160,9 +160,9 @@ def partition_graph(graph: Graph, leiden: Leiden | None = None) -> Integers:
 
     A part never spans two connected components. A node without edges is a part of its own.
     """
-    labels = components(graph)
+    labels = find_components(graph)
     if len(graph.weights):
-        found = (leiden or Leiden())(sparse_rows(graph))
+        found = (leiden or Leiden())(build_sparse_rows(graph))
         labels = labels * (int(found.max()) + 1) + found
     return np.unique(labels, return_inverse=True)[1]
 
@@ -209,7 +209,7 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]
     sizes = np.bincount(labels[nodes], minlength=1)
     starts = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-    rows = sparse_rows(subgraph(drop_edges_between_parts(graph, labels), nodes))
+    rows = build_sparse_rows(select_subgraph(drop_edges_between_parts(graph, labels), nodes))
     labels = np.full(len(labels), -1)
     n_parts = 0
     for start, end in pairwise(starts.tolist()):
@@ -237,7 +237,7 @@ def build_microsoft_hierarchy(graph: Graph) -> list[Integers]:
     """
     from graspologic_native import hierarchical_leiden
 
-    component = components(graph)
+    component = find_components(graph)
     # Use numbers padded with zeros as names of nodes, so that names sort like numbers.
     width = len(str(graph.n_nodes))
     edges_of: dict[int, list[tuple[str, str, float]]] = {}
@@ -269,7 +269,7 @@ def build_microsoft_hierarchy(graph: Graph) -> list[Integers]:
     return levels
 
 
-def gather_islands(
+def group_small_components(
     graph: Graph,
     levels: list[Integers],
     named: Integers,
@@ -282,11 +282,11 @@ def gather_islands(
     Returns the new levels, and a flag for each community of level 0: True for an island. `before`
     has the previous island of each node, or -1. A small component stays in its previous island.
     """
-    component = components(graph)
+    component = find_components(graph)
     limit = min(settings.min_component_size, settings.max_cluster_size + 1)
     is_loose = np.bincount(component)[component] < limit
-    small = _small_components(component, is_loose, named, text_units)
-    island = _assign_islands(small, int(component.max(initial=-1)) + 1, settings, before)
+    small = _find_small_components(component, is_loose, named, text_units)
+    island = _assign_to_islands(small, int(component.max(initial=-1)) + 1, settings, before)
     n_others = int(levels[0].max(initial=-1)) + 1
     top = np.where(is_loose, n_others + island[component], levels[0])
     kept, top = np.unique(top, return_inverse=True)
@@ -294,7 +294,7 @@ def gather_islands(
     return [top, *(labels for labels in deeper if labels.max() >= 0)], kept >= n_others
 
 
-def _small_components(
+def _find_small_components(
     component: Integers, is_loose: npt.NDArray[np.bool_], named: Integers, text_units: pl.DataFrame
 ) -> pl.DataFrame:
     """Return one row per small component: `component`, `first` node, `size`, `document`.
@@ -324,7 +324,7 @@ def _small_components(
     )
 
 
-def _assign_islands(
+def _assign_to_islands(
     small: pl.DataFrame, n_components: int, settings: CreateCommunities, before: Integers | None
 ) -> Integers:
     """Return the island of each small component, and -1 for large components.
@@ -362,16 +362,16 @@ def _assign_islands(
             n_entities[own] += total
             continue
         if n_entities[current] >= min_size or n_entities[current] + total > max_size:
-            current = _empty_island(n_entities)
+            current = _provide_empty_island(n_entities)
         for component, size in members:
             if n_entities[current] + size > max_size:
-                current = _empty_island(n_entities)
+                current = _provide_empty_island(n_entities)
             island[component] = current
             n_entities[current] += size
     return island
 
 
-def _empty_island(n_entities: list[int]) -> int:
+def _provide_empty_island(n_entities: list[int]) -> int:
     """Return the number of an empty island; add one if the last island has entities."""
     if n_entities[-1]:
         n_entities.append(0)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.communities.simple_graph import Graph, Integers, simple_graph
+from graphrag_index.communities.simple_graph import Graph, Integers, build_graph
 from graphrag_index.errors import TableError
 from graphrag_index.schema.list_columns import distinct_pairs, find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES, content_id
@@ -91,15 +91,15 @@ class PreviousCommunities:
         return np.where(np.isin(top, islands), top, -1)
 
 
-def read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
+def read_old_communities(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
     """Read the communities of the last version; None if they are missing or damaged.
 
     `ids` are the ids of the present nodes, in the order of the nodes.
     """
-    return read_or_fallback(None, "communities", lambda: _read_previous(previous, ids))
+    return read_or_fallback(None, "communities", lambda: _read_communities_and_graph(previous, ids))
 
 
-def _read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
+def _read_communities_and_graph(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None
@@ -125,7 +125,7 @@ def _read_previous(previous: Previous, ids: pl.Series) -> PreviousCommunities | 
     return PreviousCommunities(
         communities.drop("entity_ids"),
         levels,
-        simple_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights),
+        build_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights),
         is_new,
         previous.settings.get("create_communities") or {},
         _find_highest_number(previous, communities["community"]),
@@ -167,7 +167,7 @@ def trace_lineage(
         community=pl.Series(numbers)
     )
     went = common.sort("old", "new").group_by("old").agg(went_to="new")
-    alive = _find_statuses(now, matched, common).join(
+    alive = _add_statuses(now, matched, common).join(
         went, left_on="community", right_on="old", how="left"
     )
     died = (
@@ -183,7 +183,7 @@ def trace_lineage(
     return numbers, _make_lineage_table(*parts)
 
 
-def _find_statuses(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
+def _add_statuses(now: pl.DataFrame, matched: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
     """Add the status of each present community, and the previous communities of its members."""
     sources = (
         common.sort("row", "old")
@@ -281,9 +281,9 @@ def add_community_columns(
     members, inner, texts = [], [], []
     for labels in levels:
         of_link = np.where(labels[ends[:, 0]] == labels[ends[:, 1]], labels[ends[:, 0]], -1)
-        members.append(_drop_unowned(labels, np.arange(len(labels))))
-        inner.append(_drop_unowned(of_link, np.arange(len(ends))))
-        texts.append(_drop_unowned(of_link[shown[:, 0]], shown[:, 1]))
+        members.append(_pair_with_owners(labels, np.arange(len(labels))))
+        inner.append(_pair_with_owners(of_link, np.arange(len(ends))))
+        texts.append(_pair_with_owners(of_link[shown[:, 0]], shown[:, 1]))
         # Give islands and communities without relationships the text units of their entities.
         is_silent = np.ones(n, dtype=bool)
         is_silent[texts[-1][:, 0]] = False
@@ -307,8 +307,8 @@ def add_community_columns(
         .otherwise("Community " + number)
         .alias("title"),
         gather_lists(child["above"].to_numpy(), child["community"], n).alias("children"),
-        _gather_ids(np.concatenate(members), entity_ids, n).alias("entity_ids"),
-        _gather_ids(np.concatenate(inner), relationship_ids, n).alias("relationship_ids"),
+        _make_id_lists(np.concatenate(members), entity_ids, n).alias("entity_ids"),
+        _make_id_lists(np.concatenate(inner), relationship_ids, n).alias("relationship_ids"),
         gather_lists(owners, text_units["id"].gather(shown_there), n).alias("text_unit_ids"),
         dates.gather(latest).alias("period"),
     )
@@ -320,7 +320,7 @@ def add_community_columns(
     )
 
 
-def keep_earlier_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+def keep_previous_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     """Keep the previous ids of communities with unchanged members, such as imported ids.
 
     `before` contains the previous communities, with `id`, and `members` from `hash_members`.
@@ -337,12 +337,12 @@ def hash_members() -> pl.Expr:
     return pl.col("entity_ids").list.sort().list.join(",").hash()
 
 
-def _drop_unowned(owners: Integers, values: Integers) -> Integers:
+def _pair_with_owners(owners: Integers, values: Integers) -> Integers:
     """Return pairs (owner, value) without the values whose owner is -1 (no community)."""
     return np.stack([owners, values], axis=1)[owners >= 0]
 
 
-def _gather_ids(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
+def _make_id_lists(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
     """Return a sorted list of ids for each of n communities; `ids` must be sorted."""
     owners, values = distinct_pairs(*pairs.T)
     return gather_lists(owners, ids.gather(values), n)

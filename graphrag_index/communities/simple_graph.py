@@ -39,7 +39,7 @@ class SparseRows(NamedTuple):
         return len(self.indptr) - 1
 
 
-def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Floats) -> Graph:
+def build_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Floats) -> Graph:
     """Build a graph; merge edges between the same two nodes, and drop loops at one node."""
     low = np.minimum(sources, targets).astype(np.int64)
     high = np.maximum(sources, targets).astype(np.int64)
@@ -55,7 +55,7 @@ def simple_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Fl
     return Graph(n_nodes, low, high, sums)
 
 
-def sparse_rows(graph: Graph) -> SparseRows:
+def build_sparse_rows(graph: Graph) -> SparseRows:
     """Convert a graph to a sparse matrix in CSR format."""
     # Add lower neighbours first: since edges are sorted, every row is then in ascending order.
     ends = np.append(graph.targets, graph.sources)
@@ -66,18 +66,18 @@ def sparse_rows(graph: Graph) -> SparseRows:
     return SparseRows(indptr, others[order].astype(np.int32), np.tile(graph.weights, 2)[order])
 
 
-def strengths(graph: Graph) -> Floats:
+def sum_edge_weights(graph: Graph) -> Floats:
     """Sum the weights of the edges of each node."""
     ends = np.append(graph.sources, graph.targets)
     return np.bincount(ends, np.tile(graph.weights, 2), graph.n_nodes).astype(np.float64)
 
 
-def degrees(graph: Graph) -> Integers:
+def count_neighbours(graph: Graph) -> Integers:
     """Count the distinct neighbours of each node."""
     return np.bincount(np.append(graph.sources, graph.targets), minlength=graph.n_nodes)
 
 
-def subgraph(graph: Graph, nodes: Integers) -> Graph:
+def select_subgraph(graph: Graph, nodes: Integers) -> Graph:
     """Return the graph of the given nodes and the edges between them; renumber from 0 on."""
     number = np.full(graph.n_nodes, -1)
     number[nodes] = np.arange(len(nodes))
@@ -86,7 +86,7 @@ def subgraph(graph: Graph, nodes: Integers) -> Graph:
     return Graph(len(nodes), sources[kept], targets[kept], graph.weights[kept])
 
 
-def components(graph: Graph) -> Integers:
+def find_components(graph: Graph) -> Integers:
     """Return the number of each node's connected component, in the order of first nodes."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -101,10 +101,10 @@ def components(graph: Graph) -> Integers:
 def contract_graph(graph: Graph, labels: Integers) -> Graph:
     """Merge all nodes with the same label into one node; labels must be numbered from 0 on."""
     n_labels = int(labels.max(initial=-1)) + 1
-    return simple_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)
+    return build_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)
 
 
-def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float:
+def compute_modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float:
     """Return the modularity of a partition [1]_; 0 for a graph without edges.
 
     References
@@ -114,7 +114,7 @@ def modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float
     total = graph.weights.sum()
     if total == 0:
         return 0.0
-    of_parts = np.bincount(labels, weights=strengths(graph))
+    of_parts = np.bincount(labels, weights=sum_edge_weights(graph))
     inside = graph.weights[labels[graph.sources] == labels[graph.targets]].sum()
     return float(inside / total - resolution * np.square(of_parts / (2 * total)).sum())
 

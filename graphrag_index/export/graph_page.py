@@ -195,9 +195,9 @@ def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataF
     if not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item():
         return entities
     from graphrag_index.communities.layout import layout_graph
-    from graphrag_index.communities.simple_graph import simple_graph
+    from graphrag_index.communities.simple_graph import build_graph
 
-    graph = simple_graph(
+    graph = build_graph(
         len(entities), *(relationships[c].to_numpy() for c in ("source", "target", "weight"))
     )
     x, y = layout_graph(graph, seed=0).T

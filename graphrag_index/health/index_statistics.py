@@ -9,10 +9,10 @@ import polars as pl
 
 from graphrag_index.communities.simple_graph import (
     Integers,
-    components,
-    degrees,
-    modularity,
-    simple_graph,
+    build_graph,
+    compute_modularity,
+    count_neighbours,
+    find_components,
 )
 from graphrag_index.health.checked_index import (
     NEEDED_COLUMNS,
@@ -119,8 +119,9 @@ def _graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
     is_known = (source >= 0) & (target >= 0)
     weights = links["weight"].to_numpy()
     weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)
-    graph = simple_graph(nodes.height, source[is_known], target[is_known], weights[is_known])
-    labels, degree, component = _community_numbers(index, nodes), degrees(graph), components(graph)
+    graph = build_graph(nodes.height, source[is_known], target[is_known], weights[is_known])
+    labels, component = _community_numbers(index, nodes), find_components(graph)
+    degree = count_neighbours(graph)
     n, m = graph.n_nodes, len(graph.sources)
     between = None
     if labels is not None:
@@ -134,7 +135,7 @@ def _graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
         components=int(component.max(initial=-1)) + 1,
         largest_component=int(np.bincount(component).max(initial=0)) if n else 0,
         isolated=int((degree == 0).sum()),
-        modularity=None if labels is None else round(modularity(graph, labels), 4) + 0.0,
+        modularity=None if labels is None else round(compute_modularity(graph, labels), 4) + 0.0,
         edges_between_communities=between,
         degree_histogram=count_in_bins(degree),
     )

@@ -13,28 +13,28 @@ import polars as pl
 
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
-    ENGINES,
+    LEIDEN_ENGINES,
     MICROSOFT_CLUSTER_SIZE,
     Leiden,
     build_hierarchy,
     build_microsoft_hierarchy,
-    gather_islands,
+    group_small_components,
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,
     add_community_columns,
-    keep_earlier_ids,
+    keep_previous_ids,
     number_communities,
-    read_previous,
+    read_old_communities,
     renumber_communities,
     trace_lineage,
 )
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
+    build_graph,
     check_weights,
-    modularity,
-    simple_graph,
+    compute_modularity,
 )
 from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunities
@@ -78,12 +78,12 @@ def create_communities(
     ends = np.stack([find_rows(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
     is_known = (ends >= 0).all(axis=1)
     links, ends = links.filter(pl.Series(is_known)), ends[is_known]
-    graph = simple_graph(len(nodes), ends[:, 0], ends[:, 1], links["weight"].to_numpy())
+    graph = build_graph(len(nodes), ends[:, 0], ends[:, 1], links["weight"].to_numpy())
     named = _pair_with_text_units(entities, nodes["id"], text_units["id"])
     shown = _pair_with_text_units(relationships, links["id"], text_units["id"])
     _log_unnamed_documents(named, text_units)
 
-    before = read_previous(previous, nodes["id"]) if settings.stability == "keep" else None
+    before = read_old_communities(previous, nodes["id"]) if settings.stability == "keep" else None
     leiden = _make_leiden(settings)
     rebuild = (
         partial(_build_microsoft_hierarchy, graph, nodes["title"])
@@ -95,7 +95,7 @@ def create_communities(
     else:
         levels = rebuild(max_levels=settings.max_levels)
     islands = before.islands if before else None
-    levels, is_island = gather_islands(graph, levels, named, text_units, settings, islands)
+    levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
     communities, levels = number_communities(levels, is_island)
     numbers, lineage = trace_lineage(communities, levels, before)
     communities, levels = renumber_communities(communities, levels, numbers)
@@ -103,7 +103,7 @@ def create_communities(
         communities, levels, ends, named, shown, nodes["id"], links["id"], text_units
     )
     if before is not None:
-        rows = keep_earlier_ids(rows, before.communities)
+        rows = keep_previous_ids(rows, before.communities)
     return {"communities": rows, "community_lineage": lineage}
 
 
@@ -171,7 +171,7 @@ def _update_levels(
     )
     resolution = leiden.resolution_of(graph.n_nodes) if leiden.quality == "modularity" else 1.0
     rebuilt = rebuild(max_levels=1)
-    now, then = (modularity(graph, labels[0], resolution) for labels in (levels, rebuilt))
+    now, then = (compute_modularity(graph, labels[0], resolution) for labels in (levels, rebuilt))
     if then - now > settings.max_drift:
         logger.warning(
             "The kept communities have a modularity of %.3f; new communities would have %.3f. "
@@ -188,7 +188,7 @@ def _make_leiden(settings: CreateCommunities) -> Leiden:
         # Parameters of Microsoft's engine, for communities that must be split again.
         return Leiden(scale_resolution=False, iterations=1)
     return Leiden(
-        ENGINES[settings.engine],
+        LEIDEN_ENGINES[settings.engine],
         settings.quality,
         settings.resolution,
         settings.scale_resolution,
@@ -210,7 +210,7 @@ def _build_microsoft_hierarchy(
     # Microsoft's engine sorts edges by titles that are cleaned in this way.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))
-    by_title = simple_graph(
+    by_title = build_graph(
         graph.n_nodes, number[graph.sources], number[graph.targets], graph.weights
     )
     return [labels[number] for labels in build_microsoft_hierarchy(by_title)]

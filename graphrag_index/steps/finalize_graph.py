@@ -9,9 +9,9 @@ from graphrag_index.communities.layout import layout_graph
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
+    build_graph,
     check_weights,
-    degrees,
-    simple_graph,
+    count_neighbours,
 )
 from graphrag_index.schema.list_columns import (
     ListValues,
@@ -83,8 +83,8 @@ def finalize_graph(
     # to the same nodes, and the layout does not depend on the order of the entities.
     node = np.argsort(ids.arg_sort().to_numpy())
     ends = node[links.ends]
-    graph = simple_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
-    degree = degrees(graph)[node]
+    graph = build_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
+    degree = count_neighbours(graph)[node]
     yield {
         "entities": entities.with_columns(
             _group_mentions(mentions, text_unit_ids, len(ids)).alias("text_unit_ids"),

@@ -554,7 +554,7 @@ def test_few_calls_lead_from_the_command_to_leiden(tmp_path: Path, graphrag_inde
     calls: list[str] = []
 
     def profile(frame: Any, event: str, argument: object) -> None:
-        if event == "call" and frame.f_code.co_name == "leiden_native" and not calls:
+        if event == "call" and frame.f_code.co_name == "partition_with_graspologic" and not calls:
             while frame.f_code.co_filename != run_commands.__file__:
                 calls.append(frame.f_code.co_name)
                 frame = frame.f_back
@@ -566,6 +566,6 @@ def test_few_calls_lead_from_the_command_to_leiden(tmp_path: Path, graphrag_inde
     finally:
         sys.setprofile(None)
     assert result.code == 0, result.err
-    assert calls[0] == "leiden_native"
+    assert calls[0] == "partition_with_graspologic"
     assert calls[-1] == "run"
     assert len(calls) <= 8

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
-    ENGINES,
+    LEIDEN_ENGINES,
     Leiden,
     build_hierarchy,
     partition_graph,
     select_large_parts,
 )
-from graphrag_index.communities.simple_graph import Graph, components, modularity, simple_graph
+from graphrag_index.communities.simple_graph import (
+    Graph,
+    build_graph,
+    compute_modularity,
+    find_components,
+)
 from tests.fixtures.examples import examples
 from tests.fixtures.small_graphs import graph_of, graphs, parts, ring_of_rings
 
@@ -34,7 +39,7 @@ def cliques(n: int, size: int, first: int = 0) -> list[tuple[int, int, float]]:
 
 def with_edges(graph: Graph, n_nodes: int, edges: list[tuple[int, int, float]]) -> Graph:
     sources, targets, weights = (np.array(column) for column in zip(*edges, strict=True))
-    return simple_graph(
+    return build_graph(
         n_nodes,
         np.concatenate([graph.sources, sources]),
         np.concatenate([graph.targets, targets]),
@@ -51,7 +56,7 @@ def check_levels(graph: Graph, levels: list[np.ndarray], max_cluster_size: int) 
     assert (levels[0] >= 0).all()
     for number, labels in enumerate(levels):
         inside = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
-        connected = components(
+        connected = find_components(
             Graph(
                 graph.n_nodes, graph.sources[inside], graph.targets[inside], graph.weights[inside]
             )
@@ -66,10 +71,10 @@ def check_levels(graph: Graph, levels: list[np.ndarray], max_cluster_size: int) 
                 assert below == {-1} or (len(below) > 1 and -1 not in below)
 
 
-@given(graph=graphs(), engine=st.sampled_from(sorted(ENGINES)))
+@given(graph=graphs(), engine=st.sampled_from(sorted(LEIDEN_ENGINES)))
 @examples(60)
 def test_of_a_graph_that_did_not_change_all_is_kept(graph, engine):
-    leiden = Leiden(ENGINES[engine])
+    leiden = Leiden(LEIDEN_ENGINES[engine])
     before = build_hierarchy(graph, leiden, **SMALL)
     after = update_hierarchy(graph, before, np.zeros(graph.n_nodes, dtype=bool), leiden, **SMALL)
     assert [parts(labels) for labels in after] == [parts(labels) for labels in before]
@@ -186,8 +191,10 @@ def test_with_all_nodes_free_the_partition_gets_no_worse(seed):
     graph = graph_of(60, *cliques(10, 6), *edges)
     start = numbers.integers(0, 8, 60)
     after = update_hierarchy(graph, [start], np.ones(60, dtype=bool))[0]
-    assert modularity(graph, after) > modularity(graph, start)
-    assert modularity(graph, after) > modularity(graph, partition_graph(graph)) - 0.05
+    assert compute_modularity(graph, after) > compute_modularity(graph, start)
+    assert (
+        compute_modularity(graph, after) > compute_modularity(graph, partition_graph(graph)) - 0.05
+    )
 
 
 def test_what_another_program_split_or_left_apart_stays_until_something_changes_in_it() -> None:

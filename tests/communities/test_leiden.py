@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from graphrag_index.communities.layout import layout_graph
 from graphrag_index.communities.leiden import (
-    ENGINES,
+    LEIDEN_ENGINES,
     Leiden,
     build_hierarchy,
     build_microsoft_hierarchy,
     partition_graph,
 )
 from graphrag_index.communities.simple_graph import (
-    components,
-    degrees,
-    modularity,
-    simple_graph,
-    sparse_rows,
+    build_graph,
+    build_sparse_rows,
+    compute_modularity,
+    count_neighbours,
+    find_components,
 )
 from tests.fixtures.examples import examples
 from tests.fixtures.small_graphs import graph_of, graphs, parts, ring_of_rings
@@ -33,18 +33,18 @@ def test_parallel_edges_are_added_up_and_loops_dropped():
     assert graph.sources.tolist() == [0, 0]
     assert graph.targets.tolist() == [1, 2]
     assert graph.weights.tolist() == [1.0, 3.5]
-    assert degrees(graph).tolist() == [2, 1, 1]
+    assert count_neighbours(graph).tolist() == [2, 1, 1]
 
 
 def test_sparse_rows_list_each_edge_from_both_ends():
-    rows = sparse_rows(graph_of(4, (0, 2, 5.0), (0, 1, 4.0)))
+    rows = build_sparse_rows(graph_of(4, (0, 2, 5.0), (0, 1, 4.0)))
     assert rows.indptr.tolist() == [0, 2, 3, 4, 4]
     assert rows.indices.tolist() == [1, 2, 0, 0]
     assert rows.weights.tolist() == [4.0, 5.0, 4.0, 5.0]
 
 
 def test_isolated_nodes_are_components_of_their_own():
-    assert parts(components(graph_of(4, (3, 1)))) == {
+    assert parts(find_components(graph_of(4, (3, 1)))) == {
         frozenset({0}),
         frozenset({1, 3}),
         frozenset({2}),
@@ -58,13 +58,13 @@ def test_components_are_what_edges_join_in_the_order_of_their_first_nodes(graph)
     joined.add_nodes_from(range(graph.n_nodes))
     in_order = sorted(nx.connected_components(joined), key=min)
     labels = {node: number for number, nodes in enumerate(in_order) for node in nodes}
-    assert components(graph).tolist() == [labels[node] for node in range(graph.n_nodes)]
+    assert find_components(graph).tolist() == [labels[node] for node in range(graph.n_nodes)]
 
 
 @given(graph=graphs())
 @examples(100)
 def test_sparse_rows_are_ascending_whatever_the_graph(graph):
-    rows = sparse_rows(graph)
+    rows = build_sparse_rows(graph)
     ends = [*zip(*graph[1:], strict=True)]
     for node in range(graph.n_nodes):
         row = slice(rows.indptr[node], rows.indptr[node + 1])
@@ -78,16 +78,16 @@ def test_sparse_rows_are_ascending_whatever_the_graph(graph):
 def test_modularity_of_two_triangles_and_a_bridge():
     # 6 of 7 edges lie inside; each side has 7 of the 14 ends of edges.
     labels = np.array([0, 0, 0, 1, 1, 1])
-    assert modularity(TWO_TRIANGLES_AND_A_BRIDGE, labels) == pytest.approx(6 / 7 - 1 / 2)
-    assert modularity(graph_of(2), np.array([0, 1])) == 0
+    assert compute_modularity(TWO_TRIANGLES_AND_A_BRIDGE, labels) == pytest.approx(6 / 7 - 1 / 2)
+    assert compute_modularity(graph_of(2), np.array([0, 1])) == 0
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize("engine", sorted(LEIDEN_ENGINES))
 @pytest.mark.parametrize(("quality", "resolution"), [("modularity", 1.0), ("cpm", 0.5)])
 def test_every_engine_separates_two_triangles(engine, quality, resolution):
     labels = partition_graph(
         TWO_TRIANGLES_AND_A_BRIDGE,
-        Leiden(ENGINES[engine], quality=quality, resolution=resolution, seed=7),
+        Leiden(LEIDEN_ENGINES[engine], quality=quality, resolution=resolution, seed=7),
     )
     assert parts(labels) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
 
@@ -133,11 +133,11 @@ def test_igraph_leaves_the_global_random_numbers_alone():
     random.seed(3)
     expected = random.random()
     random.seed(3)
-    partition_graph(TWO_TRIANGLES_AND_A_BRIDGE, Leiden(ENGINES["igraph"], seed=5))
+    partition_graph(TWO_TRIANGLES_AND_A_BRIDGE, Leiden(LEIDEN_ENGINES["igraph"], seed=5))
     assert random.random() == expected
 
 
-ALL_ENGINES = [*sorted(ENGINES), "microsoft"]
+ALL_ENGINES = [*sorted(LEIDEN_ENGINES), "microsoft"]
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
@@ -147,9 +147,9 @@ def test_every_level_refines_the_one_above(engine, graph):
     if engine == "microsoft":
         levels = build_microsoft_hierarchy(graph)
     else:
-        levels = build_hierarchy(graph, Leiden(ENGINES[engine]), max_cluster_size=4)
+        levels = build_hierarchy(graph, Leiden(LEIDEN_ENGINES[engine]), max_cluster_size=4)
     assert (levels[0] >= 0).all()
-    component = components(graph)
+    component = find_components(graph)
     assert all(len({component[node] for node in part}) == 1 for part in parts(levels[0]))
     for upper, lower in pairwise(levels):
         assert (lower >= 0).any()
@@ -168,7 +168,7 @@ def test_a_layout_fills_the_unit_disc_and_does_not_depend_on_the_order_of_edges(
     assert np.isfinite(positions).all()
     assert np.abs(positions).max() <= 1 + 1e-9
     order = np.random.default_rng(seed).permutation(len(graph.weights))
-    turned = simple_graph(
+    turned = build_graph(
         graph.n_nodes, graph.targets[order], graph.sources[order], graph.weights[order]
     )
     assert np.array_equal(layout_graph(turned, seed=3), positions)
