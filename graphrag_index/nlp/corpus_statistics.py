@@ -9,31 +9,31 @@ import numpy as np
 
 from graphrag_index.nlp import name_spans
 from graphrag_index.nlp.name_spans import INITIAL, PROSE
-from graphrag_index.nlp.name_words import PLACES, base_forms
+from graphrag_index.nlp.name_words import PLACE_WORDS, find_base_forms
 from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
 
-_LISTS = read_lists("nlp/data/words")
-_SUFFIXES = word_set(_LISTS["suffixes"])
-_ROMAN = re.compile(r"[IVXLCDM]+")
-_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
-# Endings of English words for peoples and languages.
-_DEMONYM = re.compile(
+_WORDS = read_lists("nlp/data/words")
+_NAME_SUFFIXES = word_set(_WORDS["suffixes"])
+_ROMAN_NUMERAL = re.compile(r"[IVXLCDM]+")
+_DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
+# Endings of English words for peoples and languages, such as "Polish".
+_DEMONYM_END = re.compile(
     r"(?:ish|ian|ean|ese|[a-z]can|rman|ayan|ench|utch|reek|wiss|shman|chman|elsh|gentine)s?$"
 )
-# Endings of German common nouns.
-_GERMAN_COMMON = re.compile(
+# Endings of German common nouns, which are not names although they have a capital.
+_COMMON_NOUN_END = re.compile(
     r"(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|nis|nisse|"
     r"(?<!Mün)(?<!Aa)chen|lein|ment|mente|ling|linge|tum)$"
 )
-_GERMAN_PLACE = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
+_GERMAN_PLACE_END = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
 # Names of places that German uses with an article: "die Schweiz".
-_GERMAN_WITH_ARTICLE = word_set(_LISTS["german_places_with_article"])
+_PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 # Endings of words that are not names if the words occur only at the start of sentences.
-_NO_NAME = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
+_NO_NAME_END = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
 
 
 class CorpusStatistics:
-    """Counts of spans (by number) and of words (by spelling), and tests based on these counts."""
+    """Counts of capitalized spans and of their words in a corpus, and tests with these counts."""
 
     def __init__(self, found: name_spans.NameCandidates, lower: Counter[str]) -> None:
         self.found = found
@@ -42,26 +42,26 @@ class CorpusStatistics:
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
 
-        def count_flag(flag: int, but: int = 0) -> np.ndarray:
+        def count_spans(flag: int, but: int = 0) -> np.ndarray:
             counted = flags & (flag | but) == flag
             return np.bincount(surface[counted], minlength=len(found.names))
 
-        self.total = count_flag(0)
-        self.in_prose = count_flag(PROSE)
-        # Occurrences inside sentences, where a capital is not due to the start of the sentence.
-        self.inside = count_flag(PROSE, but=INITIAL)
-        self.determiner = count_flag(name_spans.DETERMINER)
-        self.place = count_flag(name_spans.PLACE)
-        self.preposition = count_flag(name_spans.PREPOSITION)
-        self.before_noun = count_flag(name_spans.BEFORE_NOUN)
-        self.person = count_flag(name_spans.PERSON)
+        self.total = count_spans(0)
+        self.in_prose = count_spans(PROSE)
+        # Occurrences inside sentences: their capital is not due to the start of the sentence.
+        self.inside = count_spans(PROSE, but=INITIAL)
+        self.determiner = count_spans(name_spans.DETERMINER)
+        self.place = count_spans(name_spans.PLACE)
+        self.preposition = count_spans(name_spans.PREPOSITION)
+        self.before_noun = count_spans(name_spans.BEFORE_NOUN)
+        self.person = count_spans(name_spans.PERSON)
         self.words = [name.split(" ") for name in found.names]
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
         # Counts of words at the start and at the end of spans of several words.
         self.opening: Counter[str] = Counter()
         self.closing: Counter[str] = Counter()
-        # Counts of the first words of spans: all mentions, and mentions after an article.
+        # Counts of the first words of spans: in all occurrences, and in those after an article.
         self.first_words: Counter[str] = Counter()
         self.first_after_article: Counter[str] = Counter()
         columns = (column.tolist() for column in (self.inside, self.total, self.determiner))
@@ -74,7 +74,7 @@ class CorpusStatistics:
                 self.closing[words[-1]] += total
             self.first_words[words[0]] += total
             self.first_after_article[words[0]] += determined
-        self._bases = self._base_forms()
+        self._bases = self._find_bases_by_language()
         # (language code, base form) of the words in spans of several words.
         self._longer_bases = {
             (code, bases[word])
@@ -85,10 +85,10 @@ class CorpusStatistics:
         for number, words in enumerate(self.words):
             if found.languages[number].code in self._bases:
                 self._same_base[self.base_form(words, found.languages[number])].append(number)
-        # `is_name(number)`: whether the corpus uses a span as a name.
+        # `is_name(number)` returns whether the corpus uses the span with this number as a name.
         self.is_name = cache(self._is_used_as_name)
 
-    def _base_forms(self) -> dict[str, dict[str, str]]:
+    def _find_bases_by_language(self) -> dict[str, dict[str, str]]:
         """Return the base form of each word by language code, for languages that inflect names."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         rows = zip(self.words, self.found.languages, self.total.tolist(), strict=True)
@@ -97,17 +97,17 @@ class CorpusStatistics:
                 for word in filterfalse(str.islower, words):
                     counts[language.code][word] += total
         return {
-            code: base_forms(counted, language_of(code), self.opening, self.closing)
+            code: find_base_forms(counted, language_of(code), self.opening, self.closing)
             for code, counted in counts.items()
         }
 
     def base_form(self, words: list[str], language: Language) -> tuple[str, ...]:
-        """Return the base forms of words."""
+        """Return the base form of each word, or the word itself if no base form is known."""
         bases = self._bases.get(language.code)
         return tuple(bases.get(word, word) for word in words) if bases else tuple(words)
 
     def count_mentions(self, words: list[str], language: Language) -> int:
-        """Count the mentions of words as a whole name, in any inflected form."""
+        """Count the mentions of the name with these words, in any inflected form."""
         if language.code in self._bases:
             numbers = self._same_base.get(self.base_form(words, language), [])
         else:
@@ -115,8 +115,8 @@ class CorpusStatistics:
             numbers = [] if number is None else [number]
         return sum(int(self.total[number]) for number in numbers if self.is_name(number))
 
-    def is_written_inside(self, words: list[str], language: Language) -> bool:
-        """Return whether the corpus writes words, in any inflected form, inside a sentence."""
+    def occurs_inside_sentence(self, words: list[str], language: Language) -> bool:
+        """Return whether a span, in any inflected form, occurs inside a sentence."""
         return any(self.inside[n] for n in self._same_base.get(self.base_form(words, language), []))
 
     def is_part_of_name(self, word: str, language: Language) -> bool:
@@ -130,13 +130,13 @@ class CorpusStatistics:
         return self.lower[word.lower()] > self.inside_words[word]
 
     def is_common_noun(self, word: str) -> bool:
-        """Return whether a German noun is a common noun, by its articles or its ending."""
+        """Return whether a German noun is a common noun, judged by its articles or its ending."""
         total, after_article = self.first_words[word], self.first_after_article[word]
-        return 0 < total <= 3 * after_article or _GERMAN_COMMON.search(word) is not None
+        return 0 < total <= 3 * after_article or _COMMON_NOUN_END.search(word) is not None
 
     def is_demonym(self, word: str) -> bool:
         """Return whether a word names a people or a language, and is not used as a surname."""
-        return bool(_DEMONYM.search(word)) and not self.is_surname(word)
+        return bool(_DEMONYM_END.search(word)) and not self.is_surname(word)
 
     def is_surname(self, word: str) -> bool:
         """Return whether a word ends longer spans more often than it begins them."""
@@ -145,29 +145,29 @@ class CorpusStatistics:
     def _is_used_as_name(self, number: int) -> bool:
         words = self.words[number]
         if self.in_prose[number] == 0:
-            # Capitals in headings and tables do not prove that a word is a name.
+            # Reject spans that occur only in headings and tables: their capitals prove nothing.
             return False
         if len(words) > 1:
-            if _DEMONYM.search(words[-1]) and self.before_noun[number] * 2 > self.total[number]:
+            if _DEMONYM_END.search(words[-1]) and self.before_noun[number] * 2 > self.total[number]:
                 return False
             return not all(word.islower() or self.is_common(word) for word in words)
         word, inside, total = words[0], self.inside[number], self.total[number]
         language = self.found.languages[number]
-        if len(word) < 2 or word.lower() in _SUFFIXES:
+        if len(word) < 2 or word.lower() in _NAME_SUFFIXES:
             return False
         if is_title(word) and not self.is_surname(word):
             return False
-        if _DOTTED.fullmatch(word):
-            # Initials belong to another name, except acronyms such as "the U.S.", "in the U.K.".
+        if _DOTTED_LETTERS.fullmatch(word):
+            # Reject initials, which belong to another name; accept acronyms as in "the U.S.".
             used = self.determiner[number] or self.place[number]
             return bool(used or word.replace(".", "") in self.found.surfaces)
         if word.isupper():
-            return not _ROMAN.fullmatch(word) and bool(inside or total > 1)
+            return not _ROMAN_NUMERAL.fullmatch(word) and bool(inside or total > 1)
         if inside == 0:
-            return self.lower[word.lower()] == 0 and self._is_initial_name(number, word, language)
+            return self.lower[word.lower()] == 0 and self._is_name_at_start(number, word, language)
         if self.lower[word.lower()] > inside:
             return False
-        if word.lower() in PLACES and total <= 2 and not self.determiner[number]:
+        if word.lower() in PLACE_WORDS and total <= 2 and not self.determiner[number]:
             return False
         if self.is_demonym(word) and (
             self.determiner[number] * 2 >= inside or self.before_noun[number] * 2 >= total
@@ -175,28 +175,28 @@ class CorpusStatistics:
             return False
         return not language.capitalizes_nouns or self._is_german_name(number, word)
 
-    def _is_initial_name(self, number: int, word: str, language: Language) -> bool:
+    def _is_name_at_start(self, number: int, word: str, language: Language) -> bool:
         """Return whether a word that occurs only at the start of sentences is a name."""
         if language.capitalizes_nouns:
             return self._is_german_name(number, word)
-        if self.is_part_of_name(word, language) or self.is_written_inside([word], language):
+        if self.is_part_of_name(word, language) or self.occurs_inside_sentence([word], language):
             return True
-        if _NO_NAME.search(word) or word.endswith(language.verb_endings):
+        if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
             return False
         return bool(self.person[number] or (self.total[number] > 1 and language.function_words))
 
     def _is_german_name(self, number: int, word: str) -> bool:
         """Return whether a single German noun is a name. German capitalizes all nouns."""
-        if word in _GERMAN_WITH_ARTICLE:
+        if word in _PLACES_WITH_ARTICLE:
             return True
-        if self.determiner[number] * 4 > self.total[number] or _GERMAN_COMMON.search(word):
+        if self.determiner[number] * 4 > self.total[number] or _COMMON_NOUN_END.search(word):
             return False
         return bool(
             self.is_part_of_name(word, self.found.languages[number])
-            or (self.determiner[number] == 0 and _GERMAN_PLACE.search(word))
+            or (self.determiner[number] == 0 and _GERMAN_PLACE_END.search(word))
             or self.preposition[number]
             or self.person[number]
             or (self.total[number] > 1 and self.determiner[number] == 0)
-            # Only names form a genitive without an article.
+            # A genitive without an article shows that the word is a name.
             or (self.first_words[word + "s"] and not self.first_after_article[word + "s"])
         )

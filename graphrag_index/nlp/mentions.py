@@ -13,8 +13,8 @@ import polars as pl
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
 from graphrag_index.nlp.name_spans import PROSE, NameCandidates
-from graphrag_index.nlp.name_words import entity_type_of
-from graphrag_index.nlp.uncased import Texts, find_uncased_names
+from graphrag_index.nlp.name_words import find_entity_type
+from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
 from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import TermCandidates, Vocabulary
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
@@ -23,22 +23,22 @@ from graphrag_index.step import Progress
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.sentences import Sentence
 
-# Number of mentions in one batch of links. It limits memory and does not change results.
-BLOCK = 400_000
-# A pair of entities is stored as one number: source * _WIDTH + target.
-_WIDTH = 1 << 32
-# Minimum score of evidence that is a quotable sentence with both names.
+# Number of mentions that are linked in one batch. It limits memory; results do not change.
+BATCH_MENTIONS = 400_000
+# A pair of entities is stored as one number: source * _PAIR_FACTOR + target.
+_PAIR_FACTOR = 1 << 32
+# Minimum score of a link between two names in one quotable sentence.
 _MIN_QUOTE_SCORE = 5.0
-# Length of a good quotation in characters: sentences of about this length score highest.
-GOOD_LENGTH = 160
+# Number of characters of an ideal quotation: sentences of about this length score highest.
+IDEAL_QUOTE_CHARS = 160
 
-_NUMBERS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
-MENTIONS = {**_NUMBERS, "flags": pl.UInt8}
+_NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
+MENTION_COLUMNS = {**_NUMBER_COLUMNS, "flags": pl.UInt8}
 
 
 @dataclass
 class Entities:
-    """Entities as columns, by entity number: titles, types and other forms of the names."""
+    """Entities as columns. The index of an entity is its number; `aliases` are other names."""
 
     titles: list[str]
     types: list[str]
@@ -53,30 +53,30 @@ class Entities:
 
 
 def find_mentions(
-    texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
+    texts: ReadTexts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
 ) -> tuple[pl.DataFrame, Entities]:
     """Find the entities of a corpus and their mentions.
 
-    Returns the mentions and the entities. A mention is a row with the columns of `MENTIONS`; rows
+    Returns the mentions and the entities. Mentions have the columns `MENTION_COLUMNS`. Their rows
     are sorted by document and offset, and no two begin at the same offset. Some entities have no
     mention.
     """
     names, terms, vocabularies = _read_candidates(texts, sentences, settings, progress)
     lower: Counter[str] = Counter()
     for vocabulary in vocabularies.values():
-        vocabulary.add_lower_words(lower)
+        vocabulary.count_lower_words(lower)
     codes = set(vocabularies)
     del vocabularies
     named, entities = _find_names(names, lower, settings)
     del names, lower
     parts = [named]
     if settings.noun_phrases:
-        parts.append(_term_mentions(terms, settings, entities))
+        parts.append(_find_term_mentions(terms, settings, entities))
     found = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
     recurring = sorted({name for *_, name in found})
     entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
     rows = [(*place, entity_of[name], PROSE) for *place, name in found]
-    parts.append(pl.DataFrame(rows, schema=MENTIONS, orient="row"))
+    parts.append(pl.DataFrame(rows, schema=MENTION_COLUMNS, orient="row"))
     entities.add_entities(recurring, "name")
     del found, rows, terms
     mentions = pl.concat(parts).sort("document", "start", "end", "entity")
@@ -86,7 +86,7 @@ def find_mentions(
 
 
 def _read_candidates(
-    texts: Texts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
+    texts: ReadTexts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
 ) -> tuple[NameCandidates, TermCandidates, dict[str, Vocabulary]]:
     """Collect candidates for names and terms, and the vocabulary of each language."""
     names, terms = NameCandidates(), TermCandidates()
@@ -97,7 +97,7 @@ def _read_candidates(
     for number, text, code in texts():
         progress.advance()
         if number + 1 >= len(bounds):
-            # Blank documents at the end have no sentences.
+            # Skip a blank document at the end of the corpus: it has no sentences.
             continue
         language = language_of(code)
         rows = slice(bounds[number], bounds[number + 1])
@@ -113,7 +113,7 @@ def _find_names(
     found: NameCandidates, lower: Counter[str], settings: ExtractGraphNlp
 ) -> tuple[pl.DataFrame, Entities]:
     if not found.surfaces:
-        return pl.DataFrame(schema=MENTIONS), Entities([], [], [])
+        return pl.DataFrame(schema=MENTION_COLUMNS), Entities([], [], [])
     classified = classify_names(found, lower)
     columns = {name: getattr(found, name) for name in ("document", "start", "surface", "flags")}
     mentions = (
@@ -135,8 +135,8 @@ def _find_names(
     for entity, name, _ in by_frequency.iter_rows():
         if names[name] != names[entity]:
             aliases[entity].append(names[name])
-    types = _types_of_entities(variants, classified, counts)
-    return mentions.select(list(MENTIONS)), Entities(names, types, aliases)
+    types = _find_types(variants, classified, counts)
+    return mentions.select(list(MENTION_COLUMNS)), Entities(names, types, aliases)
 
 
 def _find_variants(
@@ -167,10 +167,8 @@ def _assign_entities(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame
     )
 
 
-def _types_of_entities(
-    variants: Variants, classified: ClassifiedNames, counts: np.ndarray
-) -> list[str]:
-    """Return the type of each entity. Counts of place prepositions are summed over its names."""
+def _find_types(variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> list[str]:
+    """Return the type of each entity, from the prepositions before all its names."""
     n = len(variants.names)
     entity_of_name = variants.entity_of[: len(classified.names)]
     times = np.maximum(np.bincount(entity_of_name, counts, n), 1)
@@ -179,17 +177,17 @@ def _types_of_entities(
         for share in (classified.place_share, classified.preposition_share)
     ]
     persons = map(variants.persons.__contains__, range(n))
-    return list(map(entity_type_of, variants.names, persons, *shares))
+    return list(map(find_entity_type, variants.names, persons, *shares))
 
 
-def _term_mentions(
+def _find_term_mentions(
     terms: TermCandidates, settings: ExtractGraphNlp, entities: Entities
 ) -> pl.DataFrame:
     """Add the accepted noun phrases to the entities, and return their mentions."""
-    term_of = terms.term_of_phrases(settings.min_frequency_noun_phrase)
+    term_of = terms.map_to_terms(settings.min_frequency_noun_phrase)
     numbers = np.unique(term_of[term_of >= 0])
     if not len(numbers):
-        return pl.DataFrame(schema=MENTIONS)
+        return pl.DataFrame(schema=MENTION_COLUMNS)
     phrases = list(terms.phrases)
     entity_of = np.full(len(phrases), -1, np.int32)
     entity_of[numbers] = len(entities.titles) + np.arange(len(numbers), dtype=np.int32)
@@ -219,13 +217,13 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
         is true if a quotable sentence names both entities.
     """
     parts = [
-        _best_of_pairs(links, pl.col("value").sum())
+        _merge_links(links, pl.col("value").sum())
         for links in _link_mentions(mentions, max_links, neighbour_weight)
     ]
-    pairs = _best_of_pairs(pl.concat(parts), pl.col("evidence").sum())
+    pairs = _merge_links(pl.concat(parts), pl.col("evidence").sum())
     return pairs.select(
-        (pl.col("pair") // _WIDTH).cast(pl.Int32).alias("source"),
-        (pl.col("pair") % _WIDTH).cast(pl.Int32).alias("target"),
+        (pl.col("pair") // _PAIR_FACTOR).cast(pl.Int32).alias("source"),
+        (pl.col("pair") % _PAIR_FACTOR).cast(pl.Int32).alias("target"),
         "evidence",
         pl.col("mention").cast(pl.Int32),
         is_quotable=pl.col("score") >= _MIN_QUOTE_SCORE,
@@ -235,11 +233,11 @@ def pair_mentions(mentions: pl.DataFrame, max_links: int, neighbour_weight: floa
 def text_units_of_pairs(
     pairs: pl.DataFrame, mentions: pl.DataFrame, max_links: int, neighbour_weight: float
 ) -> pl.Series:
-    """List the text units in which both entities of each pair are linked, in ascending order.
+    """Return the text units in which the two entities of each pair are linked, sorted.
 
     The links are computed again instead of stored, to save memory: most pairs were pruned.
     """
-    pair = pl.col("source").cast(pl.Int64) * _WIDTH + pl.col("target")
+    pair = pl.col("source").cast(pl.Int64) * _PAIR_FACTOR + pl.col("target")
     rows = pairs.select(pair=pair).with_row_index("row")
     links = _link_mentions(mentions, max_links, neighbour_weight)
     found = pl.concat(part.join(rows, on="pair").select("row", "mention") for part in links)
@@ -259,15 +257,15 @@ def _link_mentions(
     names = ("document", "sentence", "start", "quotable", "sentence_length")
     document, sentence, start, quotable, length = (mentions[name].to_numpy() for name in names)
     entity = mentions["entity"].to_numpy().astype(np.int64)
-    for begin in range(0, max(len(entity), 1), BLOCK):
-        rows = np.arange(begin, min(begin + BLOCK, len(entity)))
+    for begin in range(0, max(len(entity), 1), BATCH_MENTIONS):
+        rows = np.arange(begin, min(begin + BATCH_MENTIONS, len(entity)))
         blocks = []
         for distance in range(1, max_links + 1):
             first = rows[rows + distance < len(entity)]
             second = first + distance
             apart = sentence[second] - sentence[first]
             near = (document[first] == document[second]) & (apart <= 1)
-            # If a mention is too far away, all later mentions are too far away as well.
+            # Drop a mention if the other one is too far away: later mentions are even farther.
             rows = first[near]
             linked = near & (entity[first] != entity[second])
             if neighbour_weight == 0:
@@ -277,11 +275,11 @@ def _link_mentions(
             # The best evidence is a quotable sentence of a good length in which both names are
             # close together; even a long sentence is better than any heading or list.
             gap = np.minimum(start[b] - start[a], 400).astype(np.float32)
-            off = np.minimum(np.abs(length[a] - GOOD_LENGTH), 400).astype(np.float32)
+            off = np.minimum(np.abs(length[a] - IDEAL_QUOTE_CHARS), 400).astype(np.float32)
             score = 4.0 * same + 2 * _MIN_QUOTE_SCORE * (quotable[a] & same) - gap / 400 - off / 400
             source, target = np.minimum(entity[a], entity[b]), np.maximum(entity[a], entity[b])
             columns = {
-                "pair": source * _WIDTH + target,
+                "pair": source * _PAIR_FACTOR + target,
                 "value": np.where(same, 1.0, neighbour_weight),
                 "score": score.astype(np.float64),
                 "mention": a,
@@ -292,8 +290,8 @@ def _link_mentions(
         yield pl.concat(blocks)
 
 
-def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
-    """Sum the evidence of each pair and keep its best mention. On a tie, the first one wins."""
+def _merge_links(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
+    """Sum the evidence of each pair, and keep its link with the highest score or the first."""
     return (
         links.sort("pair", "score", "mention", descending=[False, True, False])
         .group_by("pair", maintain_order=True)
@@ -302,10 +300,11 @@ def _best_of_pairs(links: pl.DataFrame, evidence: pl.Expr) -> pl.DataFrame:
 
 
 def weight_pairs(pairs: pl.DataFrame, n_mentions: np.ndarray) -> pl.DataFrame:
-    """Add the `weight` of each pair: its evidence times the strength of its association.
+    """Add the column `weight` to pairs: the evidence times the strength of the association.
 
-    The strength is log2(1 + observed / expected), divided by the largest possible value, so it is
-    0–1. For strong associations it is close to pointwise mutual information, but never negative.
+    The strength is log2(1 + evidence / expected evidence), divided by the largest possible value,
+    so it is 0–1. For strong associations it is close to pointwise mutual information, never
+    negative.
     """
     total = float(n_mentions.sum())
     source, target = (n_mentions[pairs[end].to_numpy()] for end in ("source", "target"))

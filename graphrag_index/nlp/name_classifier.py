@@ -1,8 +1,7 @@
 """Classification of capitalized spans as names, by the usage of their words in the corpus.
 
 A word is not a name if the corpus mostly writes it in lower case, or capitalizes it only at the
-start of sentences. A span that contains two names, or other words before a name, is cut. The
-position of a cut is called a seam.
+start of sentences. A span that contains two names, or other words before a name, is cut.
 """
 
 import re
@@ -14,26 +13,26 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
-from graphrag_index.nlp.name_spans import CALENDAR, NameCandidates
-from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, is_given_name, is_oblique
+from graphrag_index.nlp.name_spans import CALENDAR_WORDS, NameCandidates
+from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_WORDS, is_given_name, is_oblique
 from graphrag_index.text import languages
 from graphrag_index.text.languages import Language, is_title, n_titles, word_set
 
-_LISTS = languages.read_lists("nlp/data/words")
-_APPOSITIVES = word_set(_LISTS["appositives"])
-_GERMAN_ADJECTIVE = re.compile(r"(?:e|en|em|es)$")
-_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
-# German words for places that are common words in other languages: "Dom" is "house" in Polish.
-_GERMAN_KINDS = frozenset(("dom",))
+_WORDS = languages.read_lists("nlp/data/words")
+_APPOSITIVES = word_set(_WORDS["appositives"])
+_ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
+_CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
+# German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
+_GERMAN_TYPE_WORDS = frozenset(("dom",))
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
-_NO_GENITIVE = re.compile(r"(?:us|is|os|ss)$")
+_NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
-_NAMED_AFTER = word_set(_LISTS["german_named_after"])
-# Maximum mentions of a span that may be two adjacent names: "At Cape Evans Scott wrote".
-_RARE = 2
+_NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
+# Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
+_MAX_RARE_MENTIONS = 2
 
 # (end of the left part, start of the right part), as indexes of words.
-Seam = tuple[int, int]
+Cut = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,10 @@ class ClassifiedNames:
 
 
 def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedNames:
-    """Classify all distinct spans. Call it after all documents were read."""
-    found.restore_openings()
+    """Find the names in all distinct spans. Call it after all documents were read."""
+    found.restore_cut_words()
     usage = CorpusStatistics(found, lower)
-    # Words after a given name.
+    # The second of two words is a surname if the first is a given name.
     surnames = {words[1] for words in usage.words if len(words) == 2 and words[0] in GIVEN_NAMES}
     names: dict[str, int] = {}
     languages_of: list[Language] = []
@@ -77,7 +76,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     parts = pl.DataFrame(rows, schema=schema, orient="row")
     surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
     times = np.maximum(np.bincount(named, usage.total[surface], len(names)), 1)
-    # The word before a span is evidence only for the first name in the span.
+    # The word before a span shows only the usage of the first name in the span.
     first = parts["offset"].to_numpy() == 0
     whole = first & (parts["length"].to_numpy() == np.array([len(n) for n in found.names])[surface])
 
@@ -106,13 +105,13 @@ class _CapitalizedSpan:
         self.words = usage.words[number]
         self.language = usage.found.languages[number]
         self.times = usage.total[number]
-        # The span occurs only at the start of sentences.
+        # True if the span occurs only at the start of sentences.
         self.initial = usage.inside[number] == 0
 
     def find_names(self) -> Iterator[tuple[int, str]]:
         """Yield the names in the span as (offset, name)."""
         words = self.words
-        for first, last in self._cut_words(0, len(words)):
+        for first, last in self._cut_into_parts(0, len(words)):
             part = words[first:last]
             is_name = self._is_name(part) if part != words else self.usage.is_name(self.number)
             if is_name:
@@ -140,19 +139,19 @@ class _CapitalizedSpan:
             return base != word and not usage.is_common_noun(base)
         return bool(self.language.endings) and usage.is_part_of_name(word, self.language)
 
-    def _cut_words(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Cut the words from `first` to `last` at all seams; return the span of each part."""
+    def _cut_into_parts(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Cut the words from `first` to `last` between names; return each part."""
         words = self.words[first:last]
         if len(words) > 1:
-            seam = self._find_seam(words, begins=first == 0)
-            if seam is not None:
-                left, right = seam
-                pieces = self._cut_words(first, first + left) if left else []
-                return pieces + self._cut_words(first + right, last)
+            cut = self._find_cut(words, begins=first == 0)
+            if cut is not None:
+                left, right = cut
+                pieces = self._cut_into_parts(first, first + left) if left else []
+                return pieces + self._cut_into_parts(first + right, last)
         return [(first, last)]
 
-    def _find_seam(self, words: list[str], begins: bool) -> Seam | None:
-        """Return the first seam, or None if the words are one name.
+    def _find_cut(self, words: list[str], begins: bool) -> Cut | None:
+        """Return the position of the first cut, or None if the words are one name.
 
         If the left part is empty, the words before the right part belong to no name.
         """
@@ -164,11 +163,11 @@ class _CapitalizedSpan:
             if right:
                 return 0, right
         return (
-            self._find_owner_seam(words)
-            or self._find_particle_seam(words, initial)
-            or self._find_border_between_persons(words, initial)
-            or self._find_seam_between_names(words, begins)
-            or self._find_noun_seam(words)
+            self._cut_after_owner(words)
+            or self._cut_at_particle(words, initial)
+            or self._cut_before_person(words, initial)
+            or self._cut_between_names(words, begins)
+            or self._cut_before_noun(words)
         )
 
     def _precedes_name(self, word: str, rest: list[str], initial: bool) -> bool:
@@ -176,30 +175,30 @@ class _CapitalizedSpan:
         usage, language = self.usage, self.language
         if word.lower() in languages.PARTICLES:
             return False
-        if word.lower() in CALENDAR and word not in GIVEN_NAMES:
-            # "(said) Tuesday Whitmore": cut; "Christmas Island": do not cut.
+        if word.lower() in CALENDAR_WORDS and word not in GIVEN_NAMES:
+            # Cut "Tuesday" from "Tuesday Whitmore", but not "Christmas" from "Christmas Island".
             surname = len(rest) == 1 and rest[0] in self.surnames
             return surname or self._is_given_name(rest[0]) or is_title(rest[0])
         if language.capitalizes_nouns:
             base = self._base_form(rest[0])
             if len(rest) == 1 and base != rest[0] and self._count_known_mentions([base]):
-                # "Den Namen Schillers": cut; "Johann Schillers": do not cut.
+                # Cut "Den Namen" from "Schillers", but not "Johann" from "Schillers".
                 return not self._is_given_name(word)
-            # A capitalized adjective is part of a name; a noun with an article is not.
-            adjective = _GERMAN_ADJECTIVE.search(word) and not usage.is_common_noun(rest[0])
+            # Keep a capitalized adjective as part of the name.
+            adjective = _ADJECTIVE_END.search(word) and not usage.is_common_noun(rest[0])
             if adjective or usage.lower[word.lower()] or word in GIVEN_NAMES:
                 return False
             if word.endswith("er") and (
                 word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
             ):
                 return False
-            return word.lower() not in KINDS and usage.is_common_noun(word)
+            return word.lower() not in TYPE_WORDS and usage.is_common_noun(word)
         if usage.is_demonym(word) and len(rest) > 1 and self._may_be_person(rest):
             return True
         if not initial or usage.inside_words[word]:
             return False
         inflects = language.endings or language.genitive_s
-        if inflects and usage.is_written_inside([word, *rest], language):
+        if inflects and usage.occurs_inside_sentence([word, *rest], language):
             # "Pałac Kultury" is one name if the corpus also writes "w Pałacu Kultury".
             return False
         if self._is_given_name(word):
@@ -207,22 +206,22 @@ class _CapitalizedSpan:
             return self._base_form(word) not in GIVEN_NAMES and self._is_given_name(rest[0])
         if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
             return True
-        return bool(language.endings) and self._governs_name(word, rest)
+        return bool(language.endings) and self._may_govern_name(word, rest)
 
     def _begins_with_adjective(self, words: list[str]) -> bool:
         """Return whether German words begin with an adjective, as in Allgemeine Zeitung."""
-        if self._is_given_name(words[0]) or not _GERMAN_ADJECTIVE.search(words[0]):
+        if self._is_given_name(words[0]) or not _ADJECTIVE_END.search(words[0]):
             return False
         return len(words) > 1 or self.usage.lower[words[0].lower()] > 0
 
-    def _governs_name(self, word: str, rest: list[str]) -> bool:
+    def _may_govern_name(self, word: str, rest: list[str]) -> bool:
         """Return whether a word governs the name after it, as verbs and some nouns do.
 
         Examples: "Dzieło Mikołaja Kopernika", "Учился Пушкин".
         """
         if word.lower() in _APPOSITIVES:
             return True
-        if word.lower() in KINDS - _GERMAN_KINDS or rest[0].islower():
+        if word.lower() in TYPE_WORDS - _GERMAN_TYPE_WORDS or rest[0].islower():
             return False
         if not is_title(word):
             endings = self.language.verb_endings
@@ -236,7 +235,7 @@ class _CapitalizedSpan:
         return self._count_known_mentions(rest) > 0
 
     def _may_be_person(self, words: list[str]) -> bool:
-        return not any(word.lower() in KINDS or self.usage.is_common(word) for word in words)
+        return not any(word.lower() in TYPE_WORDS or self.usage.is_common(word) for word in words)
 
     def _is_full_name(self, words: list[str]) -> bool:
         """Return whether words are a person's full name: they begin with a given name."""
@@ -244,7 +243,7 @@ class _CapitalizedSpan:
         given = len(words) > 1 and self._is_given_name(words[0])
         return given and self._may_be_person(words[1:])
 
-    def _find_owner_seam(self, words: list[str]) -> Seam | None:
+    def _cut_after_owner(self, words: list[str]) -> Cut | None:
         """Cut after an owner that is a name: Goethes Haus, (the) Nimrod's Captain."""
         for at, word in enumerate(words[:-1], 1):
             if word.endswith(("'s", "’s")):
@@ -252,12 +251,12 @@ class _CapitalizedSpan:
                     return at, at
                 continue
             genitive = self.language.genitive_s and word.endswith("s")
-            if genitive and self._is_owner(words[:at], words[at:]):
+            if genitive and self._is_genitive(words[:at], words[at:]):
                 return at, at
         return None
 
-    def _is_owner(self, words: list[str], rest: list[str]) -> bool:
-        """Return whether words that end in s are an owner: Goethes Haus, Lena Harts Bruder."""
+    def _is_genitive(self, words: list[str], rest: list[str]) -> bool:
+        """Return whether words are a genitive with s: Goethes (Haus), Lena Harts (Bruder)."""
         base = self._base_form(words[-1])
         if len(words) == 1:
             return base != words[0] and not self.usage.is_common_noun(base)
@@ -265,23 +264,23 @@ class _CapitalizedSpan:
             return False
         if base != words[-1] and self._count_known_mentions(words):
             return True
-        if words[-1] in GIVEN_NAMES or _NO_GENITIVE.search(words[-1]):
+        if words[-1] in GIVEN_NAMES or _NO_GENITIVE_END.search(words[-1]):
             return False
-        if rest[0].islower() or self._is_given_name(rest[0]) or rest[-1].lower() in KINDS:
+        if rest[0].islower() or self._is_given_name(rest[0]) or rest[-1].lower() in TYPE_WORDS:
             return False
         return self._is_full_name(words) and rest[0] not in self.surnames
 
-    def _find_particle_seam(self, words: list[str], initial: bool) -> Seam | None:
+    def _cut_at_particle(self, words: list[str], initial: bool) -> Cut | None:
         """Cut at an "of" between two names: Nimrod Expedition of Ernest Shackleton."""
         for at, word in enumerate(words):
-            if word not in _PARTICLES or not 0 < at < len(words) - 1:
+            if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
                 continue
             start = next((i for i in range(at, len(words)) if not words[i].islower()), None)
             if start is None:
                 return None
             left, right = words[:at], words[start:]
             known = self._count_known_mentions(right)
-            # The left part is one word, and neither a word for a type nor a given name.
+            # True if the left part is one word, and neither a type word nor a given name.
             single = at == 1 and not _is_type_word(left[0]) and not self._is_given_name(left[0])
             if word == "of":
                 right_is_name = known > self.times and self._is_full_name(right)
@@ -299,9 +298,9 @@ class _CapitalizedSpan:
                 return at, start
         return None
 
-    def _find_border_between_persons(self, words: list[str], initial: bool) -> Seam | None:
+    def _cut_before_person(self, words: list[str], initial: bool) -> Cut | None:
         """Cut before a person's full name: Innensenatorin Petra Lindner."""
-        if words[-1].lower() in KINDS:
+        if words[-1].lower() in TYPE_WORDS:
             return None
         at = next((i for i, word in enumerate(words) if self._is_given_name(word)), 0)
         left, right = words[:at], words[at:]
@@ -313,40 +312,42 @@ class _CapitalizedSpan:
             return at, at
         if len(right) < 2 or is_title(left[-1]):
             return None
-        begins_sentence = initial and self.language.endings and left[0].lower() not in KINDS
+        begins_sentence = initial and self.language.endings and left[0].lower() not in TYPE_WORDS
         known = max(map(self._count_known_mentions, (left, right)))
         return (at, at) if begins_sentence or known > self.times else None
 
-    def _find_seam_between_names(self, words: list[str], begins: bool) -> Seam | None:
+    def _cut_between_names(self, words: list[str], begins: bool) -> Cut | None:
         """Cut a rare span between two names that are frequent: (at) Cape Evans Scott."""
         usage, times, is_german = self.usage, self.times, self.language.capitalizes_nouns
-        if times > _RARE or not begins or words[-1].lower() in KINDS:
+        if times > _MAX_RARE_MENTIONS or not begins or words[-1].lower() in TYPE_WORDS:
             return None
         placed = usage.preposition[self.number] > 0
         opened = placed or usage.determiner[self.number] > 0
         for at in range(len(words) - 1, 0, -1):
             if words[at - 1].islower() or words[at].islower():
                 continue
-            # After a preposition or an article, even a part of one word may be a name.
+            # Cut off a single word only after a preposition or an article, or in German.
             if not (opened or is_german or 1 < at < len(words) - 1):
                 continue
             if self._is_given_name(words[0]) and at == 1:
                 continue
             left, right = map(self._count_known_mentions, (words[:at], words[at:]))
-            place = at > 1 and (words[0].lower() in KINDS or words[at - 1].lower() in KINDS)
-            # In German the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
+            place = at > 1 and (
+                words[0].lower() in TYPE_WORDS or words[at - 1].lower() in TYPE_WORDS
+            )
+            # In German, the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
             subject = is_german and at == 1 and usage.closing[words[0]] >= usage.opening[words[0]]
-            is_seam = right > times and (left > times or (place and placed))
-            if is_seam or (subject and left > times):
+            is_cut = right > times and (left > times or (place and placed))
+            if is_cut or (subject and left > times):
                 return at, at
         return None
 
-    def _find_noun_seam(self, words: list[str]) -> Seam | None:
+    def _cut_before_noun(self, words: list[str]) -> Cut | None:
         """Cut off a German noun after a person's name: (dann hatte) Heinrich Brandt Ärger."""
         left, noun = words[:-1], words[-1]
-        if not self.language.capitalizes_nouns or len(left) < 2 or self.times > _RARE:
+        if not self.language.capitalizes_nouns or len(left) < 2 or self.times > _MAX_RARE_MENTIONS:
             return None
-        names_thing = noun.lower() in KINDS | _NAMED_AFTER
+        names_thing = noun.lower() in TYPE_WORDS | _NOUNS_AFTER_PERSON
         if names_thing or left[-1] in GIVEN_NAMES or not self._is_full_name(left):
             return None
         known = self._count_known_mentions
@@ -357,4 +358,4 @@ class _CapitalizedSpan:
 
 
 def _is_type_word(word: str) -> bool:
-    return word.lower() in KINDS or is_title(word)
+    return word.lower() in TYPE_WORDS or is_title(word)

@@ -5,24 +5,24 @@ from collections import defaultdict
 from operator import eq
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames
-from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, SURNAMES, is_oblique
+from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_SURNAMES, TYPE_WORDS, is_oblique
 from graphrag_index.text.languages import NAMING_TITLES, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
-# Minimum share of mentions after an article that makes a name a thing, not a person.
+# A name with at least this share of mentions after an article is a thing, not a person.
 MIN_THING_SHARE = 0.25
-# Minimum share of mentions after a preposition of place that makes a name a place.
+# A name with at least this share of mentions after a preposition of place is a place.
 MIN_PLACE_SHARE = 0.3
-# Words that, before a name, form a different name: New South Wales is not South Wales.
-DISTINGUISHING = word_set(read_lists("nlp/data/words")["distinguishing"])
-NO_ROLES = DISTINGUISHING | KINDS
-_INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
+# Words before a name that make it another name: New South Wales is not South Wales.
+DISTINCT_NAME_WORDS = word_set(read_lists("nlp/data/words")["distinguishing"])
+NO_ROLE_WORDS = DISTINCT_NAME_WORDS | TYPE_WORDS
+_JOINED_INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
 _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 Words = tuple[str, ...]
 
 
 class MergedNames:
-    """Names by number with their words in base form, and a union-find of names to merge."""
+    """Names with their words in base form, and a union-find that merges forms of one name."""
 
     def __init__(self, classified: ClassifiedNames, counts: list[int]) -> None:
         self.names = list(classified.names)
@@ -32,12 +32,12 @@ class MergedNames:
         self.common = classified.common
         self.parent = list(range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
-        # Names that often follow an article are things: articles before persons are rare.
+        # True for names that often follow an article: articles before persons are rare.
         self.is_thing: list[bool] = (classified.determiner_share >= MIN_THING_SHARE).tolist()
         self.is_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE).tolist()
-        # Names that are sometimes used as a place. Such a name is a person only by other evidence.
+        # True for names that sometimes follow a preposition of place, so they may be no persons.
         self.may_be_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE / 3).tolist()
-        # Names that occur next to a verb for persons, such as "said".
+        # True for names that occur next to a verb for persons, such as "said".
         self.has_person_verb: list[bool] = (classified.person_share > 0).tolist()
         # Numbers of names that are certainly names of persons.
         self.persons: set[int] = set()
@@ -69,7 +69,7 @@ class MergedNames:
                 self.merge_names(number, first)
 
     def merge_inflected(self) -> None:
-        """Merge the inflected forms of each name. Their words have the same base forms."""
+        """Merge inflected forms of one name: names whose words have the same base forms."""
         forms: dict[tuple[str, Words], list[int]] = defaultdict(list)
         for number, words in enumerate(self.words):
             language = self.languages[number]
@@ -79,12 +79,12 @@ class MergedNames:
             base = self.number.get(" ".join(words))
             if base is None:
                 first = _separate_initials(tuple(self.names[numbers[0]].split(" ")))
-                # If every word is inflected, the base form is certain.
+                # Add the base form if it is certain: in German, or if every word is inflected.
                 if self.languages[numbers[0]].genitive_s or not any(map(eq, first, words)):
                     base = self._add_name(" ".join(words), words, like=numbers[0])
                 else:
                     # Choose the form with the fewest case endings.
-                    base = min(numbers, key=lambda n: (self._n_oblique(n), -self.counts[n], n))
+                    base = min(numbers, key=lambda n: (self._n_inflected(n), -self.counts[n], n))
             for number in numbers:
                 self.merge_names(number, base)
 
@@ -116,25 +116,25 @@ class MergedNames:
     def _n_oblique_adjectives(self, number: int) -> int:
         return sum(word.endswith(("en", "em")) for word in self.words[number][:-1])
 
-    def _n_oblique(self, number: int) -> int:
+    def _n_inflected(self, number: int) -> int:
         return sum(is_oblique(w, self.languages[number]) for w in self.names[number].split(" "))
 
-    def merge_titled(self) -> None:
-        """Merge "Agent Alex Mercer" into "Alex Mercer", which is added if it is missing."""
+    def merge_titled_names(self) -> None:
+        """Merge names with a title: "Agent Alex Mercer" into "Alex Mercer". Add missing names."""
         for number in range(len(self.names)):
             words = self.words[number]
             first = n_titles(words)
             if not first:
-                # A common word before a name may be the role of a person.
+                # A common word before a name may be the role of a person: "Pilot Alex Mercer".
                 has_role = len(words) >= 3 and words[0] in self.common
                 known = self.number.get(" ".join(words[1:])) if has_role else None
-                is_role = words[0].lower() not in NO_ROLES
+                is_role = words[0].lower() not in NO_ROLE_WORDS
                 if known is not None and is_role and not self.is_thing[known]:
                     self.merge_names(number, known)
                     self.persons.add(known)
                 continue
-            if any(word.lower() in KINDS - SURNAMES for word in words[first:]):
-                # King Edward VII Land is not a king, and Major League Baseball is not an officer.
+            if any(word.lower() in TYPE_WORDS - TYPE_SURNAMES for word in words[first:]):
+                # Skip names that are not persons: King Edward VII Land, Major League Baseball.
                 continue
             self.persons.add(number)
             bare = " ".join(self.names[number].split(" ")[first:])
@@ -162,4 +162,4 @@ def _separate_initials(words: Words) -> Words:
     """Separate initials that are written together: "J.R. Sorley" becomes "J. R. Sorley"."""
     if len(words) == 1 or all(word.count(".") < 2 for word in words):
         return words
-    return tuple(part for word in words for part in (_INITIAL.findall(word) or [word]))
+    return tuple(part for word in words for part in (_JOINED_INITIAL.findall(word) or [word]))

@@ -4,7 +4,7 @@ Each occurrence of a span has flags for its usage: whether it begins a sentence,
 or a preposition of place precedes it, and whether a verb of definition or of speech follows it.
 """
 
-# array[int] can be written only as text before Python 3.12.
+# Before Python 3.12, the annotation array[int] cannot be evaluated.
 from __future__ import annotations
 
 import re
@@ -23,40 +23,40 @@ from graphrag_index.nlp.word_table import DocumentWords, Integers
 from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 from graphrag_index.text.sentences import Sentence
 
-_LISTS = read_lists("nlp/data/words")
-MAX_WORDS = 8
-MAX_CHARS = 80
+_WORDS = read_lists("nlp/data/words")
+MAX_SPAN_WORDS = 8
+MAX_SPAN_CHARS = 80
 
-# Flags of the usage of a span at one position in a text.
+# Bit flags for the usage of a span at one position in a text.
 INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
     *(1, 2, 4, 8, 16, 32, 64, 128),
 )
 
-# Temporary flags for `_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the span
-# shows the usage of the span. POSSESSIVE: an apostrophe follows the span.
+# Temporary flags for `_find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
+# span shows the usage of the span. POSSESSIVE: an apostrophe follows the span.
 WORD_BEFORE, WORD_AFTER, POSSESSIVE = 256, 512, 1024
 
-CALENDAR = word_set(_LISTS["calendar"])
-_NUMBERED = word_set(_LISTS["numbered"])
-# First three letters of months and days, for a quick test before the exact one.
-_CALENDAR_OPENINGS = frozenset(word[:3].title() for word in CALENDAR)
-# After these words a month or a day is a date: "in June Carter sang", but not "about June Carter".
-_DATING = word_set(_LISTS["before_dates"])
+CALENDAR_WORDS = word_set(_WORDS["calendar"])
+_WORDS_BEFORE_NUMBERS = word_set(_WORDS["numbered"])
+# First three letters of months and days. They make the test for dates faster.
+_CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
+# After these words, "June" is a date and no given name: "in June Carter sang".
+_WORDS_BEFORE_DATES = word_set(_WORDS["before_dates"])
 # Acronyms whose lower-case form is a function word.
 _ACRONYMS = frozenset(("US", "WHO"))
 # Function words, months and feasts that begin a name if they have a capital inside a sentence:
 # Last Supper, Jan Mayen, Easter Island.
-_NAME_OPENING = word_set(_LISTS["name_openings"])
+_NAME_START_WORDS = word_set(_WORDS["name_openings"])
 # Function words and months that are surnames or second names after a given name.
-_NAME_CLOSING = word_set(_LISTS["name_closings"])
-_ELISION = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
+_NAME_END_WORDS = word_set(_WORDS["name_closings"])
+_ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 _APOSTROPHES = frozenset(("'", "’"))
 _OPENING_MARKS = frozenset("\"'“„«‘:")
-_TERMINAL = frozenset(".!?…")
+_SENTENCE_ENDS = frozenset(".!?…")
 
 
 class TrimmedSpan(NamedTuple):
-    """A span after function words and dates at its start and end were removed.
+    """A span without the function words and dates at its start and end.
 
     `offset` and `length` are in characters; `number` is the number of the span's text.
     """
@@ -64,10 +64,10 @@ class TrimmedSpan(NamedTuple):
     offset: int
     length: int
     number: int
-    # Words were removed at the end, so the word after the original span does not follow the name.
+    # True if words were removed at the end, so the next word does not follow the name.
     is_end_cut: bool
-    # Possible longer name and its additional characters before this span: "One Ton Depot" for
-    # "Ton Depot". `restore_openings` decides.
+    # A longer name that may be meant, as "One Ton Depot" for "Ton Depot", and its number of
+    # additional characters before this span.
     longer: str = ""
     ahead: int = 0
 
@@ -88,7 +88,7 @@ class NameCandidates:
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
     # Cache of trimmed spans by the arguments of `_trim_span`.
     _trimmed: dict[tuple[str, str, bool, bool], TrimmedSpan | None] = field(default_factory=dict)
-    # (row, additional characters before it, longer name) of spans that may be longer names.
+    # (row, number of additional characters, longer name) of spans that may be longer names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
     def add_document(
@@ -105,14 +105,14 @@ class NameCandidates:
             return
         columns = zip(*rows, strict=True)
         start, end, surface, marks = (np.array(column, np.int64) for column in columns)
-        flags = _usage_flags(text, words, start, end, marks, language)
+        flags = _find_usage_flags(text, words, start, end, marks, language)
         self.document.extend([document] * len(rows))
         self.start.frombytes(start.astype(np.int32).tobytes())
         self.surface.frombytes(surface.astype(np.int32).tobytes())
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
 
-    def restore_openings(self) -> None:
-        """Restore first words and numbers that were cut off. Call it after all documents were read.
+    def restore_cut_words(self) -> None:
+        """Restore words and numbers that were cut off. Call it after reading all documents.
 
         "One Ton Depot" is restored if the corpus writes it inside a sentence. "Boeing 747" is
         restored if it is frequent compared with "Boeing"; "England 6" may be a score.
@@ -129,7 +129,7 @@ class NameCandidates:
                 self.surface[row] = self.surfaces[name]
                 self.flags[row] |= INITIAL
             elif not ahead and times[name] > max(1, totals[self.surface[row]] // 4):
-                self.surface[row] = self._number_span(name, self.languages[self.surface[row]])
+                self.surface[row] = self._get_span_number(name, self.languages[self.surface[row]])
 
     def _find_spans(
         self, text: str, sentences: Sequence[Sentence], language: Language
@@ -138,7 +138,7 @@ class NameCandidates:
         rows: list[tuple[int, int, int, int]] = []
         ended = 0
         for start, end, initial, prose in _find_capitalized_spans(text, sentences, language):
-            may_be_date = text[start : start + 3] in _CALENDAR_OPENINGS
+            may_be_date = text[start : start + 3] in _CALENDAR_PREFIXES
             dated = may_be_date and _precedes_date(word_before(text, start))
             span = self._trim_span(text[start:end], language, initial or not prose, dated)
             if span is None:
@@ -166,7 +166,7 @@ class NameCandidates:
     ) -> TrimmedSpan | None:
         """Remove function words and dates at the start and end of a span; None if nothing is left.
 
-        `initial` is true if a capital at the start of the span says little. `dated` is true if
+        `initial` is true if any first word would have a capital there. `dated` is true if
         the word before the span shows that a month at the start of the span is a date.
         """
         if not dated and (number := self.surfaces.get(raw)) is not None:
@@ -182,21 +182,21 @@ class NameCandidates:
         """Trim a span as `_trim_span` does, without its cache."""
         first, last = 0, len(words)
         number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
-        if number_at_end and words[-2].lower() not in _NUMBERED:
+        if number_at_end and words[-2].lower() not in _WORDS_BEFORE_NUMBERS:
             last -= 1
         opening = -1
         while first < last and _is_function_word_or_date(words[first], language):
             dated = _precedes_date(words[first - 1]) if first else dated
-            if first < last - 1 and _may_open_name(words[first : first + 2], dated, language):
+            if first < last - 1 and _may_begin_name(words[first : first + 2], dated, language):
                 lower = words[first].lower()
                 # "Monday Club" and "April Mills" are names; "May" in "May God help us" is not.
                 named = words[first] in GIVEN_NAMES and lower not in language.function_words
-                if not initial or (lower in CALENDAR and (first or named)):
+                if not initial or (lower in CALENDAR_WORDS and (first or named)):
                     break
                 opening = first
             first += 1
         while last > first and _is_function_word_or_date(words[last - 1], language):
-            closing = words[last - 1].lower() in _NAME_CLOSING
+            closing = words[last - 1].lower() in _NAME_END_WORDS
             if closing and last - 1 > first and is_given_name(words[last - 2], language):
                 break
             # "I" is a numeral in "World War I" and "King Albert I".
@@ -208,22 +208,22 @@ class NameCandidates:
             return None
         offset = sum(map(len, words[:first])) + first
         surface = " ".join(words[first:last])
-        elision = _ELISION.match(surface) if language.code in ("fr", "it") else None
+        elision = _ELIDED_WORD.match(surface) if language.code in ("fr", "it") else None
         if elision:
             offset += elision.end()
             surface = surface[elision.end() :]
         is_capital = not elision or surface[0].isupper()
-        if not is_capital or len(surface) > MAX_CHARS or last - first > MAX_WORDS:
+        if not is_capital or len(surface) > MAX_SPAN_CHARS or last - first > MAX_SPAN_WORDS:
             return None
         longer, ahead = "", 0
         if number_at_end and last == len(words) - 1:
             longer = f"{surface} {number_at_end}"
         elif 0 <= opening == first - 1:
             longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
-        number = self._number_span(surface, language)
+        number = self._get_span_number(surface, language)
         return TrimmedSpan(offset, len(surface), number, last < len(words), longer, ahead)
 
-    def _number_span(self, surface: str, language: Language) -> int:
+    def _get_span_number(self, surface: str, language: Language) -> int:
         number = self.surfaces.setdefault(surface, len(self.surfaces))
         if number == len(self.names):
             self.names.append(surface)
@@ -258,46 +258,46 @@ def _find_capitalized_spans(
         if number > current:
             current, sentence = number, sentences[number - 1]
             words = text[sentence.start : sentence.end]
-            # In a sentence in capital letters, capitals do not show names.
+            # Skip a sentence in capital letters, where capitals do not show names.
             shouted = words.isupper() and " " in words
             # In headings and tables, other words than names may be capitalized.
-            prose = sentence.prose or all_prose or words[-1] in _TERMINAL
+            prose = sentence.prose or all_prose or words[-1] in _SENTENCE_ENDS
         if not shouted:
             reached = _find_span_end(text, match, sentence.end, language)
-            yield start, reached, _is_initial(text, start, sentence.start, all_prose), prose
+            yield start, reached, _may_begin_sentence(text, start, sentence.start, all_prose), prose
 
 
 def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language: Language) -> int:
-    """Return the end of a span in its sentence, with the part after a possessive or "for"."""
+    """Return the end of a span, with a part after a possessive or "for" that belongs to it."""
     start, end = match.span()
     if end > sentence_end:
-        # The full stop ends the sentence; the letter before it is not an initial.
+        # Drop the full stop: it ends the sentence, and does not mark an initial.
         end = start + len(text[start:sentence_end].rstrip("."))
     longer = name_words.find_end_after_possessive(text, start, end, language, match.re)
     end = longer if longer <= sentence_end else end
-    # A heading ends at its line end. A wrapped line may end inside a name.
+    # Cut the span at the end of a heading, but not where a wrapped line ends.
     line_ends = (start + line.start() for line in re.finditer("\n", text[start:end]))
     return next((at for at in line_ends if not is_wrapped_line(text, at)), end)
 
 
 def _is_function_word_or_date(word: str, language: Language) -> bool:
     lower = word.lower()
-    return word not in _ACRONYMS and (lower in language.function_words or lower in CALENDAR)
+    return word not in _ACRONYMS and (lower in language.function_words or lower in CALENDAR_WORDS)
 
 
-def _may_open_name(words: list[str], dated: bool, language: Language) -> bool:
+def _may_begin_name(words: list[str], dated: bool, language: Language) -> bool:
     """Return whether a function word or a month before a name may belong to the name."""
     word, lower = words[0], words[0].lower()
-    if lower in _NAME_OPENING:
+    if lower in _NAME_START_WORDS:
         return True
-    if lower not in CALENDAR or dated or _is_function_word_or_date(words[1], language):
+    if lower not in CALENDAR_WORDS or dated or _is_function_word_or_date(words[1], language):
         return False
-    # "Sonntag Abend" is not a name.
+    # In German, a day before a noun is not a name: "Sonntag Abend".
     return word in GIVEN_NAMES or not language.capitalizes_nouns
 
 
-def _is_initial(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
-    """Return whether a word begins a sentence, a quotation or a line, where capitals say little."""
+def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
+    """Return whether a word begins a sentence, a quotation or a line, so any word has a capital."""
     return (
         start == sentence_start
         or (start <= sentence_start + 2 and not text[sentence_start].isalnum())
@@ -307,10 +307,10 @@ def _is_initial(text: str, start: int, sentence_start: int, all_prose: bool) -> 
 
 
 def _precedes_date(word: str) -> bool:
-    return word.lower() in _DATING or word[:1].isdigit()
+    return word.lower() in _WORDS_BEFORE_DATES or word[:1].isdigit()
 
 
-def _usage_flags(
+def _find_usage_flags(
     text: str,
     words: DocumentWords,
     start: Integers,
@@ -325,7 +325,7 @@ def _usage_flags(
     earlier = np.append(0, np.maximum.accumulate(written)[:-1])
     at = np.searchsorted(words.starts, start, "right") - 1
     before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
-    # A span may begin inside a word: "l'Institut".
+    # Look again at the word before spans that begin inside a word: "l'Institut".
     for row in np.flatnonzero(words.starts[at] != start):
         before[row] = word_table.kind_before_name(word_before(text, int(start[row])), language)
     before[(marks & WORD_BEFORE) == 0] = 0

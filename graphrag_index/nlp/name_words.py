@@ -14,28 +14,29 @@ from graphrag_index.text import languages
 from graphrag_index.text.languages import MIN_STEM, Language, find_stems, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
-_LISTS = read_lists("nlp/data/words")
-# Words that show the type of an entity.
-ORGANIZATIONS, PLACES = word_set(_LISTS["organizations"]), word_set(_LISTS["places"])
-EVENTS = word_set(_LISTS["events"])
-KINDS = ORGANIZATIONS | PLACES | EVENTS
-SURNAMES = word_set(_LISTS["surnames"])
-# Given names distinguish persons from places and companies with two words.
+_WORDS = read_lists("nlp/data/words")
+# Words in a name that show the type of the entity: "University", "Island", "Treaty".
+ORGANIZATION_WORDS, PLACE_WORDS = word_set(_WORDS["organizations"]), word_set(_WORDS["places"])
+EVENT_WORDS = word_set(_WORDS["events"])
+TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
+# Words for types that are also surnames.
+TYPE_SURNAMES = word_set(_WORDS["surnames"])
+# Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
 # Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
-_SHORT_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
-# Maximum number of words with equal first letters that are compared pairwise.
-MAX_GROUP = 200
+_SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
+# Words with equal first letters are compared pairwise if there are at most this many.
+MAX_COMPARED_WORDS = 200
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
-_POSSESSORS = word_set(_LISTS["possessors"])
-_POSSESSED = word_set(_LISTS["possessed"])
-# Text between two parts that may form one name.
-_JOINT = re.compile(r"['’]s | for (?:the )?")
+_POSSESSORS = word_set(_WORDS["possessors"])
+_POSSESSED = word_set(_WORDS["possessed"])
+# Text between two parts that may form one name: a possessive or "for".
+_NAME_JOINT = re.compile(r"['’]s | for (?:the )?")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
-MIN_WRAPPED = 30
+MIN_WRAPPED_CHARS = 30
 
 
-def entity_type_of(name: str, person: bool, place_share: float, preposition_share: float) -> str:
+def find_entity_type(name: str, person: bool, place_share: float, preposition_share: float) -> str:
     """Return the type of an entity, from its words and the prepositions before its mentions.
 
     Both shares (0–1) refer to the mentions of the name: `place_share` to mentions after a
@@ -45,14 +46,14 @@ def entity_type_of(name: str, person: bool, place_share: float, preposition_shar
     # Ignore the numeral at the end: World War II, West Virginia Route 9.
     if len(words) > 2 and (words[-1].isdigit() or not words[-1].strip("ivx")):
         words.pop()
-    if len(words) > 1 and not (person and words[-1] in SURNAMES):
-        types = (("organization", ORGANIZATIONS), ("geo", PLACES), ("event", EVENTS))
+    if len(words) > 1 and not (person and words[-1] in TYPE_SURNAMES):
+        types = (("organization", ORGANIZATION_WORDS), ("geo", PLACE_WORDS), ("event", EVENT_WORDS))
         for word, (kind, known) in product((words[-1], words[0]), types):
             if word in known:
                 return kind
     if person:
         return "person"
-    if any(word in ORGANIZATIONS for word in words[1:-1]):
+    if any(word in ORGANIZATION_WORDS for word in words[1:-1]):
         return "organization"
     if len(words) == 1 and name.isupper():
         return "acronym"
@@ -60,13 +61,13 @@ def entity_type_of(name: str, person: bool, place_share: float, preposition_shar
     return "geo" if placed else "name"
 
 
-def base_forms(
+def find_base_forms(
     counts: Mapping[str, int],
     language: Language,
     openings: Collection[str] = (),
     surnames: Collection[str] = (),
 ) -> dict[str, str]:
-    """Map each counted word to its base form, which is one of the words or a given name.
+    """Map each word to its base form. The base form is one of the words or a given name.
 
     `openings` are words that begin longer names. They may be given names whose base form does not
     occur in the corpus. `surnames` are words that end longer names. "Peters" in `surnames` is not
@@ -87,7 +88,7 @@ def base_forms(
     for word in counts:
         groups[fold(word)[:MIN_STEM]].append(word)
     for group in groups.values():
-        if not 1 < len(group) <= MAX_GROUP:
+        if not 1 < len(group) <= MAX_COMPARED_WORDS:
             continue
         # Sort the words that look most like base forms first.
         group.sort(
@@ -127,19 +128,19 @@ def is_given_name(word: str, language: Language) -> bool:
 
 
 def _find_given_names(word: str, language: Language) -> set[str]:
-    known = _given_stems(language.code)
+    known = _given_names_by_stem(language.code)
     names = {known[stem] for stem in find_stems(word, language) if stem in known}
     folded = fold(word)
     stem, ending = folded[: MIN_STEM - 1], folded[MIN_STEM - 1 :]
-    is_short = stem in known and ending in _SHORT_ENDINGS
+    is_short = stem in known and ending in _SHORT_NAME_ENDINGS
     if is_short and ending in languages.list_folded_endings(language.code):
         names.add(known[stem])
     return names
 
 
 @cache
-def _given_stems(code: str) -> dict[str, str]:
-    """Map stems of given names to the names. A stem is the name, or the name without last vowel."""
+def _given_names_by_stem(code: str) -> dict[str, str]:
+    """Map stems of given names to the names. A stem is the name, also without its last vowel."""
     stems: dict[str, str] = {}
     vowels = [fold(vowel) for vowel in "a o y i e е я й а ь ος ης ας α".split()]
     fleeting = languages.language_of(code).fleeting_vowel
@@ -155,8 +156,8 @@ def _given_stems(code: str) -> dict[str, str]:
     return stems
 
 
-def _uppercase_class() -> str:
-    """Return the content of a character class of upper and title case letters of all scripts."""
+def _uppercase_letters() -> str:
+    """Return the capital letters of all scripts, as ranges for a regular expression."""
     scripts = ((0x41, 0x2E00), (0xA640, 0xABC0), (0xFF21, 0xFF3B), (0x10400, 0x10450))
     blocks = (range(*block) for block in (*scripts, (0x118A0, 0x118C0), (0x1E900, 0x1E944)))
     letters = " ".join("".join(map(chr, block)) for block in blocks)
@@ -167,13 +168,13 @@ def _uppercase_class() -> str:
 @cache
 def name_pattern(code: str) -> re.Pattern[str]:
     """Return the pattern of a span of capitalized words with particles and initials."""
-    up = _uppercase_class()
+    up = _uppercase_letters()
     # Combining marks belong to the letter before them.
     letter = r"[\w\u0300-\u036f]"
-    # Joints inside a word: D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones,
+    # Marks between parts of a word: D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones,
     # Stoke-on-Trent, Kim Jong-il, Co-operation.
-    suffixes = "|".join(_LISTS["hyphen_suffixes"].split())
-    prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _LISTS["hyphen_prefixes"].split())
+    suffixes = "|".join(_WORDS["hyphen_suffixes"].split())
+    prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _WORDS["hyphen_prefixes"].split())
     hyphen = (
         rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
         rf"|(?<={letter}{{2}}-)(?!(?:{suffixes})\b)(?=[a-z]{{2,5}}(?![\w-]))"
@@ -187,7 +188,7 @@ def name_pattern(code: str) -> re.Pattern[str]:
     before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
     # Exactly one character, so that a span is as long as its words joined by single spaces.
     space = r"(?:[^\S\n]|\n(?!\s))"
-    particles = _LISTS["name_particles"].get(code, _LISTS["name_particles"]["other"])
+    particles = _WORDS["name_particles"].get(code, _WORDS["name_particles"]["other"])
     particle = rf"(?:(?:{particles}){space})?"
     # Initials before a name: F. W. de Klerk.
     initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
@@ -200,8 +201,8 @@ def name_pattern(code: str) -> re.Pattern[str]:
 @cache
 def capital_pattern() -> re.Pattern[str]:
     """Return the pattern of a capital that can begin a name: not inside a word, URL or path."""
-    # The look-behind is after the letter because the engine then skips to letters quickly.
-    return re.compile(rf"[{_uppercase_class()}](?<![\w/@.#\\-].)", re.DOTALL)
+    # Test the characters before the letter after the letter itself: this is faster.
+    return re.compile(rf"[{_uppercase_letters()}](?<![\w/@.#\\-].)", re.DOTALL)
 
 
 def word_before(text: str, start: int) -> str:
@@ -217,11 +218,11 @@ def find_end_after_possessive(
     "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
     Party" is two names.
     """
-    joint = _JOINT.match(text, end)
+    joint = _NAME_JOINT.match(text, end)
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
     is_owner = text[end : end + 1] != " "
-    if not match or not (is_owner or words[-1].lower() in ORGANIZATIONS):
+    if not match or not (is_owner or words[-1].lower() in ORGANIZATION_WORDS):
         return end
     if is_owner:
         article = word_before(text, start) in language.determiners
@@ -236,8 +237,8 @@ def find_end_after_possessive(
 
 
 def is_wrapped_line(text: str, line_end: int) -> bool:
-    """Return whether a line was wrapped, by its length and the length of the next line."""
+    """Return whether a paragraph goes on after a line end, judged by the length of two lines."""
     length = line_end - text.rfind("\n", 0, line_end) - 1
     longest = line_end + 1 + 2 * length
     is_last = longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
-    return length >= MIN_WRAPPED and is_last
+    return length >= MIN_WRAPPED_CHARS and is_last

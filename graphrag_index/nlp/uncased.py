@@ -1,4 +1,4 @@
-"""Names in scripts without capitals: strings that recur. Frequent nouns are found too.
+"""Names in scripts without capitals: recurring strings, which include frequent nouns.
 
 In scripts with spaces (Arabic, Hebrew, Hindi, Korean), a name is a sequence of one to three words
 without affixes (particles that are written together with a word). In scripts without spaces
@@ -15,48 +15,48 @@ from typing import NamedTuple
 
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
-_LISTS = read_lists("nlp/data/uncased")
-UNSPACED, SPACED = word_set(_LISTS["unspaced"]), word_set(_LISTS["spaced"])
-CODES = UNSPACED | SPACED
+_WORDS = read_lists("nlp/data/uncased")
+UNSPACED, SPACED = word_set(_WORDS["unspaced"]), word_set(_WORDS["spaced"])
+LANGUAGE_CODES = UNSPACED | SPACED
 # Maximum number of words of a name in scripts with spaces.
-MAX_WORDS = 3
+MAX_NAME_WORDS = 3
 # Maximum number of characters of a name in scripts without spaces. Thai needs more characters
 # than Chinese and Japanese.
-MAX_CHARACTERS = 20
-_MAX_CHARACTERS = {"zh": 10, "ja": 12}
-# A string is dropped if at least this share of its occurrences is inside one longer string.
-PART_SHARE = 0.8
-# A function character may begin or end a name if the name has this share of its occurrences.
-EDGE_SHARE = 0.6
-# Maximum number of characters of a fallback entity.
-MAX_FALLBACK = 40
+MAX_NAME_CHARS = 20
+_MAX_CHARS_OF_LANGUAGE = {"zh": 10, "ja": 12}
+# A name is dropped if at least this share of its occurrences is inside one longer name.
+MIN_PART_SHARE = 0.8
+# Minimum share of the occurrences of a function character in a name that it begins or ends.
+MIN_EDGE_SHARE = 0.6
+# Maximum number of characters of the entity of a text in which no names were found.
+MAX_FALLBACK_CHARS = 40
 
-_HARD_EDGES, _SOFT_EDGES = frozenset(_LISTS["hard_edges"]), frozenset(_LISTS["soft_edges"])
-_EDGES = _HARD_EDGES | _SOFT_EDGES
-_ENDINGS, _NO_NAME = tuple(_LISTS["endings"].split()), _LISTS["no_name"]
-_BREAKS = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_LISTS['breaks'].split())}")
+_HARD_EDGES, _SOFT_EDGES = frozenset(_WORDS["hard_edges"]), frozenset(_WORDS["soft_edges"])
+_EDGE_SIGNS = _HARD_EDGES | _SOFT_EDGES
+_ENDINGS, _NO_NAME = tuple(_WORDS["endings"].split()), _WORDS["no_name"]
+_BREAK_PATTERN = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_WORDS['breaks'].split())}")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_SPACED_LETTER, _UNSPACED_LETTER = _LISTS["spaced_letter"], _LISTS["unspaced_letter"]
-# Zero-width joiners can occur inside words.
+_SPACED_LETTER, _UNSPACED_LETTER = _WORDS["spaced_letter"], _WORDS["unspaced_letter"]
+# Zero-width joiners between letters belong to the word.
 _SPACED_WORD = re.compile(rf"{_SPACED_LETTER}+(?:[\u200c\u200d]+{_SPACED_LETTER}+)*")
 # A dot separates the parts of a foreign name: 阿尔伯特·爱因斯坦.
-_RUN = re.compile(rf"{_UNSPACED_LETTER}(?:[·・]?{_UNSPACED_LETTER})*")
+_UNSPACED_RUN = re.compile(rf"{_UNSPACED_LETTER}(?:[·・]?{_UNSPACED_LETTER})*")
 
 # Function that yields (number, text, language code) of each document; it is called several times.
-Texts = Callable[[], Iterable[tuple[int, str, str]]]
+ReadTexts = Callable[[], Iterable[tuple[int, str, str]]]
 
 
 def find_uncased_names(
-    texts: Texts, codes: Iterable[str], min_frequency: int
+    texts: ReadTexts, codes: Iterable[str], min_frequency: int
 ) -> Iterator[tuple[int, int, int, str]]:
     """Yield (document, start, end, name) of the recurring strings in each language."""
-    for code in sorted(CODES.intersection(codes)):
+    for code in sorted(LANGUAGE_CODES.intersection(codes)):
 
-        def of_language(code: str = code) -> Iterator[str]:
+        def texts_of_language(code: str = code) -> Iterator[str]:
             return (text for _, text, language in texts() if language == code)
 
         names_of = _UnspacedNames if code in UNSPACED else _SpacedNames
-        names: _UnspacedNames | _SpacedNames = names_of(of_language, code, min_frequency)
+        names: _UnspacedNames | _SpacedNames = names_of(texts_of_language, code, min_frequency)
         for number, text, language in texts():
             if language == code:
                 yield from ((number, *place) for place in names.find_names(text))
@@ -74,7 +74,7 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
     for match in _WORD.finditer(text):
         start, end = match.span()
         # Without spaces, a match is a whole clause; take its first four characters.
-        end = min(end, start + (4 if code in UNSPACED else MAX_FALLBACK))
+        end = min(end, start + (4 if code in UNSPACED else MAX_FALLBACK_CHARS))
         word = text[start:end].casefold()
         if word not in function_words and not word.isdigit():
             counts[word] += 1
@@ -83,11 +83,11 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
         return places[max(counts, key=lambda word: (counts[word], len(word)))]
     token = re.search(r"\S+", text)
     start, end = token.span() if token else (0, len(text))
-    return start, min(end, start + MAX_FALLBACK)
+    return start, min(end, start + MAX_FALLBACK_CHARS)
 
 
 class _ClauseWord(NamedTuple):
-    """A word of a text, with its form and span without affixes."""
+    """A word of a text. `bare`, `start` and `end` are without its prefix or suffix."""
 
     text: str
     bare: str
@@ -100,10 +100,10 @@ class _SpacedNames:
 
     def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
         """Find the recurring names. The texts of the language are read twice."""
-        self._stop = word_set(_LISTS["stop_words"].get(code, ""))
+        self._stop = word_set(_WORDS["stop_words"].get(code, ""))
         counts = Counter(chain.from_iterable(map(_SPACED_WORD.findall, texts())))
-        self._bare = _bare_words(counts, code)
-        self._only_first = code in _LISTS["prefixes"]
+        self._bare = _find_bare_words(counts, code)
+        self._only_first = code in _WORDS["prefixes"]
         frequency: Counter[str] = Counter()
         for word, times in counts.items():
             for form in {word, self._bare[word][1] if word in self._bare else word}:
@@ -112,9 +112,7 @@ class _SpacedNames:
         phrases: Counter[str] = Counter()
         for clause in chain.from_iterable(map(self._split_clauses, texts())):
             phrases.update(phrase for _, _, phrase in self._find_phrases(clause))
-        self.names = _drop_parts_of_longer(
-            " ", {p: n for p, n in phrases.items() if n >= min_frequency}
-        )
+        self.names = _drop_name_parts(" ", {p: n for p, n in phrases.items() if n >= min_frequency})
 
     def find_names(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
@@ -148,7 +146,7 @@ class _SpacedNames:
             if head.text in self._stop or head.bare in self._stop:
                 continue
             opening = head.bare if self._only_first else head.text
-            for last in range(min(first + MAX_WORDS, len(clause)) - 1, first, -1):
+            for last in range(min(first + MAX_NAME_WORDS, len(clause)) - 1, first, -1):
                 tail = clause[last]
                 closing = tail.text if self._only_first else tail.bare
                 words = [opening, *(w.text for w in clause[first + 1 : last]), closing]
@@ -160,8 +158,8 @@ class _SpacedNames:
                 yield head.start, head.end, head.bare
 
 
-def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int]]:
-    """Map words with an affix to (length of the prefix, word without affix, length in the text).
+def _find_bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int]]:
+    """Map words with an affix to (length of the prefix, bare word, its length in the text).
 
     An affix is removed if the rest occurs in the corpus without an affix or with another affix.
     """
@@ -176,8 +174,8 @@ def _bare_words(words: Counter[str], code: str) -> dict[str, tuple[int, str, int
         # Prefer forms that occur in the corpus without an affix.
         for option in sorted(options, key=lambda option: option[1] not in words):
             others = forms[option[1]] - {word}
-            # A rare rest proves no prefix: the Arabic name Kamal does not mean "like money".
-            likely = code not in _LISTS["prefixes"] or option[1].startswith("ال")
+            # Do not cut a prefix from a frequent word: the name Kamal does not mean "like money".
+            likely = code not in _WORDS["prefixes"] or option[1].startswith("ال")
             if others and (likely or sum(words[other] for other in others) >= words[word]):
                 bare_words[word] = option
                 break
@@ -188,55 +186,55 @@ def _strip_affixes(word: str, code: str) -> Iterator[tuple[int, str, int]]:
     """Yield the possible forms of a word without an affix, with the longest affix first."""
     if code == "ar":
         for prefix in ("ولل", "لل"):
-            # The article loses its first letter after this preposition.
+            # Restore the first letter of the article, which is lost after this preposition.
             if word.startswith(prefix) and len(word) - len(prefix) > 1:
                 yield 0, "ال" + word[len(prefix) :], len(word)
-    for prefix in sorted(_LISTS["prefixes"].get(code, "").split(), key=len, reverse=True):
+    for prefix in sorted(_WORDS["prefixes"].get(code, "").split(), key=len, reverse=True):
         length = len(word) - len(prefix)
         if word.startswith(prefix) and length > 1:
             yield len(prefix), word[len(prefix) :], length
-    for suffix in _LISTS["suffixes"].get(code, "").split():
+    for suffix in _WORDS["suffixes"].get(code, "").split():
         length = len(word) - len(suffix)
         if word.endswith(suffix) and length > 1:
             yield 0, word[:length], length
 
 
 class _UnspacedNames:
-    """Strings that recur as whole words or names do, in scripts without spaces."""
+    """Recurring strings that may be whole words or names, in scripts without spaces."""
 
     def __init__(self, texts: Callable[[], Iterable[str]], code: str, min_frequency: int) -> None:
-        """Find the recurring names. The texts are read once for each length of string."""
-        max_characters = _MAX_CHARACTERS.get(code, MAX_CHARACTERS)
-        frequent = _frequent_strings(texts, max_characters, min_frequency)
+        """Find the recurring names. The texts are read once for each string length."""
+        max_characters = _MAX_CHARS_OF_LANGUAGE.get(code, MAX_NAME_CHARS)
+        frequent = _count_strings(texts, max_characters, min_frequency)
         edges: Counter[str] = Counter()
         # Distinct characters before and after each string. Function characters count as a space.
         beside: tuple[dict[str, set[str]], ...] = (defaultdict(set), defaultdict(set))
-        for run in chain.from_iterable(map(_split_runs, texts() if frequent else ())):
+        for run in chain.from_iterable(map(_split_into_runs, texts() if frequent else ())):
             edges.update(run)
             padded = f" {run} "
-            for start, end in _frequent_spans(run, frequent):
+            for start, end in _find_frequent_spans(run, frequent):
                 for sets, at in zip(beside, (start, end + 1), strict=True):
                     # Two distinct characters are enough to know that the neighbours vary.
                     if len(sets[run[start:end]]) < 2:
-                        sets[run[start:end]].add(" " if padded[at] in _EDGES else padded[at])
+                        sets[run[start:end]].add(" " if padded[at] in _EDGE_SIGNS else padded[at])
         free = {
             string: times
             for string, times in frequent.items()
             if all(len(sets[string]) > 1 or " " in sets[string] for sets in beside)
             and _HARD_EDGES.isdisjoint((string[0], string[-1]))
             and all(
-                character not in _SOFT_EDGES or times >= EDGE_SHARE * edges[character]
+                character not in _SOFT_EDGES or times >= MIN_EDGE_SHARE * edges[character]
                 for character in (string[0], string[-1])
             )
-            and string[0] not in _LISTS["no_beginning"]
+            and string[0] not in _WORDS["no_beginning"]
             and not string.startswith(_ENDINGS)
         }
-        self.names = _drop_parts_of_longer("", free)
+        self.names = _drop_name_parts("", free)
         self._max_length = max(map(len, self.names), default=0)
 
     def find_names(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
-        for match in _RUN.finditer(text):
+        for match in _UNSPACED_RUN.finditer(text):
             run, offset, start = match.group(), match.start(), 0
             while start < len(run):
                 for end in range(min(start + self._max_length, len(run)), start + 1, -1):
@@ -248,17 +246,17 @@ class _UnspacedNames:
                     start += 1
 
 
-def _split_runs(text: str) -> Iterator[str]:
+def _split_into_runs(text: str) -> Iterator[str]:
     """Yield the parts of a text between breaks, such as punctuation and function words."""
-    for run in _RUN.findall(text):
+    for run in _UNSPACED_RUN.findall(text):
         # Every second part is an ending that belongs to the part before it, or None for a break.
-        parts = [*_BREAKS.split(run), None]
+        parts = [*_BREAK_PATTERN.split(run), None]
         for piece, ending in zip(parts[::2], parts[1::2], strict=True):
             if piece:
                 yield piece + ending if ending and piece[-1] not in _NO_NAME else piece
 
 
-def _frequent_strings(
+def _count_strings(
     texts: Callable[[], Iterable[str]], max_characters: int, min_frequency: int
 ) -> dict[str, int]:
     """Count frequent strings, short strings first.
@@ -268,7 +266,7 @@ def _frequent_strings(
     frequent: dict[str, int] = {}
     for length in range(2, max_characters + 1):
         counts: Counter[str] = Counter()
-        for run in chain.from_iterable(map(_split_runs, texts())):
+        for run in chain.from_iterable(map(_split_into_runs, texts())):
             strings = (run[at : at + length] for at in range(len(run) - length + 1))
             if length > 2:
                 strings = (s for s in strings if s[1:] in frequent and s[:-1] in frequent)
@@ -280,17 +278,17 @@ def _frequent_strings(
     return frequent
 
 
-def _frequent_spans(run: str, frequent: Collection[str]) -> Iterator[tuple[int, int]]:
+def _find_frequent_spans(run: str, frequent: Collection[str]) -> Iterator[tuple[int, int]]:
     for start in range(len(run) - 1):
-        for end in range(start + 2, min(start + MAX_CHARACTERS, len(run)) + 1):
+        for end in range(start + 2, min(start + MAX_NAME_CHARS, len(run)) + 1):
             if run[start:end] not in frequent:
                 # No longer string that begins with this string is frequent either: stop.
                 break
             yield start, end
 
 
-def _drop_parts_of_longer(separator: str, counts: dict[str, int]) -> set[str]:
-    """Drop names that occur hardly more often than a longer name that contains them."""
+def _drop_name_parts(separator: str, counts: dict[str, int]) -> set[str]:
+    """Drop a name if most of its occurrences are inside one longer name."""
     kept = set(counts)
     for longer, times in counts.items():
         pieces = longer.split(separator) if separator else longer
@@ -298,6 +296,6 @@ def _drop_parts_of_longer(separator: str, counts: dict[str, int]) -> set[str]:
         for start in range(len(pieces)):
             for end in range(start + min_length, len(pieces) + 1):
                 part = separator.join(pieces[start:end])
-                if part != longer and part in kept and times >= PART_SHARE * counts[part]:
+                if part != longer and part in kept and times >= MIN_PART_SHARE * counts[part]:
                     kept.discard(part)
     return kept

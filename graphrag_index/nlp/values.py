@@ -8,59 +8,59 @@ from typing import Any, NamedTuple
 
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
-_LISTS = read_lists("nlp/data/values")
-_BEFORE_YEAR, _AFTER_YEAR = word_set(_LISTS["before_year"]), word_set(_LISTS["after_year"])
-_BILLIONS, _TRILLIONS = word_set(_LISTS["billions"]), word_set(_LISTS["trillions"])
+_WORDS = read_lists("nlp/data/values")
+_BEFORE_YEAR, _AFTER_YEAR = word_set(_WORDS["before_year"]), word_set(_WORDS["after_year"])
+_BILLIONS, _TRILLIONS = word_set(_WORDS["billions"]), word_set(_WORDS["trillions"])
 
 
-def _value_of_words(name: str) -> dict[str, Any]:
-    """Invert a mapping from values to lists of words: return the value of each word."""
-    lists = {v: w.split() if isinstance(w, str) else w for v, w in _LISTS[name].items()}
+def _invert_lists(name: str) -> dict[str, Any]:
+    """Read a mapping from values to lists of words, and return the value of each word."""
+    lists = {v: w.split() if isinstance(w, str) else w for v, w in _WORDS[name].items()}
     return {word: value for value, words in lists.items() for word in words}
 
 
-_MONTHS, _SCALES = _value_of_words("months"), _value_of_words("scales")
-_SCALE_MARKS = _value_of_words("scale_marks")
-_CURRENCIES, _UNITS = _value_of_words("currencies"), _value_of_words("units")
+_MONTHS, _SCALES = _invert_lists("months"), _invert_lists("scales")
+_SCALE_MARKS = _invert_lists("scale_marks")
+_CURRENCIES, _UNITS = _invert_lists("currencies"), _invert_lists("units")
 
 
-def _alternatives(names: Iterable[str]) -> str:
+def _join_with_or(names: Iterable[str]) -> str:
     return "|".join(sorted(map(re.escape, names), key=len, reverse=True))
 
 
 _SPACE = r"[ \u00a0\u202f\u2009]"
-_NUMBER = re.compile(
+_NUMBER_PATTERN = re.compile(
     rf"""
     (?<![\w.,:/#№’'+–^-])(?P<sign>[-−](?=\d)|\bminus{_SPACE})?
-    (?P<before>(?:(?:US)?[$€£¥₹]|(?:{_alternatives(_LISTS["currency_codes"].split())})(?!\w)){_SPACE}?)?
+    (?P<before>(?:(?:US)?[$€£¥₹]|(?:{_join_with_or(_WORDS["currency_codes"].split())})(?!\w)){_SPACE}?)?
     (?P<digits>\d+(?:[.,’']\d+)*(?:[\u00a0\u202f\u2009 ]\d{{3}}(?!\d))*(?:[.,]\d+)?)
     (?P<short>[kmKM](?!\w)|bn(?!\w))?
-    (?:{_SPACE}(?P<scale>{_alternatives([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)])})(?!\w)\.?)?
-    (?:{_SPACE}?(?P<mark>{_alternatives(_SCALE_MARKS)})(?=[€$£]))?
+    (?:{_SPACE}(?P<scale>{_join_with_or([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)])})(?!\w)\.?)?
+    (?:{_SPACE}?(?P<mark>{_join_with_or(_SCALE_MARKS)})(?=[€$£]))?
     (?:{_SPACE}?(?:
-        (?P<percent>{_alternatives(_LISTS["percent"])})
-      | (?:(?:de|di){_SPACE}|d['’])?(?P<after>{_alternatives(_CURRENCIES)})
-      | (?P<unit>{_alternatives(_UNITS)})
+        (?P<percent>{_join_with_or(_WORDS["percent"])})
+      | (?:(?:de|di){_SPACE}|d['’])?(?P<after>{_join_with_or(_CURRENCIES)})
+      | (?P<unit>{_join_with_or(_UNITS)})
     )(?![\w²³/]))?
     (?!\w|[-–:/#’'^]\w|[.,]\d|{_SPACE}?[%′″])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# Digits in groups of three, with any separator between two groups.
-_GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})*")
+# Digits in groups of three, with a comma or a full stop between the groups.
+_GROUPED_DIGITS = re.compile(r"\d{1,3}(?:[.,]\d{3})*")
 # Factors of abbreviations directly after the digits: $5k, €3bn.
-_SHORT = {"k": 1e3, "m": 1e6, "bn": 1e9}
+_FACTOR_OF_LETTER = {"k": 1e3, "m": 1e6, "bn": 1e9}
 # Text after a number whose scale or unit follows later: "between $5 and $10 million".
-_RANGE = re.compile(
+_RANGE_END = re.compile(
     rf"{_SPACE}(?:to|and|or|bis|und|oder|à|et|ou|a|y|o|e|do|i|tot|en|of|till){_SPACE}"
     r"(?:US)?[$€£¥₹]?\d"
 )
 # Text after the day in a date that is not recognized: "12 апреля 1961", "31 February 1914".
-_DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
+_AFTER_DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
 
 
 # Text after an ordinal number, or after a number at the end of a sentence.
-_ORDINAL = re.compile(r"\. ?[^\W\d_]")
+_AFTER_ORDINAL = re.compile(r"\. ?[^\W\d_]")
 
 
 class FoundNumber(NamedTuple):
@@ -83,7 +83,7 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
     Ambiguous numbers (1,234 in an unknown language), possible years, parts of names (Boeing 747-8),
     times and versions are left out.
     """
-    for found in _NUMBER.finditer(text):
+    for found in _NUMBER_PATTERN.finditer(text):
         digits = found["digits"]
         value = parse_number(digits, language)
         before, short = found["before"], (found["short"] or "").lower()
@@ -92,24 +92,27 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
         if value is None or factor is None or (short and not before):
             continue
         mark = (found["mark"] or "").lower()
-        value *= _SHORT.get(short, 1.0) * _SCALE_MARKS.get(mark, 1.0) * factor
+        value *= _FACTOR_OF_LETTER.get(short, 1.0) * _SCALE_MARKS.get(mark, 1.0) * factor
         value = -value if found["sign"] else value
         currency = before or found["after"]
         if currency:
             unit: str | None = _CURRENCIES[currency.strip().lower()]
             kind = "money"
-            if before and not (scale or short) and _RANGE.match(text, found.end()):
+            if before and not (scale or short) and _RANGE_END.match(text, found.end()):
                 continue
         elif found["percent"]:
             kind, unit = "percent", "%"
         elif found["unit"]:
             if found["unit"] in ("M", "T"):
-                # A capital M or T means millions or a model, not metres or tonnes.
+                # Skip a capital M or T: it means millions or a model, not metres or tonnes.
                 continue
             kind, unit = "measure", _UNITS[found["unit"].lower()]
         else:
             kind, unit = "number", None
-            follows = (pattern.match(text, found.end()) for pattern in (_RANGE, _DAY, _ORDINAL))
+            follows = (
+                pattern.match(text, found.end())
+                for pattern in (_RANGE_END, _AFTER_DAY, _AFTER_ORDINAL)
+            )
             is_unclear = found["sign"] or re.fullmatch(r"[12]\d{3}", digits) or any(follows)
             if is_unclear and not scale:
                 continue
@@ -132,7 +135,7 @@ def parse_number(digits: str, language: str) -> float | None:
     """Parse digits with separators. Return None if a separator is ambiguous in the language."""
     plain = re.sub(r"[\u00a0\u202f\u2009’']", "", digits)
     if " " in plain:
-        if language not in _LISTS["space_languages"]:
+        if language not in _WORDS["space_languages"]:
             return None
         plain = plain.replace(" ", "")
     marks = [mark for mark in plain if mark in ".,"]
@@ -143,11 +146,11 @@ def parse_number(digits: str, language: str) -> float | None:
     whole = re.sub("[.,]", "", head)
     if len(set(marks)) == 2:
         # With two kinds of separators, the last one is the decimal separator, and it occurs once.
-        is_valid = marks.count(last) == 1 and _GROUPED.fullmatch(head)
+        is_valid = marks.count(last) == 1 and _GROUPED_DIGITS.fullmatch(head)
         return float(f"{whole}.{tail}") if is_valid else None
     if len(marks) > 1:
-        return float(whole + tail) if _GROUPED.fullmatch(plain) else None
-    decimal = "," if language in _LISTS["comma_languages"] else "." if language == "en" else None
+        return float(whole + tail) if _GROUPED_DIGITS.fullmatch(plain) else None
+    decimal = "," if language in _WORDS["comma_languages"] else "." if language == "en" else None
     if len(tail) != 3 or len(head) > 3 or head == "0":
         # No thousands separator: "3.5" is unambiguous; "3,5" in English may be two numbers.
         return float(f"{head}.{tail}") if last == "." or language != "en" else None
@@ -158,20 +161,20 @@ def parse_number(digits: str, language: str) -> float | None:
 
 def _scale_factor(word: str, language: str) -> float | None:
     """Return the factor of a word such as "million"; None if the word is ambiguous."""
-    if language not in _LISTS["languages_of_scales"].get(word, [language]):
+    if language not in _WORDS["languages_of_scales"].get(word, [language]):
         return None
     if word in _BILLIONS or word in _TRILLIONS:
         if language == "en":
             return 1e9 if word in _BILLIONS else 1e12
-        if language in _LISTS["long_scale_languages"]:
+        if language in _WORDS["long_scale_languages"]:
             return 1e12 if word in _BILLIONS else 1e18
         return None
     return float(_SCALES.get(word, 1.0))
 
 
-_MONTH = _alternatives(_MONTHS)
+_MONTH = _join_with_or(_MONTHS)
 _YEAR = r"(?:1\d|20)\d\d"
-_DATE = re.compile(
+_DATE_PATTERN = re.compile(
     rf"""
     (?<![\w.,/:#-])(?:
       (?P<iso_year>{_YEAR})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)(?!-?\d)
@@ -189,8 +192,8 @@ _DATE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_NEXT_WORD = re.compile(r"\s+([^\W\d_]{3,})")
-_LAST_WORD = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
+_WORD_AFTER = re.compile(r"\s+([^\W\d_]{3,})")
+_WORD_BEFORE = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
 
 
 class FoundDate(NamedTuple):
@@ -208,44 +211,44 @@ def find_dates(text: str, language: str) -> Iterator[FoundDate]:
     A year alone is a date only in brackets or after a word such as "in". Ambiguous dates, such as
     3/4/1914 and 2001-05, are left out.
     """
-    for found in _DATE.finditer(text):
-        span = _parse_days(found, text, language)
+    for found in _DATE_PATTERN.finditer(text):
+        span = _parse_date_range(found, text, language)
         if span is not None:
             yield FoundDate(found.start(), found.end(), *span)
 
 
-def _parse_days(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
+def _parse_date_range(found: re.Match[str], text: str, language: str) -> tuple[date, date] | None:
     part = found.groupdict()
     for kind in ("iso_", "", "us_", "dot_"):
         if day := part[f"{kind}day"]:
             month = part[f"{kind}month"].lower()
-            return _one_day(part[f"{kind}year"], _MONTHS.get(month) or int(month), day)
+            return _range_of_day(part[f"{kind}year"], _MONTHS.get(month) or int(month), day)
     if part["only_month"]:
         if language == "en" and part["only_month"][0].islower():
             # "may" and "march" in lower case are verbs.
             return None
-        return _month_range(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
+        return _range_of_months(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
     if part["left"]:
         left, right = int(part["left"]), int(part["right"])
         if left > 12 or left == right:
-            return _one_day(part["slash_year"], right, part["left"])
-        return _one_day(part["slash_year"], left, part["right"]) if right > 12 else None
+            return _range_of_day(part["slash_year"], right, part["left"])
+        return _range_of_day(part["slash_year"], left, part["right"]) if right > 12 else None
     if part["quarter"]:
-        return _month_range(part["quarter_year"], 3 * int(part["quarter"]) - 2, 3)
+        return _range_of_months(part["quarter_year"], 3 * int(part["quarter"]) - 2, 3)
     if part["decade"]:
         start = int(part["decade"] + "0")
         return date(start, 1, 1), date(start + 9, 12, 31)
     if part["first"]:
         first, last = part["first"], part["last"]
         if part["dash"] in "-/" and len(last) == 2 and 1 <= int(last) <= 12:
-            # "2001-05" is May 2001 or four years.
+            # "2001-05" is ambiguous: May 2001, or the years 2001 to 2005.
             return None
         until = int(first[: 4 - len(last)] + last)
         return (date(int(first), 1, 1), date(until, 12, 31)) if until > int(first) else None
-    return _month_range(part["alone"], 1, 12) if _is_year(found, text, language) else None
+    return _range_of_months(part["alone"], 1, 12) if _is_year(found, text, language) else None
 
 
-def _one_day(year: str, month: int, day: str) -> tuple[date, date] | None:
+def _range_of_day(year: str, month: int, day: str) -> tuple[date, date] | None:
     try:
         one = date(int(year), month, int(day))
     except ValueError:
@@ -253,7 +256,7 @@ def _one_day(year: str, month: int, day: str) -> tuple[date, date] | None:
     return one, one
 
 
-def _month_range(year: str, month: int, count: int) -> tuple[date, date]:
+def _range_of_months(year: str, month: int, count: int) -> tuple[date, date]:
     last = month + count - 1
     return date(int(year), month, 1), date(int(year), last, monthrange(int(year), last)[1])
 
@@ -263,11 +266,11 @@ def _is_year(found: re.Match[str], text: str, language: str) -> bool:
     before = text[max(0, found.start() - 24) : found.start()]
     if before.endswith("(") and text[found.end() : found.end() + 1] in (")", ",", ";"):
         return True
-    word = _LAST_WORD.search(before)
+    word = _WORD_BEFORE.search(before)
     if word is None or word[1].lower() not in _BEFORE_YEAR or not before[-1:].isspace():
         return False
     # Before a noun, as in "in 1500 cases", the number is a count.
-    after = _NEXT_WORD.match(text, found.end())
+    after = _WORD_AFTER.match(text, found.end())
     if after is None or after[1].lower() in _AFTER_YEAR:
         return True
     return after[1][0].isupper() and not language_of(language).capitalizes_nouns

@@ -14,15 +14,15 @@ from operator import itemgetter
 import numpy as np
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames
-from graphrag_index.nlp.name_forms import DISTINGUISHING, MergedNames, Words
-from graphrag_index.nlp.name_words import GIVEN_NAMES, KINDS, SURNAMES, is_given_name
+from graphrag_index.nlp.name_forms import DISTINCT_NAME_WORDS, MergedNames, Words
+from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_SURNAMES, TYPE_WORDS, is_given_name
 from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
-# A short form is merged with a name in the whole corpus if at least this share of the documents
-# where the short form is unambiguous use it for that name.
-MIN_USUAL_SHARE = 0.9
-# Maximum number of names with equal first letters and surnames that are compared pairwise.
-MAX_GROUP = 50
+# A short form is merged with a name in all documents if it means this name in at least this
+# share of the documents in which it is unambiguous.
+MIN_SHARE_OF_DOCUMENTS = 0.9
+# Names with equal initials and surnames are compared pairwise if there are at most this many.
+MAX_COMPARED_NAMES = 50
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def merge_variants(
     names.merge_same_spelling()
     names.merge_inflected()
     names.merge_inflected_adjectives()
-    names.merge_titled()
+    names.merge_titled_names()
     for short, long in abbreviations:
         names.merge_names(short, long)
     by_document = [
@@ -66,7 +66,7 @@ def merge_variants(
     short_forms = _ShortForms(names)
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
-    in_document |= short_forms.resolve_heads(by_document)
+    in_document |= short_forms.resolve_head_nouns(by_document)
     root = names.find_root
     return Variants(
         names=names.names,
@@ -77,7 +77,7 @@ def merge_variants(
 
 
 # (document number, name numbers) for each document.
-ByDocument = Sequence[tuple[int, list[int]]]
+NamesByDocument = Sequence[tuple[int, list[int]]]
 
 
 class _ShortForms:
@@ -85,7 +85,7 @@ class _ShortForms:
 
     def __init__(self, names: MergedNames) -> None:
         self.names = names
-        # Words without titles of each name that may be a person's full name.
+        # The words, without titles, of each name that may be a person's full name.
         self.full_names: dict[int, Words] = {}
         for number, words in enumerate(names.words):
             bare = words[n_titles(words) :]
@@ -102,7 +102,7 @@ class _ShortForms:
                     names.persons.add(number)
             self.full_names[number] = bare
 
-    def merge_initials(self, by_document: ByDocument) -> None:
+    def merge_initials(self, by_document: NamesByDocument) -> None:
         """Merge "R. F. Scott" into "Robert Falcon Scott" if only one full name fits."""
         by_ends: dict[tuple[str, str], list[int]] = defaultdict(list)
         full_names = self.full_names
@@ -110,10 +110,10 @@ class _ShortForms:
             by_ends[words[0][0], words[-1]].append(number)
         candidates: dict[int, list[int]] = defaultdict(list)
         for group in by_ends.values():
-            for short, long in permutations(group, 2) if len(group) <= MAX_GROUP else ():
+            for short, long in permutations(group, 2) if len(group) <= MAX_COMPARED_NAMES else ():
                 if _is_abbreviated_form(full_names[short], full_names[long]):
                     candidates[short].append(long)
-        # "Dudley Docker" is a short form of "Frank Dudley Docker".
+        # A name may lack the first word: "Dudley Docker" for "Frank Dudley Docker".
         numbers = {words: number for number, words in full_names.items()}
         for number, words in full_names.items():
             shorter = numbers.get(words[1:])
@@ -129,7 +129,7 @@ class _ShortForms:
             if len({self.names.find_root(n) for n in together}) == 1:
                 self.names.merge_names(short, together[0])
 
-    def merge_single_words(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
+    def merge_single_words(self, by_document: NamesByDocument) -> dict[tuple[int, int], int]:
         """Merge single words, such as surnames, into the only full name that contains them.
 
         Returns the entity by (document, name) for words that are unambiguous only in that document.
@@ -145,7 +145,7 @@ class _ShortForms:
             bare = words[n_titles(words) :]
             if len(bare) == 2 and bare[0].lower() in PARTICLES:
                 bare = bare[1:]
-            # A place or a ship with the name of a person is not the person.
+            # Do not merge a place or a ship with the person after whom it is named.
             saint = words[0].lower() in ("st", "st.", "saint")
             other = (len(words) == 1 or saint) and (
                 self.names.is_thing[number] or self.names.is_place[number]
@@ -153,7 +153,7 @@ class _ShortForms:
             if len(bare) == 1 and not other and (bare[0] in surnames or bare[0] in given):
                 short[number] = bare[0]
         alone = set(short.values())
-        weak = self._weak_short_forms(by_document, short)
+        weak = self._find_weak_forms(by_document, short)
         for number in [n for n, words in self.full_names.items() if words[-1] in weak]:
             if number not in self.names.persons:
                 del self.full_names[number]
@@ -173,8 +173,8 @@ class _ShortForms:
         root = self.names.find_root
         return {key: n for key, n in in_document.items() if root(key[1]) != root(n)}
 
-    def _weak_short_forms(self, by_document: ByDocument, short: dict[int, str]) -> set[str]:
-        """Return the single words that mostly occur without the longer name: (Air) Canada."""
+    def _find_weak_forms(self, by_document: NamesByDocument, short: dict[int, str]) -> set[str]:
+        """Return single words that mostly occur without their longer name: Canada (Air Canada)."""
         persons = self.names.persons
         unsure = {n: words[-1] for n, words in self.full_names.items() if n not in persons}
         alone: Counter[str] = Counter()
@@ -215,7 +215,7 @@ class _ShortForms:
         candidates = {self.names.find_root(n) for n in surnames}
         for usual, count in meant.most_common(1):
             # If several names fit, the corpus may still use the short form for one of them.
-            if count >= max(3, MIN_USUAL_SHARE * sum(meant.values())):
+            if count >= max(3, MIN_SHARE_OF_DOCUMENTS * sum(meant.values())):
                 candidates = {self.names.find_root(usual)}
         # In the whole corpus, a given name is enough only if exactly one person has this name.
         if not candidates and len({*map(self.names.find_root, given)}) == 1:
@@ -227,15 +227,15 @@ class _ShortForms:
         elif surnames & self.names.persons:
             self.names.persons.add(name)
 
-    def resolve_heads(self, by_document: ByDocument) -> dict[tuple[int, int], int]:
-        """Map "(the) Institute" to "Radium Institute" if its document has only one institute."""
+    def resolve_head_nouns(self, by_document: NamesByDocument) -> dict[tuple[int, int], int]:
+        """Map "(the) Institute" to the only name of an institute in its document."""
         names, in_document = self.names, {}
         heads = {
             number: words[0]
             for number, words in enumerate(names.words)
             if len(words) == 1
             and names.find_root(number) == number
-            and (words[0].lower() in KINDS or names.is_thing[number])
+            and (words[0].lower() in TYPE_WORDS or names.is_thing[number])
         }
         for document, present in by_document if heads else ():
             alone = [name for name in present if name in heads]
@@ -263,10 +263,10 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
         if word in PARTICLES:
             continue
         lower = word.lower()
-        if word in common or not word[:1].isupper() or lower in DISTINGUISHING:
+        if word in common or not word[:1].isupper() or lower in DISTINCT_NAME_WORDS:
             return False
-        is_surname = index == len(words) - 1 and lower in SURNAMES
-        if lower in KINDS and not (is_surname and is_given_name(words[0], language)):
+        is_surname = index == len(words) - 1 and lower in TYPE_SURNAMES
+        if lower in TYPE_WORDS and not (is_surname and is_given_name(words[0], language)):
             return False
     return True
 

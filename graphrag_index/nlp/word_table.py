@@ -5,7 +5,7 @@ article or preposition before it, and a function word or punctuation after it. P
 everywhere in the corpus are not specific to a topic, and are left out.
 """
 
-# array[int] can be written only as text before Python 3.12.
+# Before Python 3.12, the annotation array[int] cannot be evaluated.
 from __future__ import annotations
 
 from array import array
@@ -18,45 +18,45 @@ import numpy.typing as npt
 
 from graphrag_index.text.languages import Language, read_lists, word_set
 
-_LISTS = read_lists("nlp/data/words")
-# Kinds of words, one bit each. Kinds of a word before a name; case is ignored:
+_WORDS = read_lists("nlp/data/words")
+# Kinds of words, one bit each. For a word before a name, ignoring case:
 ARTICLE, PLACE_PREPOSITION, OTHER_PREPOSITION = 1, 2, 4
-# Kinds of a word after a name; case matters:
+# Bits for a word after a name, depending on case:
 COPULA, PERSON_VERB, LOWER, FUNCTION = 8, 16, 32, 64
-# Kinds of a word before a noun phrase, or after its end; case matters:
+# Bits for a word before or after a noun phrase, depending on case:
 OPENING, DETERMINER = 128, 256
-# Kinds of a word inside a noun phrase, without its punctuation:
+# Bits for a word of a noun phrase, without its punctuation:
 BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (512 << n for n in range(6))
 
-PUNCTUATION = ".,;:!?)"
-_AROUND_WORDS = ".,;:!?()[]{}\"'“”„«»‘’*_"
-# Maximum characters of a word: in scripts without spaces, a whole paragraph looks like one word.
-MAX_WORD_LENGTH = 40
+FINAL_PUNCTUATION = ".,;:!?)"
+_OUTER_PUNCTUATION = ".,;:!?()[]{}\"'“”„«»‘’*_"
+# Maximum number of characters of a word. Without spaces, a whole paragraph looks like a word.
+MAX_WORD_CHARS = 40
 # Function words that precede verbs as well as nouns.
-_BEFORE_VERBS = frozenset(("to", "no", "any"))
-# Endings of words that cannot be the last word, or the first word, of a noun phrase.
-_NO_NOUN = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
-_NO_MODIFIER = ("ly", "iest")
-_WEAK_MODIFIERS = word_set(_LISTS["weak_modifiers"])
-_WEAK_HEADS = word_set(_LISTS["weak_heads"])
+_WORDS_BEFORE_VERBS = frozenset(("to", "no", "any"))
+# Endings of words that cannot end a noun phrase, and of words that cannot begin one.
+_NO_NOUN_ENDINGS = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
+_NO_MODIFIER_ENDINGS = ("ly", "iest")
+_WEAK_MODIFIERS = word_set(_WORDS["weak_modifiers"])
+_WEAK_HEAD_NOUNS = word_set(_WORDS["weak_heads"])
 
-Kinds = npt.NDArray[np.uint16]
+WordKinds = npt.NDArray[np.uint16]
 Integers = npt.NDArray[np.int64]
 
 
 class DocumentWords(NamedTuple):
-    """The words of one document, split at each space and line end. Some words are empty.
+    """The words of one document, split at spaces and line ends. Double spaces give empty words.
 
     `kinds` has the kinds of each word; `starts` and `ends` are offsets in characters.
     """
 
-    kinds: Kinds
+    kinds: WordKinds
     starts: Integers
     ends: Integers
 
 
 class Vocabulary(dict[str, int]):
-    """The number of each distinct word in one language.
+    """The distinct words of one language, with a number for each.
 
     Number 0 stands for all words in scripts without upper and lower case, and for too long words.
     """
@@ -67,7 +67,7 @@ class Vocabulary(dict[str, int]):
         self._kinds, self._counts = array("H", [0]), array("q")
         self._opening = (
             language.determiners | language.place_prepositions | language.other_prepositions
-        ) - _BEFORE_VERBS
+        ) - _WORDS_BEFORE_VERBS
 
     def read_words(self, text: str) -> DocumentWords:
         """Count the words of a document, and return their kinds and offsets."""
@@ -80,14 +80,14 @@ class Vocabulary(dict[str, int]):
         kinds = np.frombuffer(self._kinds, np.uint16)[numbers]
         return DocumentWords(kinds, ends - lengths, ends)
 
-    def add_lower_words(self, counts: Counter[str]) -> None:
+    def count_lower_words(self, counts: Counter[str]) -> None:
         """Add to `counts` the words that occur in lower case, without punctuation."""
         for word, kind, count in zip(self, self._kinds, self._counts, strict=True):
             if kind & LOWER:
-                counts[word.strip(_AROUND_WORDS)] += count
+                counts[word.strip(_OUTER_PUNCTUATION)] += count
 
     def __missing__(self, word: str) -> int:
-        if len(word) > MAX_WORD_LENGTH or word.lower() == word.upper():
+        if len(word) > MAX_WORD_CHARS or word.lower() == word.upper():
             return 0
         number = self[word] = len(self)
         self._kinds.append(self._kinds_of_word(word))
@@ -96,7 +96,7 @@ class Vocabulary(dict[str, int]):
     def _kinds_of_word(self, word: str) -> int:
         language = self._language
         functions = language.function_words
-        bare = word.rstrip(PUNCTUATION)
+        bare = word.rstrip(FINAL_PUNCTUATION)
         return kind_before_name(word, language) | sum(
             kind
             for kind, holds in (
@@ -109,9 +109,9 @@ class Vocabulary(dict[str, int]):
                 (BARE_FUNCTION, bare in functions),
                 (LETTERS, bare.islower() and bare.replace("-", "").isalpha()),
                 (PUNCTUATED, bare != word),
-                (NO_MODIFIER, word.endswith(_NO_MODIFIER) or word in _WEAK_MODIFIERS),
-                (NO_NOUN, bare.endswith(_NO_NOUN)),
-                (WEAK_HEAD, bare in _WEAK_HEADS),
+                (NO_MODIFIER, word.endswith(_NO_MODIFIER_ENDINGS) or word in _WEAK_MODIFIERS),
+                (NO_NOUN, bare.endswith(_NO_NOUN_ENDINGS)),
+                (WEAK_HEAD, bare in _WEAK_HEAD_NOUNS),
             )
             if holds
         )
@@ -128,11 +128,11 @@ def kind_before_name(word: str, language: Language) -> int:
 
 
 MAX_TERM_WORDS = 3
-# Size in characters of the blocks in which the spread of a phrase is measured. Long documents
-# would be too coarse.
-BLOCK = 4_000
+# Number of characters of a block of text. A phrase that occurs in too many blocks is dropped;
+# documents are not counted instead, because one may be long.
+BLOCK_CHARS = 4_000
 MIN_BLOCKS_TO_JUDGE = 8
-MAX_BLOCK_SHARE = 0.25
+MAX_SHARE_OF_BLOCKS = 0.25
 
 
 @dataclass
@@ -144,7 +144,7 @@ class TermCandidates:
     end: array[int] = field(default_factory=lambda: array("i"))
     phrase: array[int] = field(default_factory=lambda: array("i"))
     phrases: dict[str, int] = field(default_factory=dict)
-    # The block of each occurrence. Blocks are numbered through the whole corpus.
+    # The number of the block of each occurrence. Blocks of all documents are numbered in order.
     block: array[int] = field(default_factory=lambda: array("i"))
     n_blocks: int = 0
 
@@ -153,21 +153,21 @@ class TermCandidates:
     ) -> None:
         """Collect the candidate noun phrases of one document."""
         first_block = self.n_blocks
-        self.n_blocks += (len(text) + 1) // BLOCK + 1
+        self.n_blocks += (len(text) + 1) // BLOCK_CHARS + 1
         if language.capitalizes_nouns or not language.function_words:
             return
-        first, last = _noun_phrases(words.kinds)
+        first, last = _find_noun_phrases(words.kinds)
         starts = words.starts[first]
         for start, end in zip(starts.tolist(), words.ends[last].tolist(), strict=True):
-            phrase = text[start:end].rstrip(PUNCTUATION).replace("\n", " ")
+            phrase = text[start:end].rstrip(FINAL_PUNCTUATION).replace("\n", " ")
             self.phrase.append(self.phrases.setdefault(phrase, len(self.phrases)))
             self.end.append(start + len(phrase))
         self.document.extend([document] * len(starts))
         self.start.frombytes(starts.astype(np.int32).tobytes())
-        self.block.frombytes((first_block + starts // BLOCK).astype(np.int32).tobytes())
+        self.block.frombytes((first_block + starts // BLOCK_CHARS).astype(np.int32).tobytes())
 
-    def term_of_phrases(self, min_frequency: int) -> np.ndarray:
-        """Map each phrase to its singular; -1 if the phrase is too rare or occurs everywhere."""
+    def map_to_terms(self, min_frequency: int) -> np.ndarray:
+        """Map each phrase to its singular; -1 if the phrase is too rare or too common."""
         n = len(self.phrases)
         if not n:
             return np.zeros(0, np.int32)
@@ -181,11 +181,11 @@ class TermCandidates:
         spread = np.bincount(pairs // self.n_blocks, minlength=n)
         accepted = np.bincount(term, minlength=n) >= min_frequency
         if self.n_blocks >= MIN_BLOCKS_TO_JUDGE:
-            accepted &= spread <= MAX_BLOCK_SHARE * self.n_blocks
+            accepted &= spread <= MAX_SHARE_OF_BLOCKS * self.n_blocks
         return np.where(accepted[singular], singular, np.int32(-1))
 
 
-def _noun_phrases(kinds: Kinds) -> tuple[Integers, Integers]:
+def _find_noun_phrases(kinds: WordKinds) -> tuple[Integers, Integers]:
     """Return the indexes of the first and the last word of each candidate noun phrase."""
     opening, function = (kinds & OPENING) > 0, (kinds & FUNCTION) > 0
     first = np.flatnonzero(opening[:-2] & ~function[1:-1] & ~function[2:]) + 1
@@ -200,7 +200,7 @@ def _noun_phrases(kinds: Kinds) -> tuple[Integers, Integers]:
     end = ends.argmax(axis=1)
     row = np.arange(len(first))
     closing = window[row, end]
-    # If an article follows, the last word of the phrase is a verb: "the polar party built a hut".
+    # Reject a phrase before an article: its last word is a verb ("the polar party built a hut").
     framed = ((closing & BARE_FUNCTION) > 0) & ((closing & DETERMINER) == 0)
     length = np.where(part[row, end], end + 1, end)
     accepted = ends.any(axis=1) & (part[row, end] | framed)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.nlp.mentions import (
-    MENTIONS,
+    MENTION_COLUMNS,
     Entities,
     find_mentions,
     pair_mentions,
@@ -166,7 +166,7 @@ def _add_fallback_entities(
             number = len(entities.titles) + numbers.setdefault(title, len(numbers))
             rows.append((document, offset + start, offset + end, number, 0))
     entities.add_entities(numbers, "noun phrase")
-    found = _locate_mentions(pl.DataFrame(rows, schema=MENTIONS, orient="row"), units)
+    found = _locate_mentions(pl.DataFrame(rows, schema=MENTION_COLUMNS, orient="row"), units)
     return pl.concat([mentions, found]).sort("document", "start", maintain_order=True)
 
 

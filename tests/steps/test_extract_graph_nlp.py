@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.nlp.mentions import BLOCK, pair_mentions
+from graphrag_index.nlp.mentions import BATCH_MENTIONS, pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.steps.extract_graph_nlp import BATCH_DOCUMENTS
 from graphrag_index.text.sentences import join_lines
@@ -333,7 +333,7 @@ def test_documents_are_all_read_though_not_at_once() -> None:
 
 
 def test_pairs_are_formed_across_the_blocks_that_bound_memory() -> None:
-    n = BLOCK + 10
+    n = BATCH_MENTIONS + 10
     assert len(pair_mentions(crowd(n), 2, 0.2)) == 2 * n - 3
 
 
