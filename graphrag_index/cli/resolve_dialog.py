@@ -85,7 +85,7 @@ def record_merge(path: Path, names: tuple[str, str]) -> None:
 def record_never(path: Path, names: tuple[str, str]) -> None:
     """Record that two names never mean the same thing."""
     _print_decision(
-        decisions_edit.add_never(path, names), f"{' and '.join(names)} stay apart", path
+        decisions_edit.forbid_merge(path, names), f"{' and '.join(names)} stay apart", path
     )
 
 

@@ -11,7 +11,7 @@ from graphrag_index.microsoft.import_folder import ImportedIndex, row_batches
 from graphrag_index.microsoft.read_communities import relationships_within
 from graphrag_index.microsoft.read_positions import first_rows, row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
-from graphrag_index.reports.report_evidence import IMPORTED_PROMPT, CommunityEvidence
+from graphrag_index.reports.report_evidence import PROMPT_HASH_OF_IMPORTS, CommunityEvidence
 from graphrag_index.schema.list_columns import RowGroups, find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.citations import renumber_citations
@@ -315,7 +315,7 @@ def evidence_of_reports(
         for row in reports.iter_rows(named=True)
         if row["community"] in community_row
     }
-    return evidence.make_rows(written, keys, IMPORTED_PROMPT)
+    return evidence.make_rows(written, keys, PROMPT_HASH_OF_IMPORTS)
 
 
 def _renumber_report(

@@ -11,10 +11,10 @@ from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 FindRelationships = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 # Maximum number of sentences in a summary; the next constant is for each finding.
-SUMMARY_SENTENCES = 2
-SENTENCES_PER_FINDING = 3
+MAX_SUMMARY_SENTENCES = 2
+MAX_FINDING_SENTENCES = 3
 # Maximum number of entities in a heading, besides the subject of the finding.
-COMPANIONS = 2
+MAX_ADDED_TITLES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def write_findings(
     returns the numbers of the relationships between some members.
     """
     pool = _SentencePool(evidence, weight)
-    summary = pool.take_sentences(min(SUMMARY_SENTENCES, max_sentences), set())
+    summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set())
     findings: list[Finding] = []
     named = set(main)
     left = max_sentences - len(summary)
@@ -60,7 +60,7 @@ def write_findings(
         if len(findings) == max_findings or left <= 0:
             break
         sentences = pool.take_sentences(
-            min(SENTENCES_PER_FINDING, left), {subject}, pool.mentioned[subject]
+            min(MAX_FINDING_SENTENCES, left), {subject}, pool.mentioned[subject]
         )
         if not sentences:
             continue
@@ -70,7 +70,7 @@ def write_findings(
         n_mentions = Counter(entity for sentence in sentences for entity in sentence.entities)
         companions = sorted(
             n_mentions.keys() - named, key=lambda e: (-n_mentions[e], -weight[e], e)
-        )[:COMPANIONS]
+        )[:MAX_ADDED_TITLES]
         named.update(companions)
         heading = join_titles([titles[entity] for entity in (subject, *companions)])
         if list(main) == [subject] and not companions:

@@ -29,15 +29,15 @@ _CLAIM_COLUMNS = (
     "id human_readable_id subject_id object_id type status start_date end_date source_text "
     "description text_unit_id"
 ).split()
-_TEXT = {"type": "string"}
-_FINDING = object_schema({"summary": _TEXT, "explanation": _TEXT})
+_TEXT_SCHEMA = {"type": "string"}
+_FINDING_SCHEMA = object_schema({"summary": _TEXT_SCHEMA, "explanation": _TEXT_SCHEMA})
 REPORT_SCHEMA = object_schema(
     {
-        "title": _TEXT,
-        "summary": _TEXT,
+        "title": _TEXT_SCHEMA,
+        "summary": _TEXT_SCHEMA,
         "rating": {"type": "number"},
-        "rating_explanation": _TEXT,
-        "findings": {"type": "array", "items": _FINDING},
+        "rating_explanation": _TEXT_SCHEMA,
+        "findings": {"type": "array", "items": _FINDING_SCHEMA},
     }
 )
 FORMAT_INSTRUCTION = (
@@ -46,12 +46,12 @@ FORMAT_INSTRUCTION = (
     '"explanation": text}, ...]}'
 )
 # Keys of a finding in replies: models use one of these for the heading, or for the explanation.
-_HEADINGS = ("summary", "title", "heading", "finding", "name")
-_EXPLANATIONS = ("explanation", "description", "details", "text", "content")
+_HEADING_KEYS = ("summary", "title", "heading", "finding", "name")
+_EXPLANATION_KEYS = ("explanation", "description", "details", "text", "content")
 # Maximum number of ids per section of a citation; "+more" stands for further ids.
-MAX_CITED = 5
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_OUT_OF = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
+MAX_CITED_IDS = 5
+_RATING_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_RATING_MAXIMUM = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
     """Format cited ids by section in Microsoft's citation syntax; leave out empty sections."""
     parts = []
     for section, ids in cited.items():
-        shown = [*map(str, ids[:MAX_CITED]), *["+more"] * (len(ids) > MAX_CITED)]
+        shown = [*map(str, ids[:MAX_CITED_IDS]), *["+more"] * (len(ids) > MAX_CITED_IDS)]
         parts += [f"{section} ({', '.join(shown)})"] if shown else []
     return f"[Data: {'; '.join(parts)}]"
 
@@ -255,11 +255,11 @@ def make_report_format(shown: SectionRows, title: str) -> ReplyFormat:
     `shown` contains the rows of the context by section, numbered from 1 on. Citations of other
     numbers are removed from the reply. A reply without a title gets `title`.
     """
-    read = partial(_parse_reply, shown, title)
+    read = partial(_parse_report_reply, shown, title)
     return ReplyFormat("community_report", REPORT_SCHEMA, read, FORMAT_INSTRUCTION)
 
 
-def _parse_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
+def _parse_report_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
     """Parse a reply to a report; drop invalid findings and citations, and count them."""
     if isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 1:
         data = data[0]
@@ -287,7 +287,7 @@ def _parse_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
         n_dropped += n_removed
         return checked
 
-    records = _list_findings(data.get("findings"))
+    records = _collect_findings(data.get("findings"))
     parsed = [Finding(*map(check_text, _parse_finding(record))) for record in records]
     findings = tuple(finding for finding in parsed if finding.summary)
     n_dropped += len(parsed) - len(findings)
@@ -310,10 +310,10 @@ def _parse_reply(shown: SectionRows, title: str, data: Any) -> ParsedReply:
     return ParsedReply(CitedReport(report, rows), n_dropped)
 
 
-def _list_findings(findings: object) -> Sequence[object]:
+def _collect_findings(findings: object) -> Sequence[object]:
     """Convert the findings of a reply, in any of several formats, to a sequence of records."""
     if isinstance(findings, Mapping):
-        if any(key in findings for key in (*_HEADINGS, *_EXPLANATIONS)):
+        if any(key in findings for key in (*_HEADING_KEYS, *_EXPLANATION_KEYS)):
             return [findings]
         return [{"summary": key, "explanation": value} for key, value in findings.items()]
     if isinstance(findings, str):
@@ -326,7 +326,8 @@ def _parse_finding(record: object) -> tuple[str, str]:
     if isinstance(record, str):
         heading, explanation = "", record
     elif isinstance(record, Mapping):
-        heading, explanation = _first_text(record, _HEADINGS), _first_text(record, _EXPLANATIONS)
+        heading = _find_first_text(record, _HEADING_KEYS)
+        explanation = _find_first_text(record, _EXPLANATION_KEYS)
     else:
         return "", ""
     explanation = explanation.strip()
@@ -337,7 +338,7 @@ def _parse_finding(record: object) -> tuple[str, str]:
     return " ".join(heading.split()).lstrip("# "), explanation
 
 
-def _first_text(record: Mapping[str, object], keys: Sequence[str]) -> str:
+def _find_first_text(record: Mapping[str, object], keys: Sequence[str]) -> str:
     return next((value for key in keys if isinstance(value := record.get(key), str) and value), "")
 
 
@@ -346,11 +347,11 @@ def _parse_rating(value: object) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         rating = float(value) if abs(value) < 1e9 else math.nan
     else:
-        number = _NUMBER.search(str(value))
+        number = _RATING_NUMBER.search(str(value))
         if number is None:
             return None
         rating = float(number[0].replace(",", "."))
-        scale = _OUT_OF.match(str(value), number.end())
+        scale = _RATING_MAXIMUM.match(str(value), number.end())
         if scale and float(scale[1].replace(",", ".")) > 0:
             rating *= 10 / float(scale[1].replace(",", "."))
     return None if math.isnan(rating) else min(10.0, max(0.0, round(rating, 2)))

@@ -32,15 +32,15 @@ SECTION_HEADINGS = {
     for name, columns in SECTION_COLUMNS.items()
 }
 # Tokens reserved for the section headings and the empty lines between sections.
-HEADING_TOKENS = 80
+TOKENS_FOR_HEADINGS = 80
 # Minimum token budget for the rows of a context.
-MIN_TOKENS = 200
+MIN_ROW_TOKENS = 200
 # A report in the context of another report has at most the token budget divided by this number.
-MAX_REPORT_PART = 2
+REPORT_BUDGET_DIVISOR = 2
 # Number of contexts in a batch. Batches limit the memory used, and do not change the result.
-BATCH_CONTEXTS = 500
+CONTEXTS_PER_BATCH = 500
 # An incomplete citation at the end of a text that was cut.
-_BROKEN_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
+_INCOMPLETE_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
 
 
 class TableLines:
@@ -81,9 +81,9 @@ class SubstituteReport:
         """The report as one text, cut to the maximum number of tokens."""
         whole = "\n".join(self._report.markdown().splitlines())
         text, width = whole, len(whole)
-        while self._count_tokens(text) > self._budget.limit // MAX_REPORT_PART and width:
+        while self._count_tokens(text) > self._budget.limit // REPORT_BUDGET_DIVISOR and width:
             width //= 2
-            text = _BROKEN_CITATION.sub("", whole[:width]).rstrip() + "…"
+            text = _INCOMPLETE_CITATION.sub("", whole[:width]).rstrip() + "…"
         return text
 
     @cached_property
@@ -172,13 +172,13 @@ class ReportContexts:
     """
 
     def __init__(self, members: CommunityMembers, *, max_tokens: int, room: int) -> None:
-        limit = min(max_tokens, room) - HEADING_TOKENS
-        if limit < MIN_TOKENS:
+        limit = min(max_tokens, room) - TOKENS_FOR_HEADINGS
+        if limit < MIN_ROW_TOKENS:
             raise SettingsError(
                 f"The model leaves {room} tokens for the context of a report, which is too few: "
                 "raise its context_window, or lower its max_output_tokens."
             )
-        self.budget = TokenBudget(limit, room - HEADING_TOKENS)
+        self.budget = TokenBudget(limit, room - TOKENS_FOR_HEADINGS)
         communities, nodes = members.communities, members.entities
         self.parent = find_rows(communities["parent"], communities["community"])
         tables = nodes, members.relationships, members.claims
@@ -238,8 +238,9 @@ class ReportContexts:
         sub-communities, on the deepest level first, and on a level the largest first. Rows that
         still exceed the budget are left out.
         """
-        for start in range(0, len(communities), BATCH_CONTEXTS):
-            builders = [self._choose_rows(at) for at in communities[start : start + BATCH_CONTEXTS]]
+        for start in range(0, len(communities), CONTEXTS_PER_BATCH):
+            batch = communities[start : start + CONTEXTS_PER_BATCH]
+            builders = [self._choose_rows(at) for at in batch]
             texts = {
                 name: self.lines[name].render_lines(
                     row for builder in builders for row in builder.rows[name]

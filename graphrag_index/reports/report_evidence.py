@@ -44,9 +44,9 @@ CITED_COLUMNS = {
     "Reports": "communities",
 }
 # Number of rows that are hashed, and of reports that are compared, in a batch, to limit memory.
-BATCH_HASHED, BATCH_REPORTS = 10_000, 2_000
+HASHED_ROWS_PER_BATCH, REPORTS_PER_BATCH = 10_000, 2_000
 # Value of `prompt_hash` for imported reports, which are kept even if the prompt changes.
-IMPORTED_PROMPT = "imported"
+PROMPT_HASH_OF_IMPORTS = "imported"
 
 
 class CommunityEvidence:
@@ -145,11 +145,11 @@ class CommunityEvidence:
         columns = ("row_hashes", "text_unit_hashes")
         same = sum(_count_common_values(now[column], before[column]) for column in columns)
         size, old_size = (
-            sum(_list_lengths(side[column]) for column in columns) for side in (now, before)
+            sum(_count_list_values(side[column]) for column in columns) for side in (now, before)
         )
         share_changed = 1 - same / np.maximum(np.maximum(size, old_size), 1)
         members, old_members = now["member_hashes"], before["member_hashes"]
-        most_members = np.maximum(_list_lengths(members), _list_lengths(old_members))
+        most_members = np.maximum(_count_list_values(members), _count_list_values(old_members))
         flags: Flags = share_changed <= max_share_changed
         flags &= 2 * _count_common_values(members, old_members) >= most_members
         for column in ("text_unit_hashes", "borrowed_text_unit_hashes"):
@@ -160,10 +160,10 @@ class CommunityEvidence:
 
 def _count_common_values(first: pl.Series, second: pl.Series) -> Integers:
     """Count the common values of each pair of lists; lists must have no duplicates."""
-    return _list_lengths(first.list.set_intersection(second))
+    return _count_list_values(first.list.set_intersection(second))
 
 
-def _list_lengths(lists: pl.Series) -> Integers:
+def _count_list_values(lists: pl.Series) -> Integers:
     return lists.list.len().cast(pl.Int64).to_numpy()
 
 
@@ -171,7 +171,7 @@ def hash_rows(kind: str, rows: pl.DataFrame) -> Hashes:
     """Hash each row of one kind; unlike hashes of polars, these are the same in every run."""
     texts = rows.select(pl.all().cast(pl.String).fill_null(""))
     hashes = [np.zeros(0, np.uint64)]
-    for part in texts.iter_slices(BATCH_HASHED):
+    for part in texts.iter_slices(HASHED_ROWS_PER_BATCH):
         first_half = content_ids(kind, *part).str.head(16)
         hashes.append(first_half.str.to_integer(base=16, dtype=pl.UInt64).to_numpy())
     return np.concatenate(hashes)
@@ -185,7 +185,7 @@ def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> 
     return RowGroups(place[rows], units, len(order))
 
 
-def _find_cited(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int]]]:
+def _find_cited_rows(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int]]]:
     """Return the cited rows of each report, by section; -1 for a row that no longer exists."""
     cited = {}
     for section, column in CITED_COLUMNS.items():
@@ -197,7 +197,7 @@ def _find_cited(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int
 
 def _read_reports(rows: pl.DataFrame, keys: SectionIds) -> Iterator[CitedReport]:
     """Yield one report for each row of `report_evidence`."""
-    cited = _find_cited(rows, keys)
+    cited = _find_cited_rows(rows, keys)
     texts = rows.select("title", "summary", "findings", "rank", "rating_explanation").iter_rows()
     for row, (title, summary, found, rank, explanation) in enumerate(texts):
         findings = tuple(Finding(one["summary"], one["explanation"]) for one in found)
@@ -251,13 +251,13 @@ class ReportWriter:
             EVIDENCE_TABLE,
             self.keys["Reports"].gather(rows),
             column="community",
-            where=pl.col("prompt_hash").is_in([self.prompt_hash, IMPORTED_PROMPT]),
+            where=pl.col("prompt_hash").is_in([self.prompt_hash, PROMPT_HASH_OF_IMPORTS]),
         )
         found = found.with_columns(at=rows.gather(found["at"]))
-        parts = found.iter_slices(BATCH_REPORTS)
+        parts = found.iter_slices(REPORTS_PER_BATCH)
         unchanged = [self.evidence.find_unchanged(part, rewrite_above) for part in parts]
         found = found.filter(np.concatenate([np.zeros(0, bool), *unchanged]))
-        cited = _find_cited(found, self.keys)
+        cited = _find_cited_rows(found, self.keys)
         is_whole = [
             set(reports) <= self._reported_below.get(at, set())
             and all(place >= 0 for places in own for place in places)

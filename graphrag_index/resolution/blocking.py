@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.resolution.name_similarity import SHORT_LETTERS
+from graphrag_index.resolution.name_similarity import MIN_LETTERS_OF_NAME
 from graphrag_index.resolution.parsed_name import Name, is_initial
 from graphrag_index.text.normalize import UNSPACED, fold
 
@@ -18,18 +18,18 @@ Vectors = npt.NDArray[np.float32]
 
 # Maximum number of names with the same key at which all of them are paired with each other. In a
 # larger group, each name is paired with the most mentioned name only.
-MAX_GROUP = 10
+MAX_FULLY_PAIRED_NAMES = 10
 # A key is ignored if more names than this have it.
-MAX_SHARED = 200
+MAX_NAMES_OF_KEY = 200
 # A word is ignored if more names than this contain it.
 MAX_NAMES_OF_WORD = 20
 # Maximum number of similar names for a name; the next constant is their minimum cosine similarity.
-N_NEIGHBOURS = 3
-MIN_SIMILARITY = 0.75
+MAX_SIMILAR_NAMES = 3
+MIN_VECTOR_SIMILARITY = 0.75
 # Number of vectors in a batch. Batches limit the memory used, and do not change the result.
-BATCH_VECTORS = 1_024
+VECTORS_PER_BATCH = 1_024
 # Number of names in a batch of `_pair_by_spelling`, which makes a key for each letter of a name.
-BATCH_NAMES = 50_000
+NAMES_PER_BATCH = 50_000
 
 
 def find_candidate_pairs(names: Sequence[Name]) -> pl.DataFrame:
@@ -59,12 +59,12 @@ def find_similar_pairs(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.D
     Every vector is compared with every other one, so use this for a few thousand names only.
     """
     rows: list[tuple[int, int, float]] = []
-    for start in range(0, len(vectors), BATCH_VECTORS):
-        similarities = vectors[start : start + BATCH_VECTORS] @ vectors.T
+    for start in range(0, len(vectors), VECTORS_PER_BATCH):
+        similarities = vectors[start : start + VECTORS_PER_BATCH] @ vectors.T
         for at, row in enumerate(similarities, start):
             row[at] = -1
-            for near in np.argsort(-row, kind="stable")[:N_NEIGHBOURS]:
-                if row[near] >= MIN_SIMILARITY:
+            for near in np.argsort(-row, kind="stable")[:MAX_SIMILAR_NAMES]:
+                if row[near] >= MIN_VECTOR_SIMILARITY:
                     left, right = sorted((int(numbers[at]), int(numbers[near])))
                     rows.append((left, right, round(float(row[near]), 3)))
     schema = {"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64}
@@ -111,8 +111,8 @@ def _keep_shared_keys(rows: NameKeys) -> pl.DataFrame:
 def _pair_names(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
     """Pair names with the same key; in a large group, pair each name with the first name only."""
     size, first = pl.len().over("key"), pl.col("number").min().over("key")
-    keyed = keyed.filter(size <= MAX_SHARED)
-    lefts = keyed.filter((size <= MAX_GROUP) | (pl.col("number") == first))
+    keyed = keyed.filter(size <= MAX_NAMES_OF_KEY)
+    lefts = keyed.filter((size <= MAX_FULLY_PAIRED_NAMES) | (pl.col("number") == first))
     return _join_by_key(lefts, keyed, block)
 
 
@@ -127,13 +127,13 @@ def _pair_by_spelling(names: Sequence[Name]) -> pl.DataFrame:
     letters = pl.DataFrame(
         {"letters": pl.Series([name.plain.letters for name in names], dtype=pl.String)}
     ).with_row_index("number")
-    is_long = pl.col("letters").str.len_chars() >= SHORT_LETTERS
+    is_long = pl.col("letters").str.len_chars() >= MIN_LETTERS_OF_NAME
     is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
     # Keep one of several names with equal letters: `_make_letter_keys` pairs those names already.
     distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
     hashes = [pl.DataFrame(schema={"number": pl.Int64, "key": pl.UInt64})]
     n_letters = pl.col("letters").str.len_chars()
-    for batch in distinct.iter_slices(BATCH_NAMES):
+    for batch in distinct.iter_slices(NAMES_PER_BATCH):
         at = batch.with_columns(at=pl.int_ranges(0, n_letters + 1)).explode("at")
         shorter = pl.concat_str(
             pl.col("letters").str.slice(0, pl.col("at")),

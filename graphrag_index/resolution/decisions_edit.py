@@ -20,7 +20,7 @@ from graphrag_index.resolution.decisions_file import (
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import title_key
 
-HEADER = (
+FILE_HEADER = (
     "# Decisions about names that mean the same thing, and names that do not. The command\n"
     "# `graphrag-index resolve` adds decisions, and `graphrag-index run` applies them.\n"
     "# Keep this file with the documents.\n"
@@ -28,7 +28,7 @@ HEADER = (
 _NOT_EDITABLE = "The file {} has a form that this command cannot edit: edit the file by hand."
 
 # (start, end, replacement): the span in the text, and the new text of the span.
-Edit = tuple[int, int, str]
+TextEdit = tuple[int, int, str]
 
 
 def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
@@ -79,7 +79,7 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
     return True
 
 
-def add_never(path: Path, names: Sequence[str]) -> bool:
+def forbid_merge(path: Path, names: Sequence[str]) -> bool:
     """Write the decision never to merge some names; return False if it exists already."""
     decisions = read_decisions(path)
     names = _normalize_names(names)
@@ -109,13 +109,13 @@ def undo_decisions(path: Path, one: str, other: str) -> bool:
     if is_undone(before):
         return False
     text = _read_text_to_edit(path)
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     if frozenset((a, b)) in _collect_forbidden_pairs(before):
-        edits += _remove_pair(text, path, a, b)
+        edits += _remove_forbidden_pair(text, path, a, b)
     if before.are_merged(a, b):
         # Remove the second name from its group; if it is the title of the group, the first name.
         leaving = a if b == title_key(before.titles[b]) else b
-        edits += _remove_name(text, path, leaving)
+        edits += _remove_merged_name(text, path, leaving)
     _write_edits(path, text, edits, is_undone)
     return True
 
@@ -136,7 +136,7 @@ def _collect_forbidden_pairs(decisions: Decisions) -> Set[frozenset[str]]:
 
 
 def _read_text_to_edit(path: Path) -> str:
-    text = read_decisions_text(path) or HEADER
+    text = read_decisions_text(path) or FILE_HEADER
     return text if text.endswith("\n") else f"{text}\n"
 
 
@@ -152,7 +152,7 @@ def _find_section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, l
     return section, section.value
 
 
-def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> Edit:
+def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> TextEdit:
     """Return the edit that adds an entry at the end of a section."""
     if section is None:
         return len(text), len(text), f"\n{name}:\n  {entry}\n"
@@ -161,25 +161,25 @@ def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> E
     # Find the last value of the section: in PyYAML, a block ends only where the next one begins.
     while isinstance(last, yaml.CollectionNode) and not last.flow_style:
         last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
-    _, end = _line_span(text, last, last)
+    _, end = _find_line_span(text, last, last)
     return end, end, f"{' ' * indent}{entry}\n"
 
 
-def _remove_pair(text: str, path: Path, a: str, b: str) -> Iterator[Edit]:
+def _remove_forbidden_pair(text: str, path: Path, a: str, b: str) -> Iterator[TextEdit]:
     """Yield edits that replace each `never` list of `a` and `b` by one without each of them."""
     for names in _find_section(text, "never", path)[1]:
         if not {a, b} <= {title_key(name.value) for name in names.value}:
             continue
         if not _is_in_brackets(names):
             raise SettingsError(_NOT_EDITABLE.format(path))
-        start, end = _line_span(text, names, names)
+        start, end = _find_line_span(text, names, names)
         before, after = text[start : names.start_mark.index], text[names.end_mark.index : end]
         kept = [[n.value for n in names.value if title_key(n.value) != key] for key in (b, a)]
         lines = (f"{before}{_format_list(held)}{after}" for held in kept if len(held) > 1)
         yield start, end, "".join(lines)
 
 
-def _remove_name(text: str, path: Path, leaving: str) -> Iterator[Edit]:
+def _remove_merged_name(text: str, path: Path, leaving: str) -> Iterator[TextEdit]:
     """Yield edits that remove a name from the sections `merge` and `rename`."""
     for title, names in _find_section(text, "merge", path)[1]:
         held = names.value if isinstance(names, yaml.SequenceNode) else [names]
@@ -187,21 +187,21 @@ def _remove_name(text: str, path: Path, leaving: str) -> Iterator[Edit]:
         if len(kept) == len(held):
             continue
         if not kept:
-            yield *_line_span(text, title, names), ""
+            yield *_find_line_span(text, title, names), ""
         elif not _is_in_brackets(names):
             raise SettingsError(_NOT_EDITABLE.format(path))
         else:
             yield names.start_mark.index, names.end_mark.index, _format_list(kept)
     for name, title in _find_section(text, "rename", path)[1]:
         if title_key(name.value) == leaving:
-            yield *_line_span(text, name, title), ""
+            yield *_find_line_span(text, name, title), ""
 
 
 def _is_in_brackets(names: yaml.Node) -> bool:
     return isinstance(names, yaml.SequenceNode) and bool(names.flow_style)
 
 
-def _line_span(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
+def _find_line_span(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
     """Return the (start, end) of the text lines from the first YAML node to the last."""
     start = text.rfind("\n", 0, first.start_mark.index) + 1
     return start, text.find("\n", last.end_mark.index) + 1 or len(text)
@@ -218,7 +218,7 @@ def _format_name(name: str) -> str:
 
 
 def _write_edits(
-    path: Path, text: str, edits: Sequence[Edit], is_right: Callable[[Decisions], bool]
+    path: Path, text: str, edits: Sequence[TextEdit], is_right: Callable[[Decisions], bool]
 ) -> None:
     """Write the edited text; raise SettingsError if `is_right` rejects the new decisions."""
     for start, end, replacement in sorted(edits, reverse=True):

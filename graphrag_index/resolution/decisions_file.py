@@ -34,7 +34,7 @@ SECTIONS = ("merge", "never", "rename", "split")
 # Keys in the section `split`: conditions for the text units that belong to a part of an entity.
 CONDITIONS = ("paths", "documents", "text_units", "types")
 # Maximum size of `resolutions.yaml` in bytes. A person cannot have written a larger file.
-MAX_BYTES = 50_000_000
+MAX_FILE_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ def read_decisions_text(path: Path) -> str:
     """Read the text of `resolutions.yaml`; a missing file gives an empty text."""
     try:
         with convert_read_errors(path):
-            if path.stat().st_size > MAX_BYTES:
+            if path.stat().st_size > MAX_FILE_BYTES:
                 raise SettingsError(
-                    f"{path} is larger than {MAX_BYTES:,} bytes: check that it is the right file."
+                    f"{path} is larger than {MAX_FILE_BYTES:,} bytes: check the file."
                 )
             return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

@@ -20,7 +20,7 @@ from graphrag_index.text.normalize import title_key
 Row = dict[str, Any]
 
 # Value of the column `evidence` for a decision that a person made.
-BY_PERSON = ("decided by a person",)
+EVIDENCE_OF_PERSON = ("decided by a person",)
 _HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
 
 
@@ -98,10 +98,10 @@ class Resolution:
                 yield node.title, title, pair.score, list(pair.evidence), by
             for title in dict.fromkeys(node.decided):
                 if title != node.title:
-                    yield title, node.title, 1.0, list(BY_PERSON), "person"
+                    yield title, node.title, 1.0, list(EVIDENCE_OF_PERSON), "person"
         split = {(self.found.titles[part.entity], part.title) for part in self.found.parts}
         for title, part in sorted(split):
-            yield title, part, 1.0, list(BY_PERSON), "person"
+            yield title, part, 1.0, list(EVIDENCE_OF_PERSON), "person"
 
     def _doubtful_rows(self) -> Iterator[tuple[Any, ...]]:
         verdicts = {True: "same", False: "different", None: "no answer"}
@@ -240,8 +240,8 @@ class TableRewriter:
             units = {unit for unit, resolved in parts.items() if resolved == part}
             own = {
                 **row,
-                **_select_units(row, "types", "text_units", units),
-                **_select_units(row, "descriptions", "description_text_units", units),
+                **_keep_text_units(row, "types", "text_units", units),
+                **_keep_text_units(row, "descriptions", "description_text_units", units),
                 "evidence": [e for e in row["evidence"] if self._find_part(number, e) == part],
             }
             types = [kind for kind in own["types"] if kind]
@@ -307,14 +307,14 @@ class TableRewriter:
                 )
             ]
             if row["descriptions"]:
-                part |= _select_units(row, "descriptions", "description_text_units", units)
+                part |= _keep_text_units(row, "descriptions", "description_text_units", units)
             elif not part["evidence"] and row["evidence"]:
                 # Delete the description: it is a sentence about another part of the entity.
                 part["description"] = ""
             yield part
 
 
-def _select_units(row: Row, values: str, units: str, wanted: Collection[int]) -> Row:
+def _keep_text_units(row: Row, values: str, units: str, wanted: Collection[int]) -> Row:
     """Keep the wanted text units of a row, and the values of a column that belong to them."""
     pairs = zip(row[values], row[units], strict=True)
     kept = [(value, unit) for value, unit in pairs if unit in wanted]

@@ -14,9 +14,9 @@ from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
 
 FIRST_LETTERS, INITIALS = "first letters", "initials"
 # Maximum score of two names that differ in letters or words.
-MAX_DOUBTFUL = 0.89
+MAX_DOUBTFUL_SCORE = 0.89
 # Score of two names that differ only in an optional part, by the kind of this part.
-_SCORES_WITHOUT = {
+_SCORE_WITHOUT_PART = {
     "acronym": 0.97,
     "article": 0.95,
     "article of one word": 0.75,
@@ -25,9 +25,9 @@ _SCORES_WITHOUT = {
     "comma": 0.93,
 }
 # If names have fewer letters than this, a different letter or space means a different name.
-SHORT_LETTERS = 8
+MIN_LETTERS_OF_NAME = 8
 # If words have fewer letters than this, a different letter means a different word: Mets, Nets.
-SHORT_WORD = 5
+MIN_LETTERS_OF_WORD = 5
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Similarity:
 
 
 def compare_names(a: Name, b: Name) -> Similarity | None:
-    """Return the similarity of two names; None if the names are not similar, or are apart."""
+    """Return the similarity of two names; None if they are unlike, or mean other things."""
     if a.letters == b.letters == "":
         return None
     likeness = _compare_plain_letters(a, b) or _compare_umlauts(a, b)
@@ -50,11 +50,11 @@ def compare_names(a: Name, b: Name) -> Similarity | None:
         found = [likeness for likeness in looks if likeness is not None]
         if found and can_be_one_person(a, b):
             likeness = max(found, key=lambda likeness: likeness.score)
-    # Call `are_apart` last, since it is slow, and most pairs are not similar anyway.
-    return None if likeness is None or are_apart(a, b) else likeness
+    # Call `mean_different_things` last, since it is slow, and most pairs are not similar anyway.
+    return None if likeness is None or mean_different_things(a, b) else likeness
 
 
-def are_apart(a: Name, b: Name) -> bool:
+def mean_different_things(a: Name, b: Name) -> bool:
     """Tell whether a word, number or sign shows that two names mean different things."""
     if a.signs != b.signs:
         return True
@@ -117,7 +117,7 @@ def _compare_plain_letters(a: Name, b: Name) -> Similarity | None:
     score, evidence = 0.98, ["the same letters"]
     if a.words != b.words and a.plain.words != b.plain.words:
         # Ignore a hyphen, but not a space: "Ran-Tan-Plan", "Rantanplan"; "Charles Town".
-        hyphens = a.joined_words == b.joined_words and len(a.letters) >= SHORT_LETTERS
+        hyphens = a.joined_words == b.joined_words and len(a.letters) >= MIN_LETTERS_OF_NAME
         score = 0.93 if hyphens else 0.75
         evidence = ["the same letters, parted differently"]
     elif a.letters == b.letters and letters_accented(a.title) != letters_accented(b.title):
@@ -133,8 +133,8 @@ def _compare_plain_letters(a: Name, b: Name) -> Similarity | None:
             score = min(score, 0.91 if sure else 0.75)
             evidence.append("the form of a company")
         for part in sorted(a.plain.left_out ^ b.plain.left_out):
-            if part in _SCORES_WITHOUT:
-                score = min(score, _SCORES_WITHOUT[part])
+            if part in _SCORE_WITHOUT_PART:
+                score = min(score, _SCORE_WITHOUT_PART[part])
                 evidence.append(f"without {part}")
         if _is_in_capitals(a) != _is_in_capitals(b) and len(a.plain.letters) <= 5:
             return None
@@ -197,14 +197,14 @@ def _compare_initials(a: Name, b: Name) -> Similarity | None:
 def _compare_spelling(a: Name, b: Name) -> Similarity | None:
     """Compare two names that differ in one letter or in two swapped letters."""
     one, other = a.plain.letters, b.plain.letters
-    if min(len(one), len(other)) < SHORT_LETTERS or one[0] != other[0]:
+    if min(len(one), len(other)) < MIN_LETTERS_OF_NAME or one[0] != other[0]:
         return None
     if OSA.distance(one, other, score_cutoff=1) != 1:
         return None
     if is_unspaced(a.title) or any(map(str.isdigit, one + other)):
         return None
     differing = set(a.plain.words) ^ set(b.plain.words)
-    if len(differing) <= 2 and min(map(len, differing), default=0) < SHORT_WORD:
+    if len(differing) <= 2 and min(map(len, differing), default=0) < MIN_LETTERS_OF_WORD:
         return None
     likeness = 1 - 1 / max(len(one), len(other))
     return Similarity(round(0.8 * likeness, 3), ("one letter differs",))

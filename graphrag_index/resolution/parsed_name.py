@@ -9,29 +9,29 @@ from graphrag_index.nlp.name_words import TYPE_SURNAMES, TYPE_WORDS
 from graphrag_index.text.languages import NAMING_TITLES, PARTICLES, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
-_LISTS = read_lists("resolution/data/words")
-_COMPANY_FORMS = word_set(_LISTS["company_forms"])
-_SHORT_COMPANY_FORMS = word_set(_LISTS["short_company_forms"])
-_ARTICLES, _DISTINGUISHING = word_set(_LISTS["articles"]), word_set(_LISTS["distinguishing"])
+_WORDS = read_lists("resolution/data/words")
+_COMPANY_FORMS = word_set(_WORDS["company_forms"])
+_SHORT_COMPANY_FORMS = word_set(_WORDS["short_company_forms"])
+_ARTICLES, _DISTINGUISHING = word_set(_WORDS["articles"]), word_set(_WORDS["distinguishing"])
 _KIND_OF_TYPE: dict[str, str] = {
-    word: kind for kind, names in _LISTS["kinds_of_types"].items() for word in names.split()
+    word: kind for kind, names in _WORDS["kinds_of_types"].items() for word in names.split()
 }
-_ROMAN = re.compile(r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_ROMAN_NUMERAL = re.compile(r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 # Signs that are part of a name: "C++" is not "C#", ".NET" is not "net".
 _SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[-−](?=\d)|^[-−](?=\d)")
-_BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
-_DOTTED = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
-_JOINERS = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
-_UMLAUTS = str.maketrans(
+_FINAL_BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
+_DOTTED_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
+_MARKS_INSIDE_WORDS = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
+_UMLAUT_SPELLINGS = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe", "ß": "ss"}
 )
 _INITIAL = re.compile(r"[^\W\d_]\.?")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
-_SEPARATORS = re.compile(r"[\s\-/]+")
+_JOINED_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
+_WORD_SEPARATORS = re.compile(r"[\s\-/]+")
 _APOSTROPHE_S = re.compile(r"['’]s?$")
 # Words that show that a title is not followed by the name of a person: "Queen Street".
-_NON_SURNAMES = TYPE_WORDS - TYPE_SURNAMES
+_WORDS_NOT_IN_SURNAMES = TYPE_WORDS - TYPE_SURNAMES
 
 
 def kind_of_type(kind: str) -> str:
@@ -57,7 +57,7 @@ class Name:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The words of the name in lower case, without accents."""
-        return _fold_words(self.title)
+        return _split_normalized_words(self.title)
 
     @cached_property
     def letters(self) -> str:
@@ -68,12 +68,12 @@ class Name:
         """The words of the name, with each umlaut spelled as two letters: ae for ä."""
         if self.title.isascii():
             return self.words
-        return tuple(fold(self.title.casefold().translate(_UMLAUTS)).split(" "))
+        return tuple(fold(self.title.casefold().translate(_UMLAUT_SPELLINGS)).split(" "))
 
     @cached_property
     def joined_words(self) -> tuple[str, ...]:
         """The words of the name after hyphens, dots and apostrophes inside them are removed."""
-        return tuple(fold(_JOINERS.sub("", self.title)).split(" "))
+        return tuple(fold(_MARKS_INSIDE_WORDS.sub("", self.title)).split(" "))
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Name:
         found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
         roman = []
         for at, word in enumerate(self.words):
-            if _ROMAN.fullmatch(word):
+            if _ROMAN_NUMERAL.fullmatch(word):
                 # Require three letters of a first word, since "Vi" is a given name in "Vi Hilbert",
                 # and two letters of a word in the middle, since one letter is an initial.
                 least = 3 if at == 0 else 2 if at < len(self.words) - 1 else 1
@@ -114,7 +114,7 @@ class Name:
         """Possible acronyms: the first letters of all words, or of capitalized words only."""
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
             return frozenset()
-        raw = [w for w in _SEPARATORS.split(_BRACKETS.sub("", self.title)) if w]
+        raw = [w for w in _WORD_SEPARATORS.split(_FINAL_BRACKETS.sub("", self.title)) if w]
         # Skip a name that starts in lower case: "RN" is not "reporter for Racing Network".
         capital = [w[0] for w in raw if w[0].isupper()] if raw[0][0].isupper() else []
         whole = [w[0] for w in raw if w[0].isalnum()]
@@ -124,7 +124,7 @@ class Name:
     @cached_property
     def bracketed_words(self) -> str:
         """The words in brackets at the end of the name."""
-        found = _BRACKETS.search(self.title)
+        found = _FINAL_BRACKETS.search(self.title)
         return found[1].strip() if found and found.start() else ""
 
     @cached_property
@@ -143,7 +143,7 @@ class Name:
         parts: list[str] = []
         for word in raw[n_titles(raw) :]:
             # Split initials that are written without a space: J.R. becomes J. and R.
-            parts += word.replace(".", ". ").split() if _INITIALS.fullmatch(word) else [word]
+            parts += word.replace(".", ". ").split() if _JOINED_INITIALS.fullmatch(word) else [word]
         return tuple(parts)
 
     @cached_property
@@ -166,9 +166,9 @@ def is_initial(word: str) -> bool:
     return len(word) <= 2 and bool(_INITIAL.fullmatch(word)) and word[0].isupper()
 
 
-def _fold_words(title: str) -> tuple[str, ...]:
+def _split_normalized_words(title: str) -> tuple[str, ...]:
     """Split a name into words without case, accents, or dots of acronyms: U.S. becomes us."""
-    title = _DOTTED.sub(lambda acronym: acronym[0].replace(".", ""), title)
+    title = _DOTTED_ACRONYM.sub(lambda acronym: acronym[0].replace(".", ""), title)
     return tuple(fold(title.replace(" & ", " and ")).split(" "))
 
 
@@ -181,7 +181,7 @@ def _parse_roman(roman: str) -> int:
 def _parse_plain(title: str) -> PlainName:
     """Remove articles, titles, company forms and acronyms in brackets; undo "Novak, Anna"."""
     left_out: set[str] = set()
-    brackets = _BRACKETS.search(title)
+    brackets = _FINAL_BRACKETS.search(title)
     if brackets and brackets.start():
         inside, before = brackets[1].strip(), title[: brackets.start()]
         if Name(inside).is_acronym and fold(inside.replace(".", "")) in Name(before).first_letters:
@@ -199,12 +199,12 @@ def _parse_plain(title: str) -> PlainName:
         if before and after:
             raw, left_out = [*after.split(" "), *before.split(" ")], left_out | {"comma"}
     n = n_titles(raw)
-    if n and len(raw) - n > 1 and not any(fold(word) in _NON_SURNAMES for word in raw[n:]):
+    if n and len(raw) - n > 1 and not any(fold(word) in _WORDS_NOT_IN_SURNAMES for word in raw[n:]):
         naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in raw[:n])
         left_out.add("naming title" if naming else "title")
         raw = raw[n:]
     if len(raw) > 1 and raw[0].lower() in _ARTICLES:
         left_out.add("article" if len(raw) > 2 else "article of one word")
         raw = raw[1:]
-    words = _fold_words(" ".join(raw))
+    words = _split_normalized_words(" ".join(raw))
     return PlainName(words, "".join(words), frozenset(left_out))

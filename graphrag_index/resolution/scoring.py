@@ -24,11 +24,11 @@ from graphrag_index.resolution.candidates import Node
 from graphrag_index.resolution.name_similarity import (
     FIRST_LETTERS,
     INITIALS,
-    MAX_DOUBTFUL,
+    MAX_DOUBTFUL_SCORE,
     Similarity,
-    are_apart,
     can_be_one_person,
     compare_names,
+    mean_different_things,
 )
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.step import Progress
@@ -39,7 +39,7 @@ from graphrag_index.text.normalize import fold
 DOCUMENT_BONUS = 0.05
 NEIGHBOUR_BONUS = 0.1
 # Maximum score of two entities whose types contradict each other, such as person and place.
-MAX_CONTRADICTORY = 0.6
+MAX_SCORE_OF_DIFFERENT_TYPES = 0.6
 # Score of a short form and a full name if a text explains the short form: "Royal Society (RS)".
 EXPLAINED_SCORE = 0.95
 # Score of a short form and a full name if no other name fits, and they share a document.
@@ -49,9 +49,9 @@ UNIQUE_SCORE = 0.92
 VECTOR_WEIGHT = 0.75
 
 # Maximum number of characters of a description in the prompt.
-MAX_DESCRIPTION = 600
+MAX_DESCRIPTION_CHARACTERS = 600
 # Keys of the answer in a reply, words that mean "same", and words that mean "different".
-_ANSWERS = {
+_ANSWER_WORDS = {
     name: words.split() for name, words in read_lists("resolution/data/words")["answers"].items()
 }
 
@@ -116,7 +116,7 @@ def score_pairs(
             reason = f"vectors alike ({similarity:.2f})"
             if likeness is not None:
                 likeness = replace(likeness, evidence=(*likeness.evidence, reason))
-            elif not are_apart(a, b) and can_be_one_person(a, b):
+            elif not mean_different_things(a, b) and can_be_one_person(a, b):
                 likeness = Similarity(VECTOR_WEIGHT * similarity, (reason,))
         if likeness is not None:
             similarities[left, right] = likeness
@@ -129,7 +129,7 @@ def score_pairs(
         a, b = names[left], names[right]
         likeness = short_forms.adjust_score(left, right, similarities[left, right], n_documents > 0)
         score, evidence = likeness.score, list(likeness.evidence)
-        if score <= MAX_DOUBTFUL:
+        if score <= MAX_DOUBTFUL_SCORE:
             # Raise the score of a doubtful pair for common documents and common neighbours.
             if n_documents:
                 score += DOCUMENT_BONUS
@@ -137,9 +137,9 @@ def score_pairs(
             if n_neighbours:
                 score += NEIGHBOUR_BONUS * n_neighbours / n_least
                 evidence.append(_format_count(n_neighbours, "neighbour") + " in common")
-            score = min(score, MAX_DOUBTFUL)
+            score = min(score, MAX_DOUBTFUL_SCORE)
         if a.kind and b.kind and a.kind != b.kind:
-            score = min(score, MAX_CONTRADICTORY)
+            score = min(score, MAX_SCORE_OF_DIFFERENT_TYPES)
             evidence.append(f"{a.kind} against {b.kind}")
         scored.append(Pair(left, right, round(score, 3), tuple(evidence)))
     return scored
@@ -199,7 +199,7 @@ class _ShortForms:
             if in_one_document:
                 return Similarity(UNIQUE_SCORE, (*evidence, "the one that fits in its document"))
         if "without title" in evidence and not in_one_document:
-            return replace(likeness, score=min(likeness.score, MAX_DOUBTFUL))
+            return replace(likeness, score=min(likeness.score, MAX_DOUBTFUL_SCORE))
         return likeness
 
 
@@ -237,8 +237,8 @@ def ask_model(
         lines = [f"Name: {nodes[at].title}"]
         lines += [f"Type: {nodes[at].type}"] if nodes[at].type else []
         description = " ".join(texts.get(at, "").split())
-        if len(description) > MAX_DESCRIPTION:
-            description = description[:MAX_DESCRIPTION].rpartition(" ")[0] + " ..."
+        if len(description) > MAX_DESCRIPTION_CHARACTERS:
+            description = description[:MAX_DESCRIPTION_CHARACTERS].rpartition(" ")[0] + " ..."
         lines += [f"Description: {description}"] if description else []
         return "\n".join(lines)
 
@@ -256,17 +256,17 @@ def ask_model(
     return answers
 
 
-def _parse_reply(data: Any) -> ParsedReply:
+def _parse_same_entity_reply(data: Any) -> ParsedReply:
     """Parse {"same": true} and its variants; raise ReplyError if the reply gives no answer."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]
     if isinstance(data, Mapping):
         fields = {str(key).strip().lower(): value for key, value in data.items()}
-        data = next((fields[name] for name in _ANSWERS["keys"] if name in fields), None)
+        data = next((fields[name] for name in _ANSWER_WORDS["keys"] if name in fields), None)
     word = "" if data is None else str(data).strip().strip(".!\"'").casefold().replace(" ", "_")
-    if word in _ANSWERS["same"]:
+    if word in _ANSWER_WORDS["same"]:
         return ParsedReply(True)
-    if word in _ANSWERS["different"]:
+    if word in _ANSWER_WORDS["different"]:
         return ParsedReply(False)
     raise ReplyError("it must be an object with `same`, which is true or false")
 
@@ -274,6 +274,6 @@ def _parse_reply(data: Any) -> ParsedReply:
 SAME_ENTITY_FORMAT = ReplyFormat(
     "same_entity",
     object_schema({"reason": {"type": "string"}, "same": {"type": "boolean"}}),
-    _parse_reply,
+    _parse_same_entity_reply,
     'Reply with one JSON object and nothing else: {"reason": "...", "same": true or false}',
 )

@@ -22,7 +22,7 @@ from graphrag_index.resolution.candidates import (
 )
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
-from graphrag_index.resolution.name_similarity import are_apart, can_be_one_person
+from graphrag_index.resolution.name_similarity import can_be_one_person, mean_different_things
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Pair, ask_model, score_pairs
 from graphrag_index.schema.settings.step_sections import ResolveEntities
@@ -169,7 +169,7 @@ def _must_stay_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, oth
     if nodes[one].decided and nodes[other].decided:
         return True  # a person has decided two different titles
     a, b = names[one], names[other]
-    return are_apart(a, b) or not can_be_one_person(a, b)
+    return mean_different_things(a, b) or not can_be_one_person(a, b)
 
 
 def _read_descriptions(

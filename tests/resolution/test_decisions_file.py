@@ -120,7 +120,7 @@ def test_a_decision_is_added_where_it_belongs_and_all_else_stays(path: Path) -> 
     path.write_text(WHOLE, encoding="utf-8")
     assert decisions_edit.add_merge(path, "Oslo", ["Ánslo"])
     assert decisions_edit.add_merge(path, "Bern", ["Berne: city"])
-    assert decisions_edit.add_never(path, ["North Korea", "South Korea"])
+    assert decisions_edit.forbid_merge(path, ["North Korea", "South Korea"])
     assert path.read_text(encoding="utf-8") == WHOLE.replace(
         "Christiania]  # until 1925\n",
         "Christiania, Ánslo]  # until 1925\n  Bern: ['Berne: city']\n",
@@ -132,7 +132,7 @@ def test_a_decision_is_added_where_it_belongs_and_all_else_stays(path: Path) -> 
 def test_what_is_decided_already_is_not_written_again(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
     assert not decisions_edit.add_merge(path, "OSLO", ["kristiania"])
-    assert not decisions_edit.add_never(path, ["Apollo 12", "Apollo 11"])
+    assert not decisions_edit.forbid_merge(path, ["Apollo 12", "Apollo 11"])
     assert path.read_text(encoding="utf-8") == WHOLE
 
 
@@ -141,7 +141,7 @@ def test_what_contradicts_the_file_is_refused(path: Path) -> None:
     with pytest.raises(SettingsError, match="forbids to merge"):
         decisions_edit.add_merge(path, "Apollo 11", ["Apollo 12"])
     with pytest.raises(SettingsError, match=r'merges .*--undo "Oslo" "Kristiania"'):
-        decisions_edit.add_never(path, ["Oslo", "Kristiania"])
+        decisions_edit.forbid_merge(path, ["Oslo", "Kristiania"])
     with pytest.raises(SettingsError, match="has 'Oslo' as the title of other names: give this"):
         decisions_edit.add_merge(path, "Bern", ["Oslo"])
     with pytest.raises(SettingsError, match="A name is empty"):
@@ -189,7 +189,7 @@ def test_a_form_that_is_not_edited_by_lines_stays_as_it_was(path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     for edit in (
         lambda: decisions_edit.add_merge(path, "E", ["F"]),
-        lambda: decisions_edit.add_never(path, ["E", "F"]),
+        lambda: decisions_edit.forbid_merge(path, ["E", "F"]),
         lambda: decisions_edit.undo_decisions(path, "A", "B"),
         lambda: decisions_edit.undo_decisions(path, "C", "D"),
     ):
@@ -222,7 +222,7 @@ def test_what_is_written_is_read_and_can_be_undone(
         if is_merge:
             assert decisions_edit.add_merge(path, one, [other])
         else:
-            assert decisions_edit.add_never(path, [one, other])
+            assert decisions_edit.forbid_merge(path, [one, other])
         done.append((one, other, is_merge))
     decisions = read_decisions(path)
     for one, other, is_merge in done:
