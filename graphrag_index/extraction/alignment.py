@@ -71,7 +71,7 @@ class Passage:
         return NameMentions(tuple(spans), True) if spans else None
 
     def align_names(self, names: Iterable[str]) -> dict[str, NameMentions]:
-        """Return the mentions of each name, in the order of the text.
+        """Return the mentions of each name, ordered by their position in the text.
 
         If the text does not contain a name, its mention is the sentence with most words of the
         name, or the whole text if no sentence contains any of these words.

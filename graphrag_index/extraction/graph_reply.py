@@ -46,7 +46,7 @@ class RelationshipKind(NamedTuple):
         return type_key(self.type), type_key(self.source or ""), type_key(self.target or "")
 
     def allows_entity_types(self, source: str, target: str) -> bool:
-        """Return whether entities of two types, given by `type_key`, may be its ends."""
+        """Return whether this relationship may join entities of two types (`type_key`)."""
         _, own_source, own_target = self.type_keys
         return own_source in ("", source) and own_target in ("", target)
 
@@ -83,7 +83,7 @@ class Schema:
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
-        """Return a value that is equal for equal types in another spelling and order."""
+        """Return a value to compare schemas, in which spelling and order do not count."""
         kinds = frozenset(kind.type_keys for kind in self.kinds)
         return frozenset(self.types_by_key), kinds, self.strict
 
@@ -154,10 +154,10 @@ class ExtractionFormat:
         replies about the text unit; `own` are the records in earlier replies to the same request.
         """
 
-        def read(data: Any) -> ParsedReply:
-            return _ReplyReader(self, contains, known, own).read(data)
+        def read_reply(data: Any) -> ParsedReply:
+            return _ReplyReader(self, contains, known, own).read_reply(data)
 
-        return ReplyFormat("extraction", self.schema, read, EXTRACTION_INSTRUCTIONS)
+        return ReplyFormat("extraction", self.schema, read_reply, EXTRACTION_INSTRUCTIONS)
 
 
 class _ReplyReader:
@@ -186,11 +186,11 @@ class _ReplyReader:
         }
         # Entities of other types by `title_key`. They are kept only as ends of new relationships.
         self.offered: dict[str, FoundEntity] = {}
-        # Dicts drop duplicates, because a model may repeat the same record many times.
+        # Use dicts to drop duplicates: a model may repeat the same record many times.
         self.entities: dict[FoundEntity, None] = {}
         self.relationships: dict[FoundRelationship, None] = {}
 
-    def read(self, data: Any) -> ParsedReply:
+    def read_reply(self, data: Any) -> ParsedReply:
         found, dropped = read_records(data)
         dropped += sum(not self._add_entity(entity) for entity in found.entities)
         dropped += sum(not self._add_relationship(link) for link in found.relationships)

@@ -228,7 +228,7 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
 
 
 def _gather_types_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
-    """Return the types of each `owner`: for each of its text units the first type there."""
+    """Return the types of each `owner` (an entity): the first type in each of its text units."""
     # Sort rows without a type to the end of their text unit.
     ordered = rows.select("owner", "text_unit", "type").sort(
         "owner", "text_unit", pl.col("type") == "", maintain_order=True

@@ -142,7 +142,7 @@ class ExtractionPrompt:
         # Cache of `choose_chain`, by the chains for which a text unit has cached replies.
         self._chosen: dict[tuple[SchemaChain, ...], SchemaChain] = {}
 
-    def request(self, passage: PassagePrompt) -> Request:
+    def build_first_request(self, passage: PassagePrompt) -> Request:
         """Build the first request about a text unit. Requests for missing types come next."""
         answered: tuple[SchemaChain, ...] = ()
         if not self.is_uniform:
@@ -188,7 +188,7 @@ class ExtractionPrompt:
         def build_round(
             messages: Sequence[Message], found: FoundRecords, own: FoundRecords, n: int
         ) -> Request:
-            """Build the request (`n` = 0) or gleaning `n`. `own` are its earlier records."""
+            """Build the request (`n` = 0) or gleaning `n`. `own` are records of this schema."""
 
             def next_request(value: FoundRecords) -> Request | None:
                 now = merge_replies([found, value])
@@ -212,7 +212,7 @@ class ExtractionPrompt:
 
 
 def _system_message(chain: SchemaChain, prompts: Prompts) -> Message:
-    """Return the prompt for the last schema of a chain.
+    """Return the system message that asks for the types in the last schema of a chain.
 
     The message is equal for all text units, so that providers can cache it.
     """

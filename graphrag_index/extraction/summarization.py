@@ -47,7 +47,7 @@ class SummaryPrompt:
         size = self.max_tokens // 2
         return [piece for text in descriptions for piece in self._cut_text(text, size)]
 
-    def request(
+    def build_request(
         self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
     ) -> Request:
         """Build a request with the summary so far, and as many pieces from `first` on as fit."""
@@ -57,7 +57,7 @@ class SummaryPrompt:
         user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
 
         def next_request(value: str) -> Request | None:
-            return None if stop == len(pieces) else self.request(about, pieces, stop, value)
+            return None if stop == len(pieces) else self.build_request(about, pieces, stop, value)
 
         label = f"description of {about.splitlines()[0].partition(': ')[2]}"
         return Request(label, [self.system, user], SUMMARY_FORMAT, then=next_request)

@@ -237,7 +237,7 @@ class _ReplyReader:
                 if response is None:
                     continue
                 label = f"text unit {number}"
-                request = prompt.request(PassagePrompt(Passage(text), label, ""))
+                request = prompt.build_first_request(PassagePrompt(Passage(text), label, ""))
                 reply = _read_complete_reply(response)
                 try:
                     read_reply(reply, request.format)

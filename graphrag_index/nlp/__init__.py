@@ -1,4 +1,4 @@
-"""Extraction without a model: names, terms, variants of names, and their association.
+"""Extraction of names and terms without a model, and of pairs that are mentioned together.
 
 mentions.py           entry point: mentions of entities, and pairs mentioned together
 name_spans.py         capitalized spans, and the words around them that show their usage

@@ -31,7 +31,7 @@ _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
 
-# (end of the left part, start of the right part), as indexes of words.
+# Position of a cut: (end of the left part, start of the right part), as indexes of words.
 Cut = tuple[int, int]
 
 
@@ -80,7 +80,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     first = parts["offset"].to_numpy() == 0
     whole = first & (parts["length"].to_numpy() == np.array([len(n) for n in found.names])[surface])
 
-    def share(count: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def share_of_mentions(count: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.bincount(named[rows], count[surface[rows]], len(names)) / times
 
     named_in = zip(names, languages_of, strict=True)
@@ -89,10 +89,10 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
         languages=languages_of,
         bases=[usage.base_form(name.split(" "), language) for name, language in named_in],
         parts=parts,
-        place_share=share(usage.place, first),
-        preposition_share=share(usage.preposition, first),
-        determiner_share=share(usage.determiner, first),
-        person_share=share(usage.person, whole),
+        place_share=share_of_mentions(usage.place, first),
+        preposition_share=share_of_mentions(usage.preposition, first),
+        determiner_share=share_of_mentions(usage.determiner, first),
+        person_share=share_of_mentions(usage.person, whole),
         common=frozenset(w for name in names for w in name.split(" ") if usage.is_common(w)),
     )
 
@@ -182,7 +182,7 @@ class _CapitalizedSpan:
         if language.capitalizes_nouns:
             base = self._base_form(rest[0])
             if len(rest) == 1 and base != rest[0] and self._count_known_mentions([base]):
-                # Cut "Den Namen" from "Schillers", but not "Johann" from "Schillers".
+                # Cut "Namen" from "Namen Schillers", but not "Johann" from "Johann Schillers".
                 return not self._is_given_name(word)
             # Keep a capitalized adjective as part of the name.
             adjective = _ADJECTIVE_END.search(word) and not usage.is_common_noun(rest[0])

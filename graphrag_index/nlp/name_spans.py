@@ -1,4 +1,4 @@
-"""Capitalized spans that may be names.
+"""Spans of capitalized words that may be names.
 
 Each occurrence of a span has flags for its usage: whether it begins a sentence, whether an article
 or a preposition of place precedes it, and whether a verb of definition or of speech follows it.
@@ -47,7 +47,7 @@ _ACRONYMS = frozenset(("US", "WHO"))
 # Function words, months and feasts that begin a name if they have a capital inside a sentence:
 # Last Supper, Jan Mayen, Easter Island.
 _NAME_START_WORDS = word_set(_WORDS["name_openings"])
-# Function words and months that are surnames or second names after a given name.
+# Function words and months that are names after a given name: Theresa May.
 _NAME_END_WORDS = word_set(_WORDS["name_closings"])
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 _APOSTROPHES = frozenset(("'", "’"))
@@ -318,9 +318,9 @@ def _find_usage_flags(
     marks: Integers,
     language: Language,
 ) -> Integers:
-    """Return the flags of spans, from the flags found so far and the words around the spans."""
+    """Return the usage flags of spans: some flags of `marks`, and flags for the words around."""
     flags = marks & (PROSE | INITIAL | PERSON)
-    # For each word, the index of the last non-empty word before it.
+    # Find the index of the last non-empty word before each word.
     written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
     earlier = np.append(0, np.maximum.accumulate(written)[:-1])
     at = np.searchsorted(words.starts, start, "right") - 1

@@ -19,7 +19,7 @@ _WORDS = read_lists("nlp/data/words")
 ORGANIZATION_WORDS, PLACE_WORDS = word_set(_WORDS["organizations"]), word_set(_WORDS["places"])
 EVENT_WORDS = word_set(_WORDS["events"])
 TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
-# Words for types that are also surnames.
+# Words for types that are also surnames: Church, Hill.
 TYPE_SURNAMES = word_set(_WORDS["surnames"])
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
@@ -76,7 +76,7 @@ def find_base_forms(
     bases = {word: word for word in counts}
     if language.genitive_s:
         for word in counts:
-            # German genitives: Goethes, Berlins.
+            # Map German genitives: Goethes to Goethe, Berlins to Berlin.
             owner = word.removesuffix("s")
             is_surname = owner in GIVEN_NAMES and word in surnames
             if owner in counts and word not in GIVEN_NAMES and not is_surname:
@@ -169,7 +169,7 @@ def _uppercase_letters() -> str:
 def name_pattern(code: str) -> re.Pattern[str]:
     """Return the pattern of a span of capitalized words with particles and initials."""
     up = _uppercase_letters()
-    # Combining marks belong to the letter before them.
+    # A letter includes the combining marks (such as accents) after it.
     letter = r"[\w\u0300-\u036f]"
     # Marks between parts of a word: D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones,
     # Stoke-on-Trent, Kim Jong-il, Co-operation.
@@ -184,9 +184,9 @@ def name_pattern(code: str) -> re.Pattern[str]:
     word = rf"[{up}]{letter}*(?:(?:{joint}){letter}+)*"
     forms = ((title.title(), title.upper()) for title in sorted(languages.ABBREVIATED_TITLES))
     titles = "|".join(chain.from_iterable(forms))
-    # Testing for a full stop first is faster than trying all titles.
+    # Test for a full stop first: this is faster than trying all titles.
     before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
-    # Exactly one character, so that a span is as long as its words joined by single spaces.
+    # Match exactly one character, so that a span is as long as its words joined by single spaces.
     space = r"(?:[^\S\n]|\n(?!\s))"
     particles = _WORDS["name_particles"].get(code, _WORDS["name_particles"]["other"])
     particle = rf"(?:(?:{particles}){space})?"

@@ -39,7 +39,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SPACED_LETTER, _UNSPACED_LETTER = _WORDS["spaced_letter"], _WORDS["unspaced_letter"]
 # Zero-width joiners between letters belong to the word.
 _SPACED_WORD = re.compile(rf"{_SPACED_LETTER}+(?:[\u200c\u200d]+{_SPACED_LETTER}+)*")
-# A dot separates the parts of a foreign name: 阿尔伯特·爱因斯坦.
+# Allow dots, which separate the parts of a foreign name: 阿尔伯特·爱因斯坦.
 _UNSPACED_RUN = re.compile(rf"{_UNSPACED_LETTER}(?:[·・]?{_UNSPACED_LETTER})*")
 
 # Function that yields (number, text, language code) of each document; it is called several times.

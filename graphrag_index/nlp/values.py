@@ -269,7 +269,7 @@ def _is_year(found: re.Match[str], text: str, language: str) -> bool:
     word = _WORD_BEFORE.search(before)
     if word is None or word[1].lower() not in _BEFORE_YEAR or not before[-1:].isspace():
         return False
-    # Before a noun, as in "in 1500 cases", the number is a count.
+    # Reject a number before a noun, as in "in 1500 cases": it is a count.
     after = _WORD_AFTER.match(text, found.end())
     if after is None or after[1].lower() in _AFTER_YEAR:
         return True

@@ -197,7 +197,7 @@ class _ShortForms:
             return
         surnames: dict[str, set[int]] = defaultdict(set)
         given: dict[str, set[int]] = defaultdict(set)
-        # Include the names of the entities: the document may write a name only with its title.
+        # Include the merged name: the document may contain a name only with its title.
         for name in {*present, *map(self.names.find_root, present)} & self.full_names.keys():
             words = self.full_names[name]
             surnames[words[-1]].add(self.names.find_root(name))

@@ -81,7 +81,7 @@ class Vocabulary(dict[str, int]):
         return DocumentWords(kinds, ends - lengths, ends)
 
     def count_lower_words(self, counts: Counter[str]) -> None:
-        """Add to `counts` the words that occur in lower case, without punctuation."""
+        """Add the occurrences of words in lower case, without punctuation, to `counts`."""
         for word, kind, count in zip(self, self._kinds, self._counts, strict=True):
             if kind & LOWER:
                 counts[word.strip(_OUTER_PUNCTUATION)] += count
@@ -127,12 +127,12 @@ def kind_before_name(word: str, language: Language) -> int:
     return OTHER_PREPOSITION if lower in language.other_prepositions else 0
 
 
-MAX_TERM_WORDS = 3
+MAX_TERM_WORDS = 3  # in a noun phrase
 # Number of characters of a block of text. A phrase that occurs in too many blocks is dropped;
 # documents are not counted instead, because one may be long.
 BLOCK_CHARS = 4_000
-MIN_BLOCKS_TO_JUDGE = 8
-MAX_SHARE_OF_BLOCKS = 0.25
+MIN_BLOCKS_TO_JUDGE = 8  # In a corpus with fewer blocks, no phrase is too common.
+MAX_SHARE_OF_BLOCKS = 0.25  # A phrase in a larger share of the blocks is too common.
 
 
 @dataclass

@@ -139,7 +139,7 @@ def _make_requests(
         for row in rows.iter_rows():
             unit = _TextUnit(*row)
             passage = Passage(unit.text, unit.language)
-            request = prompt.request(PassagePrompt(passage, unit.label, unit.headings))
+            request = prompt.build_first_request(PassagePrompt(passage, unit.label, unit.headings))
             yield (unit, passage), request
 
 

@@ -67,7 +67,7 @@ def summarize_descriptions(
             for at, about, descriptions in new.select("at", "about", "descriptions").iter_rows():
                 if prompt.needs_model_call(descriptions):
                     pieces = prompt.cut_descriptions(descriptions)
-                    yield (at, pieces), prompt.request(about, pieces)
+                    yield (at, pieces), prompt.build_request(about, pieces)
                 else:
                     rows.append((at, input_hash[at], (), join_descriptions(descriptions)))
                     progress.advance()

@@ -134,7 +134,9 @@ def test_what_was_extracted_is_not_asked_again(tmp_path: Path, settings: str) ->
     assert isinstance(model, ChatModel)
     asking = ExtractionPrompt(schema_from_settings(own.extract_graph), 0, Prompts(root), model)
     outcomes = list(
-        model.replies(asking.request(PassagePrompt(Passage(text), "here", "")) for text in TEXTS)
+        model.replies(
+            asking.build_first_request(PassagePrompt(Passage(text), "here", "")) for text in TEXTS
+        )
     )
     models.close()
     assert [outcome.failure for outcome in outcomes] == [""] * 4
