@@ -19,7 +19,7 @@ from typer.main import get_command
 
 import graphrag_query
 from graphrag_index.errors import ExitCode
-from graphrag_index.nlp.uncased import CODES as CASELESS
+from graphrag_index.nlp.uncased import LANGUAGE_CODES as CASELESS
 from graphrag_index.resolution.decisions_file import parse_decisions
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.section import Section

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_index.cli.request_tables import MAX_REQUESTS
+from graphrag_index.cli.request_tables import MAX_PRINTED_REQUESTS
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.llm.ledger import FILE, Ledger
@@ -162,9 +162,9 @@ def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:
         assert (result.returncode == 3) == bool(quarantined)
         # One screen of them, and how many more there are.
         listed = [f"{row.step}, {row.unit}: {row.reason}" in result.stderr for row in quarantined]
-        assert sum(listed) == min(MAX_REQUESTS, len(quarantined))
-        if len(quarantined) > MAX_REQUESTS:
-            assert f"... and {len(quarantined) - MAX_REQUESTS} more" in result.stderr
+        assert sum(listed) == min(MAX_PRINTED_REQUESTS, len(quarantined))
+        if len(quarantined) > MAX_PRINTED_REQUESTS:
+            assert f"... and {len(quarantined) - MAX_PRINTED_REQUESTS} more" in result.stderr
         # What is left is mended by asking again, once all is well.
         bad.faults = Faults()
         again = call(root, "retry", MODEL_KEY=KEY)
