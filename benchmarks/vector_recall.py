@@ -19,7 +19,7 @@ import polars as pl
 
 from graphrag_index.llm.local_embeddings import MINILM, load_embedding_model
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.vector_store import FRAGMENT_ROWS, NUMBER, VectorTable, VectorWriter
+from graphrag_index.storage.vector_store import NUMBER, ROWS_PER_FRAGMENT, VectorTable, VectorWriter
 from graphrag_index.text.sentences import split_sentences
 
 SETS = Path(__file__).parent.parent.parent / "shared/data/retrieval"
@@ -66,8 +66,8 @@ def repeat(known: np.ndarray, n_rows: int) -> np.ndarray:
     """Repeat vectors, each time with noise from a third of their length to all of it."""
     random = np.random.default_rng(1)
     vectors = known[random.permutation(n_rows) % len(known)]
-    for start in range(0, n_rows, FRAGMENT_ROWS):
-        part = vectors[start : start + FRAGMENT_ROWS]
+    for start in range(0, n_rows, ROWS_PER_FRAGMENT):
+        part = vectors[start : start + ROWS_PER_FRAGMENT]
         noise = random.standard_normal(part.shape, np.float32) / part.shape[1] ** 0.5
         part += noise * random.uniform(0.3, 1.0, (len(part), 1)).astype(np.float32)
         part /= np.linalg.norm(part, axis=1, keepdims=True)
@@ -76,8 +76,8 @@ def repeat(known: np.ndarray, n_rows: int) -> np.ndarray:
 
 def write(folder: Path, vectors: np.ndarray) -> VectorTable:
     with VectorWriter(folder, TABLE, 1) as writer:
-        for start in range(0, len(vectors), FRAGMENT_ROWS):
-            part = vectors[start : start + FRAGMENT_ROWS]
+        for start in range(0, len(vectors), ROWS_PER_FRAGMENT):
+            part = vectors[start : start + ROWS_PER_FRAGMENT]
             numbers = pl.int_range(start, start + len(part), eager=True)
             rows = pl.DataFrame({NUMBER: numbers, "id": numbers.cast(pl.String)}).with_columns(
                 pl.lit("").alias("title"),

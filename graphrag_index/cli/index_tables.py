@@ -10,7 +10,7 @@ from graphrag_index.errors import join_names
 from graphrag_index.pipeline.changes import Difference
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
-from graphrag_index.storage.versions import Made, Version
+from graphrag_index.storage.versions import Version, VersionOrigin
 from graphrag_index.text.normalize import display_width, fit_line
 
 TOP_COMMUNITIES = 10
@@ -155,7 +155,7 @@ def version_as_json(version: Version, current: int) -> dict[str, object]:
     }
 
 
-def _costs_as_json(made: Made | None) -> dict[str, object]:
+def _costs_as_json(made: VersionOrigin | None) -> dict[str, object]:
     """Return the costs of a version for JSON; unknown costs are null."""
     names = ("calls", "prompt_tokens", "completion_tokens", "cost")
     return {name: getattr(made, name, None) for name in names}

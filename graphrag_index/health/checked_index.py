@@ -33,7 +33,7 @@ NEEDED_COLUMNS = {
 }
 _UNCHECKED_COLUMNS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
-_BATCH = 65_536  # rows per batch
+_ROWS_PER_BATCH = 65_536
 SINGULAR = {
     "documents": "document",
     "text_units": "text unit",
@@ -79,7 +79,7 @@ NOT_CHECKED = CheckResult(None)
 
 @dataclass
 class CheckedIndex:
-    """The tables of an index, with our column names and types, and its vector tables."""
+    """The tables of an index, with the columns that `tables.yaml` defines, and its vectors."""
 
     place: Path
     made_by: str
@@ -91,7 +91,7 @@ class CheckedIndex:
     notes: list[str] = field(default_factory=list)  # sentences on parts that are not checked
     vector_models: Mapping[str, ModelIdentity] = field(default_factory=dict)  # by vector table
     question_model: ModelIdentity | None = None  # embedding model in the settings
-    is_imported: bool = False  # our index with rows imported from Microsoft GraphRAG
+    is_imported: bool = False  # an own index with imported rows
 
     def __post_init__(self) -> None:
         self._columns = {name: set(t.collect_schema()) for name, t in self.tables.items()}
@@ -114,7 +114,7 @@ class CheckedIndex:
         return self.first_column(name, number, "human_readable_id") or "id"
 
     def text_unit_documents(self) -> pl.LazyFrame | None:
-        """Return hashed ids: `unit` of a text unit, and `key` of its document."""
+        """Return pairs of hashed ids: `unit` of a text unit, and `key` of its document."""
         column = self.first_column("text_units", "document_id", "document_ids")
         if column is None or not self.has("text_units", "id"):
             return None
@@ -124,13 +124,13 @@ class CheckedIndex:
         return rows.with_columns(pl.col("key").hash())
 
     def leave_out_damaged_tables(self) -> bool:
-        """Read all tables, leave damaged ones out of the checks, and return whether one was."""
+        """Read all tables and remove damaged ones; return whether a table was removed."""
         n_before = len(self.damaged)
         for tables in (self.tables, self.search_tables):
             for name, rows in list(tables.items()):
                 try:
-                    for start in range(0, count_rows(rows), _BATCH):
-                        rows.slice(start, _BATCH).collect()
+                    for start in range(0, count_rows(rows), _ROWS_PER_BATCH):
+                        rows.slice(start, _ROWS_PER_BATCH).collect()
                 except (pl.exceptions.PolarsError, OSError) as error:
                     del tables[name]
                     self._columns.pop(name, None)
@@ -140,7 +140,7 @@ class CheckedIndex:
     def missing_parts(self) -> list[str]:
         """Return a sentence for each missing table and for missing columns."""
         lines = []
-        # Claims are optional, so their table may be missing.
+        # Do not report the table of claims, which is optional, and damaged tables.
         expected = {"covariates", *(finding.table for finding in self.damaged)}
         for name, columns in NEEDED_COLUMNS.items():
             if name not in self._columns:
@@ -156,7 +156,7 @@ class CheckedIndex:
 
 
 def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
-    """Open our index, or an index of Microsoft GraphRAG, for checks.
+    """Open an index of graphrag-index or of Microsoft GraphRAG for checks.
 
     Raises TableError if the folder has no index, and SettingsError if `as_of` is given for an
     index of Microsoft GraphRAG, which has no versions.
@@ -165,12 +165,12 @@ def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
         if (place / INDEX_FILE).is_file():
             return open_own(place, as_of)
     if as_of is not None:
-        raise SettingsError(f"{folder} is no index of ours: only ours keep versions for --as-of.")
+        raise SettingsError(f"{folder} has no index of graphrag-index: --as-of needs its versions.")
     return open_microsoft(folder)
 
 
 def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
-    """Open our index in an output folder; report damaged tables as findings.
+    """Open an index of graphrag-index; report damaged tables as findings.
 
     Raises TableError if there is no index, or no version `as_of` of the index.
     """
@@ -189,7 +189,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
                 vectors[name] = LanceVectors(opened.table)
             elif kind in tables:
                 rows = store.scan(name, stored)
-                # Reading the schema raises an error if the file is missing or truncated.
+                # Read the schema, which fails if the file is missing or truncated.
                 rows.collect_schema()
                 tables[kind][name] = rows
         except TableError as error:
@@ -283,5 +283,5 @@ def name_row(table: str, label: object) -> str:
 
 def damaged_table_finding(name: str, reason: str, place: Path | None = None) -> Finding:
     means = f"The table {name} cannot be read ({reason[:160]})"
-    fix = "restore its file, or rebuild the index."
+    fix = "restore the file of the table, or rebuild the index."
     return Finding(name, 1, 1, (str(place),) if place else (), f"{means}: {fix}")

@@ -22,18 +22,18 @@ from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import fit_line
 
 # Limits of the text report: characters per line, numbers of findings and examples.
-_COLUMNS = 100
+_LINE_WIDTH = 100
 _MAX_FINDINGS, _MAX_EXAMPLES = 6, 3
-_MAX_LISTED = 6  # levels, languages and notes in the text report
+_MAX_LISTED = 6  # maximum levels, languages and notes in the text report
 _MAX_JSON_DOCUMENTS = 10_000
 # Maximum number of documents and languages on the page.
 _MAX_DOCUMENTS, _MAX_LANGUAGES = 200, 20
-_MAX_TITLE = 80  # characters
+_MAX_TITLE_CHARS = 80
 # Sizes of plots in SVG units; the style of the page sets the width in pixels.
 _WIDTH, _HEIGHT = 480, 190
 _LEFT, _BOTTOM, _TOP = 8, 24, 18
 _ROW, _NAME = 24, 150
-_MAX_BAR_WIDTH = 64  # for plots with few bars
+_MAX_BAR_WIDTH = 64  # SVG units; only plots with few bars reach it
 _MAX_LABELS = 12  # labels that fit side by side below a plot
 
 # (label, count) of each bar.
@@ -52,8 +52,8 @@ def report_as_text(health: IndexHealth) -> str:
     if health.skipped:
         lines.append("")
         for note in health.skipped[:_MAX_LISTED]:
-            lines += wrap(note, _COLUMNS, initial_indent="  ", subsequent_indent="  ")
-    return "\n".join([*lines, "", _verdict(health)]) + "\n"
+            lines += wrap(note, _LINE_WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join([*lines, "", _describe_outcome(health)]) + "\n"
 
 
 def _state_label(outcome: CheckOutcome) -> str:
@@ -75,13 +75,13 @@ def _describe_count(outcome: CheckOutcome) -> str:
     return f"{count:,} of {of:,}" + (f", at most {limit}" if outcome.failed else "")
 
 
-def _verdict(health: IndexHealth) -> str:
+def _describe_outcome(health: IndexHealth) -> str:
     failed = [outcome for outcome in health.outcomes if outcome.failed]
     if failed:
         return f"Failed: {', '.join(f'{o.title} ({o.result.count:,})' for o in failed)}."
     if any(outcome.result.count for outcome in health.outcomes):
         return "Passed: all findings are within the limits of the section check in settings.yaml."
-    return "Passed: nothing was found."
+    return "Passed: no defects were found."
 
 
 def _sorted_findings(health: IndexHealth) -> list[tuple[CheckOutcome, Finding]]:
@@ -94,9 +94,9 @@ def _finding_lines(health: IndexHealth) -> Iterator[str]:
     found = _sorted_findings(health)
     for _, finding in found[:_MAX_FINDINGS]:
         yield ""
-        yield from wrap(finding.means, _COLUMNS, initial_indent="  ", subsequent_indent="  ")
+        yield from wrap(finding.means, _LINE_WIDTH, initial_indent="  ", subsequent_indent="  ")
         for example in finding.examples[:_MAX_EXAMPLES]:
-            yield f"    {fit_line(example, _COLUMNS - 4)}"
+            yield f"    {fit_line(example, _LINE_WIDTH - 4)}"
     if len(found) > _MAX_FINDINGS:
         yield ""
         yield f"  ... and {len(found) - _MAX_FINDINGS} more findings: see --json or --html FILE."
@@ -105,7 +105,7 @@ def _finding_lines(health: IndexHealth) -> Iterator[str]:
 def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
     if statistics.rows:
         rows = (_format_count(n, name) for name, n in statistics.rows.items())
-        yield from wrap(", ".join(rows), _COLUMNS - 2)
+        yield from wrap(", ".join(rows), _LINE_WIDTH - 2)
     graph = statistics.graph
     if graph is not None:
         yield (
@@ -119,7 +119,7 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         if graph.modularity is not None:
             between = f"{graph.edges_between_communities:,} edges between communities"
             line += f"; modularity {graph.modularity:.3f}, {between}"
-        yield from wrap(line, _COLUMNS - 2)
+        yield from wrap(line, _LINE_WIDTH - 2)
     for level in statistics.levels[:_MAX_LISTED]:
         yield (
             f"level {level.level}: {_format_count(level.communities, 'communities')} of "
@@ -133,7 +133,7 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         }
         parts = [_format_range(min(n), median(n), max(n), name) for name, n in counts.items()]
         if parts:
-            yield from wrap(f"per document: {'; '.join(parts)}", _COLUMNS - 2)
+            yield from wrap(f"per document: {'; '.join(parts)}", _LINE_WIDTH - 2)
     names = [f"{row['language'] or 'und'} {row['documents']:,}" for row in statistics.languages]
     if names:
         more = ", ..." if len(names) > _MAX_LISTED else ""
@@ -197,7 +197,7 @@ def write_page(health: IndexHealth, file: Path) -> None:
     parts = {
         "place": escape(str(health.index.place)),
         "made_by": escape(health.index.made_by),
-        "verdict": escape(_verdict(health)),
+        "verdict": escape(_describe_outcome(health)),
         "outcome": "failed" if health.failed else "passed",
         "checks": "".join(_check_rows(health)),
         "findings": "".join(_finding_sections(health)),
@@ -287,7 +287,7 @@ def _document_table(documents: pl.DataFrame) -> str:
     cells = []
     for row in shown.iter_rows(named=True):
         title = str(row["title"] or row["document"])
-        title = title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"
+        title = title if len(title) <= _MAX_TITLE_CHARS else f"{title[: _MAX_TITLE_CHARS - 1]}…"
         counts = (row[name.replace(" ", "_")] for name in head[2:])
         numbers = "".join(
             f'<td class="number">{"–" if n is None else f"{n:,}"}</td>' for n in counts

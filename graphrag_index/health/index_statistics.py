@@ -24,7 +24,7 @@ from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.text.languages import detect_language
 
 # Documents per batch, and maximum number of characters per document, to detect languages.
-_BATCH, _MAX_CHARS = 1_024, 4_000
+_BATCH, _MAX_DOCUMENT_CHARS = 1_024, 4_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class GraphStatistics:
     largest_component: int
     isolated: int  # nodes without an edge
     modularity: float | None  # of the communities of level 0; None without communities
-    edges_between_communities: int | None  # communities of level 0
+    edges_between_communities: int | None  # between different communities of level 0
     degree_histogram: tuple[tuple[str, int], ...]  # nodes by degree: 0, 1, 2, 3-4, 5-8, ...
 
 
@@ -72,7 +72,7 @@ class IndexStatistics:
 
 def compute_statistics(index: CheckedIndex) -> IndexStatistics:
     rows = {name: count_rows(index.tables[name]) for name in NEEDED_COLUMNS if index.has(name)}
-    documents = _document_statistics(index)
+    documents = _compute_document_statistics(index)
     by_language = (
         documents.group_by("language")
         .agg(pl.len().alias("documents"), pl.col("text_units", "tokens").sum())
@@ -80,8 +80,8 @@ def compute_statistics(index: CheckedIndex) -> IndexStatistics:
     )
     return IndexStatistics(
         rows,
-        _graph_statistics(index),
-        _level_statistics(index),
+        _compute_graph_statistics(index),
+        _compute_level_statistics(index),
         documents,
         tuple(by_language.to_dicts()),
     )
@@ -98,8 +98,8 @@ def count_in_bins(values: Integers) -> tuple[tuple[str, int], ...]:
     return tuple((names[at], int(counts[at])) for at in range(first, len(counts)))
 
 
-def _graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
-    # Only our relationships have the ids of source and target; others have only titles.
+def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
+    # Relationships of Microsoft GraphRAG have titles of source and target, but no ids.
     key, ends = "id", ["source_id", "target_id"]
     if not index.has("relationships", *ends):
         key, ends = "title", ["source", "target"]
@@ -142,7 +142,7 @@ def _graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
 
 
 def _community_numbers(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | None:
-    """Return the number of the level 0 community of each node; other nodes get new numbers."""
+    """Return the level 0 community of each node; number nodes without a community anew."""
     if not index.has("communities", "community", "level", "entity_ids"):
         return None
     top = index.tables["communities"].filter(pl.col("level") == 0)
@@ -159,7 +159,7 @@ def _community_numbers(index: CheckedIndex, nodes: pl.DataFrame) -> Integers | N
     return numbered
 
 
-def _level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...]:
+def _compute_level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...]:
     members = index.first_column("communities", "entity_ids", "size")
     if members is None or not index.has("communities", "level"):
         return ()
@@ -186,7 +186,7 @@ def _level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...]:
     return tuple(LevelStatistics(**row) for row in rows)
 
 
-def _document_statistics(index: CheckedIndex) -> pl.DataFrame:
+def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
     schema = {
         "document": pl.String,
         "title": pl.String,
@@ -203,7 +203,7 @@ def _document_statistics(index: CheckedIndex) -> pl.DataFrame:
             title=index.first_column("documents", "title", "id"),
         )
         .collect(engine="streaming")
-        .with_columns(language=_document_languages(index))
+        .with_columns(language=_find_document_languages(index))
     )
     units = index.text_unit_documents()
     if units is not None:
@@ -229,7 +229,7 @@ def _document_statistics(index: CheckedIndex) -> pl.DataFrame:
     return rows.select(columns)
 
 
-def _document_languages(index: CheckedIndex) -> pl.Series:
+def _find_document_languages(index: CheckedIndex) -> pl.Series:
     """Return the language of each document; detect it if the table has no languages."""
     documents = index.tables["documents"]
     if index.has("documents", "language"):
@@ -237,7 +237,7 @@ def _document_languages(index: CheckedIndex) -> pl.Series:
     n_documents = count_rows(documents)
     if not index.has("documents", "text"):
         return pl.Series("language", ["und"] * n_documents, dtype=pl.String)
-    begins = documents.select(pl.col("text").fill_null("").str.head(_MAX_CHARS))
+    begins = documents.select(pl.col("text").fill_null("").str.head(_MAX_DOCUMENT_CHARS))
     found = [
         detect_language(text)
         for start in range(0, n_documents, _BATCH)

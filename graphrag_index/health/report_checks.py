@@ -20,18 +20,18 @@ from graphrag_index.health.checked_index import (
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.citations import find_citations
 
-_BATCH = 4_096  # reports per batch
-# (table, column) of the numbers in each section of citations.
-_CITED = {
+_REPORTS_PER_BATCH = 4_096
+# For each section of a citation: (table, column) of the numbers that it cites.
+_CITED_COLUMNS = {
     "Entities": ("entities", "human_readable_id"),
     "Relationships": ("relationships", "human_readable_id"),
     "Claims": ("covariates", "human_readable_id"),
     "Reports": ("communities", "community"),
     "Sources": ("text_units", "human_readable_id"),
 }
-_TEXTS = ("full_content", "summary")  # text columns of a report, preferred column first
+_REPORT_TEXT_COLUMNS = ("full_content", "summary")  # preferred column first
 _UNITS_OF_ENTITIES = ("entities", "id", "text_unit_ids")
-_RETRY = "`graphrag-index retry` requests failed reports again."
+_RETRY_HINT = "`graphrag-index retry` requests failed reports again."
 
 
 def find_uncovered_entities(index: CheckedIndex) -> CheckResult:
@@ -39,8 +39,8 @@ def find_uncovered_entities(index: CheckedIndex) -> CheckResult:
     if not (index.has("entities", "id") and index.has("communities", "community", "entity_ids")):
         return NOT_CHECKED
     label = "title" if index.has("entities", "title") else index.label_column("entities")
-    covered = _member_ids(index.tables["communities"])
-    reported = _member_ids(_communities_with_report(index))
+    covered = _hash_member_ids(index.tables["communities"])
+    reported = _hash_member_ids(_communities_with_report(index))
     means = (
         "entities are in no community: no report covers them, and global search misses "
         "them. Local search finds them."
@@ -57,8 +57,8 @@ def find_uncovered_documents(index: CheckedIndex) -> CheckResult:
     by_member = index.has("communities", "entity_ids") and index.has(*_UNITS_OF_ENTITIES)
     if not (by_member or index.has("communities", "text_unit_ids")):
         return NOT_CHECKED
-    covered = _documents_of(index, index.tables["communities"], units)
-    reported = _documents_of(index, _communities_with_report(index), units)
+    covered = _hash_document_ids(index, index.tables["communities"], units)
+    reported = _hash_document_ids(index, _communities_with_report(index), units)
     means = (
         "documents are in no community, mostly because they name no entity: only searches of text "
         "units find them."
@@ -76,22 +76,22 @@ def _find_uncovered_rows(
 ) -> CheckResult:
     """Find rows that are in no community, and rows only in communities without a report.
 
-    `covered` and `reported` have the hashed ids of rows in communities, and in communities with a
-    report, as `key`.
+    The column `key` has hashed ids: in `covered` of the rows in communities, in `reported` of the
+    rows in communities with a report.
     """
     rows = index.tables[table].select(label=pl.col(label), key=pl.col("id").hash())
     n_rows, by = count_rows(rows), ["label", "key"]
     outside = rows.join(covered, on="key", how="anti")
     findings = find_defects(outside, table, n_rows, means, "{label}", by)
     if _has_reports(index):
-        means = f"{table} are only in communities without a report. {_RETRY}"
+        means = f"{table} are only in communities without a report. {_RETRY_HINT}"
         silent = rows.join(reported, on="key", how="anti").join(covered, on="key", how="semi")
         findings += find_defects(silent, "community_reports", n_rows, means, "{label}", by)
     return CheckResult(n_rows, findings)
 
 
-def _member_ids(communities: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the hashed ids of the members of these communities as `key`."""
+def _hash_member_ids(communities: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the hashed ids of the entities in these communities, in the column `key`."""
     return explode_lists(communities.select(key="entity_ids"), "key").select(pl.col("key").hash())
 
 
@@ -108,19 +108,19 @@ def _communities_with_report(index: CheckedIndex) -> pl.LazyFrame:
     return communities.join(reports, on="community", how="semi")
 
 
-def _documents_of(
+def _hash_document_ids(
     index: CheckedIndex, communities: pl.LazyFrame, units: pl.LazyFrame
 ) -> pl.LazyFrame:
-    """Return the hashed ids of the documents of these communities as `key`.
+    """Return the hashed ids of the documents of these communities, in the column `key`.
 
-    They have a text unit of a community, or of a member of a community.
+    A document belongs to a community that has one of its text units, or an entity in one.
     """
     named = []
     if index.has("communities", "text_unit_ids"):
         named.append(communities)
     if index.has("communities", "entity_ids") and index.has(*_UNITS_OF_ENTITIES):
         entities = index.tables["entities"].with_columns(key=pl.col("id").hash())
-        named.append(entities.join(_member_ids(communities), on="key", how="semi"))
+        named.append(entities.join(_hash_member_ids(communities), on="key", how="semi"))
     covered = [explode_lists(rows.select(unit="text_unit_ids"), "unit") for rows in named]
     hashed = pl.concat(covered).select(pl.col("unit").hash())
     return units.join(hashed, on="unit", how="semi").select("key").unique()
@@ -162,7 +162,7 @@ def find_missing_reports(index: CheckedIndex) -> CheckResult:
         communities.join(reports, on="community", how="anti"),
         "community_reports",
         n_communities,
-        f"communities have no report: global search misses them. {_RETRY}",
+        f"communities have no report: global search misses them. {_RETRY_HINT}",
         "community {community}",
         by=["community"],
     )
@@ -171,7 +171,7 @@ def find_missing_reports(index: CheckedIndex) -> CheckResult:
 
 def find_empty_reports(index: CheckedIndex) -> CheckResult:
     """Find reports without text or with only a title."""
-    text = index.first_column("community_reports", *_TEXTS)
+    text = index.first_column("community_reports", *_REPORT_TEXT_COLUMNS)
     if text is None:
         return NOT_CHECKED
     reports = index.tables["community_reports"]
@@ -195,15 +195,15 @@ def find_empty_reports(index: CheckedIndex) -> CheckResult:
 
 def find_unresolved_citations(index: CheckedIndex) -> CheckResult:
     """Find citations in reports whose rows do not exist."""
-    text = index.first_column("community_reports", *_TEXTS)
+    text = index.first_column("community_reports", *_REPORT_TEXT_COLUMNS)
     if text is None:
         return NOT_CHECKED
-    known = {section: _known_numbers(index, section) for section in _CITED}
+    known = {section: _read_known_numbers(index, section) for section in _CITED_COLUMNS}
     n_cited: dict[str, int] = defaultdict(int)
-    # By section: (report, citation, number of cited numbers without a row).
+    # Unresolved citations by section: (report, citation, number of cited rows that are missing).
     broken: dict[str, list[tuple[object, str, int]]] = defaultdict(list)
     for row, citation, section, numbers in _read_citations(index, text):
-        # Without numbers in the table, the citation cannot be checked.
+        # Skip a citation of a table without numbers: it cannot be checked.
         if section in known and known[section] is None:
             continue
         n_cited[section] += len(numbers)
@@ -218,12 +218,13 @@ def find_unresolved_citations(index: CheckedIndex) -> CheckResult:
         if not rows:
             continue
         count, of = sum(n for _, _, n in rows), n_cited[section]
-        what = "no table of this name"
-        if section in _CITED:
-            what = f"no {_CITED[section][0].replace('_', ' ')} with these numbers"
+        reason = "there is no table of this name"
+        if section in _CITED_COLUMNS:
+            table = _CITED_COLUMNS[section][0].replace("_", " ")
+            reason = f"there are no {table} with these numbers"
         means = (
             f"{count:,} of {of:,} citations of {section} in reports do not resolve: "
-            f"there are {what}. Write the reports again."
+            f"{reason}. Write the reports again."
         )
         names = [f"{name_row('community_reports', row)}: {citation}" for row, citation, _ in rows]
         examples = tuple(names[:MAX_EXAMPLES])
@@ -235,20 +236,20 @@ def _read_citations(index: CheckedIndex, text: str) -> Iterator[tuple[object, st
     """Yield (report number, citation, section, numbers) for each section of a citation."""
     label = index.label_column("community_reports")
     reports = index.tables["community_reports"].select(label, pl.col(text).fill_null(""))
-    for first in range(0, count_rows(reports), _BATCH):
-        for row, content in reports.slice(first, _BATCH).collect().iter_rows():
+    for first in range(0, count_rows(reports), _REPORTS_PER_BATCH):
+        for row, content in reports.slice(first, _REPORTS_PER_BATCH).collect().iter_rows():
             for start, end, cited in find_citations(content):
                 for section in dict.fromkeys(section for section, _ in cited):
                     numbers = {number for other, number in cited if other == section}
                     yield row, content[start:end].strip(), section, numbers
 
 
-def _known_numbers(index: CheckedIndex, section: str) -> Integers | None:
-    """Return the numbers of a cited table in ascending order; None if there are none.
+def _read_known_numbers(index: CheckedIndex, section: str) -> Integers | None:
+    """Return the numbers that a section may cite, ascending; None if its table has no numbers.
 
     Microsoft's searches cite text units by row number.
     """
-    table, column = _CITED[section]
+    table, column = _CITED_COLUMNS[section]
     if not index.has(table, column):
         return None
     numbers = index.tables[table].select(pl.col(column).cast(pl.Int64, strict=False)).drop_nulls()
@@ -268,7 +269,7 @@ def _count_unknown(numbers: set[int], known: Integers | None) -> int:
 
 
 def _find_quoted_citations(index: CheckedIndex, citations: set[str]) -> set[str]:
-    """Return citations that occur in a text unit, since the report may quote the document."""
+    """Return citations that a text unit contains too: the report may have quoted the document."""
     if not citations or not index.has("text_units", "text"):
         return set()
     wanted = {" ".join(citation.split()): citation for citation in citations}

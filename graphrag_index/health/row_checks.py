@@ -49,8 +49,8 @@ REFERENCES = (
     ("community_reports", "community", "communities", "community"),
     ("covariates", "text_unit_id", "text_units", "id"),
 )
-_KEY_NAMES = {"id": "ids", "title": "titles"}
-_DUPLICATE_MEANS = {
+_KEY_PLURALS = {"id": "ids", "title": "titles"}
+_DUPLICATE_NOTES = {
     "id": "Rows with the same id are confused wherever the id is used.",
     "human_readable_id": "Citations of this number are ambiguous.",
     "community": "Citations of this number are ambiguous.",
@@ -75,8 +75,8 @@ def find_dangling_ids(index: CheckedIndex) -> CheckResult:
             named.with_columns(key=_hash_as_text("named")).join(known, on="key", how="anti"),
             f"{table}.{column}",
             n_named,
-            f"{_KEY_NAMES.get(key, 'numbers')} in {table}.{column} belong to no row of {target}: "
-            "those rows were deleted or never written, and searches skip them. Rebuild the index "
+            f"{_KEY_PLURALS.get(key, 'numbers')} in {table}.{column} belong to no row of {target}: "
+            "those rows were deleted or never written; searches skip them. Rebuild the index "
             "from its documents.",
             name_row(table, "{row}") + ": {named}",
             by=["row", "named"],
@@ -97,7 +97,7 @@ def _column_references(index: CheckedIndex, table: str, column: str) -> pl.LazyF
     if column == "parent":
         rows = rows.filter(pl.col("named") != -1)  # level 0 has no parent
     if column in ("source_id", "target_id"):
-        # An unknown title in an imported row has the empty id; the check of titles reports it.
+        # Skip the empty ids of imported rows: the check of titles reports their unknown titles.
         rows = rows.filter(pl.col("named") != "")
     return rows
 
@@ -108,7 +108,7 @@ def _hash_as_text(column: str) -> pl.Expr:
 
 
 def find_duplicate_rows(index: CheckedIndex) -> CheckResult:
-    """Find rows with the same id, number or title, and links between the same entities."""
+    """Find rows with the same id, number or title, and relationships of the same two entities."""
     findings: list[Finding] = []
     n_values = 0
     for table in NEEDED_COLUMNS:
@@ -118,14 +118,14 @@ def find_duplicate_rows(index: CheckedIndex) -> CheckResult:
         for column in [*columns, "title"] if table == "entities" else columns:
             if index.has(table, column):
                 rows, name = index.tables[table].select(column), f"{table}.{column}"
-                n_values += _add_duplicate_finding(findings, rows, name, _DUPLICATE_MEANS[column])
+                n_values += _add_duplicate_finding(findings, rows, name, _DUPLICATE_NOTES[column])
     if index.has("relationships", "source", "target"):
         ends = index.tables["relationships"].select("source", "target")
         if index.is_own:
-            # Our relationships have no direction: sort their ends.
+            # Sort source and target, since these relationships have no direction.
             ends = ends.select(source=pl.min_horizontal("*"), target=pl.max_horizontal("*"))
         n_values += _add_duplicate_finding(
-            findings, ends, "relationships", _DUPLICATE_MEANS["link"]
+            findings, ends, "relationships", _DUPLICATE_NOTES["link"]
         )
     return CheckResult(n_values or None, findings)
 
@@ -206,8 +206,8 @@ def find_stale_search_tables(index: CheckedIndex) -> CheckResult:
             n_wrong = int(differ.collect(engine="streaming").item())
         if n_wrong:
             means = (
-                f"{name} has {n_rows:,} rows where {table} implies {n_expected:,}, or rows with "
-                "other ids: searches would show the wrong rows. Delete its file, and "
+                f"{name} has {n_rows:,} rows, but {table} implies {n_expected:,}, or it has "
+                "rows with other ids: searches would show wrong rows. Delete its file, and "
                 "`graphrag-index run` writes it again."
             )
             findings.append(Finding(name, n_wrong, n_expected, (), means))
@@ -308,8 +308,8 @@ def find_stale_vectors(index: CheckedIndex, tables: list[EmbeddedTable]) -> Chec
         findings += table.find_defects(
             n,
             vectors.filter(~pl.col("key").is_first_distinct()),
-            "vectors repeat the id of another: searches find its row twice. Generate the vectors "
-            "again.",
+            "vectors have the id of another vector: searches find one row twice. Generate the "
+            "vectors again.",
         )
     dimensions = {t.name: index.vectors[t.name].dimension for t in tables if t.n_vectors}
     if len(set(dimensions.values())) > 1:
@@ -337,7 +337,7 @@ def _describe_model(model: ModelIdentity) -> str:
 
 
 def read_vectors(vectors: MicrosoftVectors) -> pl.DataFrame:
-    """Read `id`, `key` (hash of the id), `text_hash` (null without text) and `is_valid`.
+    """Read vectors as rows of `id`, `key` (hash of the id), `text_hash` (or null), `is_valid`.
 
     A vector is valid if all of its numbers are finite and at least one number is not zero.
     """

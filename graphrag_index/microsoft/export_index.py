@@ -31,9 +31,9 @@ from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.table_writer import ROW_GROUP, arrow_schema, to_arrow
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE, arrow_schema, to_arrow
 from graphrag_index.storage.vector_store import (
-    FRAGMENT_ROWS,
+    ROWS_PER_FRAGMENT,
     VectorTable,
     connect,
     convert_os_errors,
@@ -222,12 +222,12 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
             for field in _arrow_schema(name, rows)
         }
         if name == "documents":
-            texts = read_batches(rows.select("raw_data"), ROW_GROUP)
+            texts = read_batches(rows.select("raw_data"), ROW_GROUP_SIZE)
             fields["raw_data"] = record_type(batch["raw_data"].to_list() for batch in texts)
         schema = pa.schema(list(fields.items()))
         with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="snappy") as writer:
-            for batch in read_batches(rows, ROW_GROUP):
-                writer.write_table(_convert_batch(batch, schema), ROW_GROUP)
+            for batch in read_batches(rows, ROW_GROUP_SIZE):
+                writer.write_table(_convert_batch(batch, schema), ROW_GROUP_SIZE)
 
 
 def _write_additional_data(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
@@ -242,7 +242,7 @@ def _write_additional_data(tables: Mapping[str, pl.LazyFrame], folder: Path) -> 
         if not schema.names:
             continue
         with pa.ipc.new_file(folder / f"{name}{OWN_SUFFIX}", schema, options=options) as writer:
-            for batch in read_batches(rows, ROW_GROUP):
+            for batch in read_batches(rows, ROW_GROUP_SIZE):
                 writer.write_table(to_arrow(batch, schema))
 
 
@@ -365,7 +365,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
 def _vector_batches(vectors: VectorTable, name: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a vector table in batches, in the order of our table."""
     try:
-        yield from vectors.table.search().select(["id", "vector"]).to_batches(FRAGMENT_ROWS)
+        yield from vectors.table.search().select(["id", "vector"]).to_batches(ROWS_PER_FRAGMENT)
     except (ValueError, RuntimeError, OSError) as error:
         raise TableError(
             f"The vectors {name} break off ({describe_error(error)[:120]}): run "

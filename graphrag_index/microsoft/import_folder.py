@@ -236,7 +236,7 @@ def _write_table(source: ImportSource, name: str, path: Path) -> None:
             raise
         raise damaged_file_error(file, error) from error
     check = TableCheck("import", TABLES[name])
-    check.wrote = f"{file} makes the table {name} with"
+    check.step_wrote = f"{file} makes the table {name} with"
     for batch in row_batches(pl.scan_parquet(path, glob=False)):
         check.add(batch)
     check.finish()

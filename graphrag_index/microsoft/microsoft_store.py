@@ -26,7 +26,7 @@ from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, TABLES
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.search_tables import create_search_tables
-from graphrag_index.storage.table_writer import conform
+from graphrag_index.storage.table_writer import cast_to_table
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
 from graphrag_index.text.normalize import UNSPACED, stem_word
 
@@ -181,7 +181,7 @@ class MicrosoftStore:
                 parts.setdefault(name, []).append(frame)
         return {
             name: MappedTable.of(
-                conform(pl.concat(parts[name]), table) if name in parts else table.empty()
+                cast_to_table(pl.concat(parts[name]), table) if name in parts else table.empty()
             )
             for name, table in TABLES.items()
             if table.kind == "mapped" and name != "text_unit_vectors"

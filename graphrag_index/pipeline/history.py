@@ -25,7 +25,7 @@ from graphrag_index.storage.table_store import (
     open_index,
 )
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX
-from graphrag_index.storage.versions import Made, StoredTable, Version
+from graphrag_index.storage.versions import StoredTable, Version, VersionOrigin
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models, PurgeCounts
@@ -59,9 +59,9 @@ def output_folder_error(store: TableStore) -> SettingsError:
     )
 
 
-def make_version_record(spent: Spending, **fields: Any) -> Made:
-    """Return the record of a version that is finished now; `fields` are other fields of `Made`."""
-    return Made(
+def make_version_record(spent: Spending, **fields: Any) -> VersionOrigin:
+    """Return the origin of a version that is finished now; `fields` are its other fields."""
+    return VersionOrigin(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         calls=spent.calls,
         prompt_tokens=spent.usage.prompt,
@@ -131,9 +131,9 @@ def roll_back(store: TableStore, number: int) -> Version:
         numbers = {name: table.lance_version for name, table in version.tables.items()}
         vectors = {name: number for name, number in numbers.items() if number is not None}
         if vectors:
-            from graphrag_index.storage.vector_store import show_versions
+            from graphrag_index.storage.vector_store import make_versions_newest
 
-            show_versions(store.lancedb, vectors)
+            make_versions_newest(store.lancedb, vectors)
         store.move_pointer(version)
         clean_up_output(store, version)
         return version

@@ -49,7 +49,7 @@ def digest_file(path: Path) -> str:
 
 
 def temporary_path(path: Path) -> Path:
-    """Return the path of a half-written file. `remove_leftovers` deletes files with such names."""
+    """Return the path of a file until it is complete; `remove_leftovers` deletes such files."""
     return path.with_name(f".{path.name}.tmp")
 
 
@@ -57,7 +57,7 @@ def check_outside(target: Path, output: Path) -> None:
     """Raise ExportError if an export would overwrite the output folder of the index."""
     output = output.resolve()
     if target.resolve() == output or output in target.resolve().parents:
-        raise ExportError(f"{target} lies in the folder of the index, {output}: name another.")
+        raise ExportError(f"{target} lies in the index folder {output}: name another target.")
 
 
 @contextmanager
@@ -70,9 +70,9 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """
     place = target.resolve()
     if place.is_dir():
-        raise ExportError(f"{target} is a folder, and this form is a file: name a file in it.")
+        raise ExportError(f"{target} is a folder, but this format is a file: name a file in it.")
     if place.exists() and not place.is_file():
-        raise ExportError(f"{target} is no plain file: name another, and read that.")
+        raise ExportError(f"{target} is no plain file: name another target.")
     if place.exists() and not overwrite:
         raise _existing_target_error(target)
     temporary = temporary_path(place)
@@ -97,7 +97,7 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
     """
     place = target.resolve()
     if place.exists() and not place.is_dir():
-        raise ExportError(f"{target} is a file, and this form is a folder: name another.")
+        raise ExportError(f"{target} is a file, but this format is a folder: name another target.")
     present = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
     for name in present:
         if name not in names:
@@ -107,8 +107,8 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
     if present and not overwrite:
         raise _existing_target_error(target)
     if place == Path.cwd():
-        # If its current folder were replaced, the shell would be in a deleted folder.
-        raise ExportError(f"{target} is the folder that you are in: name a new one in it.")
+        # Replacing the current folder of the shell would leave the shell in a deleted folder.
+        raise ExportError(f"{target} is the current folder: name a new folder inside it.")
     temporary, replaced = temporary_path(place), place.with_name(f".{place.name}.old.tmp")
     with _lock_target(place):
         try:
@@ -124,13 +124,13 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
             temporary.replace(place)
         finally:
             if replaced.exists() and not place.exists():
-                # The export was stopped between the two renames: restore the old folder.
+                # The new folder is not in place, since the export was stopped: restore the old one.
                 replaced.replace(place)
             _remove_paths(temporary, replaced)
 
 
 def _existing_target_error(target: Path) -> ExportError:
-    return ExportError(f"{target} is there already: name another, or replace it with --overwrite.")
+    return ExportError(f"{target} already exists: name another target, or use --overwrite.")
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def _lock_target(target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise ExportError(
-            f"{target.parent} is no folder, and cannot become one: name another target."
+            f"{target.parent} cannot be a folder, since a file is there: name another target."
         ) from error
     path = target.with_name(f".{target.name}.lock")
     try:
@@ -150,7 +150,7 @@ def _lock_target(target: Path) -> Iterator[None]:
             try:
                 yield
             finally:
-                # Windows cannot delete an open file.
+                # Ignore the error on Windows, which cannot delete an open file.
                 with suppress(OSError):
                     path.unlink()
     except Timeout:
@@ -158,7 +158,7 @@ def _lock_target(target: Path) -> Iterator[None]:
 
 
 def _remove_paths(*paths: Path) -> None:
-    """Delete what this export, or an export that was killed, has left."""
+    """Delete files and folders that this export, or a killed one, has left behind."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

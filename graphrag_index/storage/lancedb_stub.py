@@ -3,14 +3,14 @@
 import sys
 from types import ModuleType
 
-_CATALOGUE_CLIENT = (
+_CATALOGUE_MODULES = (
     "lance_namespace_urllib3_client",
     "lance_namespace_urllib3_client.models",
     "lancedb.namespace",
 )
 
 
-class _EmptyClasses(ModuleType):
+class _StubModule(ModuleType):
     """Stub of a module: every name is an empty class."""
 
     def __getattr__(self, name: str) -> type:
@@ -20,15 +20,15 @@ class _EmptyClasses(ModuleType):
 
 
 def stub_unused_imports() -> None:
-    """Replace the modules that lancedb imports most slowly by stubs.
+    """Replace modules by stubs that lancedb imports slowly and does not use for local tables.
 
-    The client of a remote catalogue has two hundred generated modules, a third of the time of a
-    first question. `overrides` reads the bytecode of each class, a tenth of that time
+    The client of a remote catalogue takes a third of the time of a first question, since it has
+    two hundred modules. `overrides` takes a tenth, since it reads the bytecode of each class
     (`benchmarks/start.py`). Only command lines may call this function: a library must not change
     the imports of the program that uses it.
     """
-    for name in _CATALOGUE_CLIENT:
-        sys.modules.setdefault(name, _EmptyClasses(name))
-    overrides = _EmptyClasses("overrides")
+    for name in _CATALOGUE_MODULES:
+        sys.modules.setdefault(name, _StubModule(name))
+    overrides = _StubModule("overrides")
     overrides.override = lambda method: method  # type: ignore[attr-defined]
     sys.modules.setdefault("overrides", overrides)

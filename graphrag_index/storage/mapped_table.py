@@ -14,12 +14,12 @@ import polars as pl
 from graphrag_index.errors import TableError
 
 Integers = npt.NDArray[np.integer[Any]]
-_Side = Literal["left", "right"]
-_SIDES: tuple[_Side, _Side] = ("left", "right")
+_SearchSide = Literal["left", "right"]
+_SEARCH_SIDES: tuple[_SearchSide, _SearchSide] = ("left", "right")
 
 
 class MappedTable:
-    """A memory-mapped table. Reads take time for their rows, not for the size of the file.
+    """A memory-mapped table. The time of a read depends on its rows, not on the file size.
 
     Row numbers start with 0. `bounds` and `find_row` search in ascending columns. Threads may share
     a table, since only its caches change. All batches except the last have the same number of
@@ -33,7 +33,7 @@ class MappedTable:
         for batch in batches:
             self._starts.append(self._starts[-1] + batch.num_rows)
         self._columns = cache(lambda name: [batch.column(name) for batch in batches])
-        self._numbers = cache(lambda name: [_zero_copy(part) for part in self._columns(name)])
+        self._numbers = cache(lambda name: [_as_array(part) for part in self._columns(name)])
         self._ends = cache(lambda name: np.array([part[-1] for part in self._numbers(name)]))
 
     @classmethod
@@ -68,7 +68,9 @@ class MappedTable:
         order = np.argsort(wanted, kind="stable")
         ascending = wanted[order]
         if len(wanted) and not 0 <= ascending[0] <= ascending[-1] < len(self):
-            raise IndexError(f"There are {len(self)} rows, and {wanted.tolist()} were asked for.")
+            raise IndexError(
+                f"Rows {wanted.tolist()} were requested, but there are {len(self)} rows."
+            )
         parts = []
         bounds = np.searchsorted(ascending, self._starts).tolist()
         for part, (first, last) in enumerate(pairwise(bounds)):
@@ -100,12 +102,12 @@ class MappedTable:
 
     def find_rows(self, column: str, value: int) -> range:
         """Return the range of rows with a value in an ascending column of numbers."""
-        # The columns are 32-bit integers, but a model may cite a larger number.
+        # A model may cite a number beyond 32 bits, which no row has.
         if not -(2**31) <= value < 2**31:
             return range(0)
-        # The same search as in `bounds`, but for one value and without the cost of arrays.
+        # Search like `bounds`, but for one value, which is faster without arrays.
         number, rows = np.int32(value), []
-        for side in _SIDES:
+        for side in _SEARCH_SIDES:
             part = int(self._ends(column).searchsorted(number, side))
             rows.append(self._starts[part])
             if part < len(self._batches):
@@ -114,10 +116,10 @@ class MappedTable:
 
     def bounds(self, column: str, values: Integers) -> tuple[Integers, Integers]:
         """Return (first row, row after the last row) of each value in an ascending column."""
-        first, stop = (self._search_rows(column, values, side) for side in _SIDES)
+        first, stop = (self._search_rows(column, values, side) for side in _SEARCH_SIDES)
         return first, stop
 
-    def _search_rows(self, column: str, values: Integers, side: _Side) -> Integers:
+    def _search_rows(self, column: str, values: Integers, side: _SearchSide) -> Integers:
         places = np.full(len(values), len(self), np.int64)
         # Find the first batch whose last value is not less than the value.
         parts = np.searchsorted(self._ends(column), values, side)
@@ -157,10 +159,10 @@ class MappedTable:
         first, stop = lists.offsets[place].as_py(), lists.offsets[place + 1].as_py()
         if max_values is not None:
             stop = min(stop, first + max_values)
-        # If all lists of a batch are empty, the batch has no buffer of values.
+        # Read no values for an empty list: a batch of only empty lists has no buffer of values.
         if first == stop:
             return np.zeros(0, np.int32)
-        return _zero_copy(lists.values.slice(first, stop - first))
+        return _as_array(lists.values.slice(first, stop - first))
 
     def lists(self, column: str, rows: Integers) -> tuple[Integers, Integers]:
         """Return the concatenated lists of some rows, and the length of each list."""
@@ -169,9 +171,9 @@ class MappedTable:
         parts = rows // self._starts[1] if len(rows) else rows
         for part in np.unique(parts).tolist():
             here, lists = parts == part, self._columns(column)[part]
-            offsets, places = _zero_copy(lists.offsets), rows[here] - self._starts[part]
+            offsets, places = _as_array(lists.offsets), rows[here] - self._starts[part]
             first[here], lengths[here] = offsets[places], offsets[places + 1] - offsets[places]
-            taken.append((here, _zero_copy(lists.values)))
+            taken.append((here, _as_array(lists.values)))
         found = np.zeros(int(lengths.sum()), taken[0][1].dtype if taken else np.int32)
         # Position of each value: the start of its list plus the position inside the list.
         within = np.arange(len(found)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -188,7 +190,7 @@ class MappedTable:
             return np.zeros((0, 0), np.float32)
         part_of = wanted // self._starts[1]
         lists = {at: self._columns(column)[at] for at in np.unique(part_of).tolist()}
-        parts = {at: _zero_copy(part.values).reshape(len(part), -1) for at, part in lists.items()}
+        parts = {at: _as_array(part.values).reshape(len(part), -1) for at, part in lists.items()}
         first = next(iter(parts.values()))
         found = np.empty((len(wanted), first.shape[1]), first.dtype)
         for at, values in parts.items():
@@ -205,7 +207,7 @@ class MappedTable:
             first = end
 
 
-def _zero_copy(column: Any) -> Integers:
+def _as_array(column: Any) -> Integers:
     """Return a column of numbers without nulls as an array, without copying it."""
     name = str(column.type)
     dtype = np.dtype({"float": "float32", "double": "float64"}.get(name, name))

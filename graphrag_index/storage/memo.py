@@ -15,14 +15,14 @@ from graphrag_index.schema.list_columns import Integers, find_rows, gather_lists
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import content_id
 from graphrag_index.storage.table_store import Previous
-from graphrag_index.storage.table_writer import ROW_GROUP
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Flags = npt.NDArray[np.bool_]
-# Lists per batch; limits memory and does not change results.
-BATCH_LISTS = 200_000
+# Number of lists that are read at once. It limits memory and does not change results.
+LISTS_PER_BATCH = 200_000
 
 
 def read_batches(
@@ -34,7 +34,7 @@ def read_batches(
     should be short, unlike texts of documents. An empty table yields nothing; with
     `at_least_one` it yields an empty batch.
     """
-    n_read = size * max(1, ROW_GROUP // size)
+    n_read = size * max(1, ROW_GROUP_SIZE // size)
     offset = 0
     while True:
         read = rows.slice(offset, n_read).collect()
@@ -52,7 +52,7 @@ def locate_list_values(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, I
     """
     rows, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     offset = 0
-    for batch in read_batches(lists, BATCH_LISTS):
+    for batch in read_batches(lists, LISTS_PER_BATCH):
         row, values = spread_lists(batch.to_series())
         at = find_rows(values, ids)
         rows.append(offset + row[at >= 0])
@@ -78,7 +78,7 @@ def content_ids(*parts: str | pl.Series) -> pl.Series:
 
 
 class StoredReplies(Protocol):
-    """Stored replies of models: a ledger, or a chat model that uses a ledger."""
+    """Store of model replies: the ledger, the cache of replies, or a chat model that uses it."""
 
     def reply_hashes(self, keys: Iterable[str]) -> list[str]: ...
 
@@ -94,7 +94,7 @@ def reuse_rows(
     where: pl.Expr | None = None,
     replies: StoredReplies | None = None,
 ) -> tuple[pl.DataFrame, Flags]:
-    """Return the rows of the last version that can be reused, and flags of the keys without one.
+    """Return reusable rows of the last version, and a flag for each key without such a row.
 
     `key` has the value of `column` for each wanted row; an empty string matches nothing. `where`
     is a condition on the rows of the last version. `replies` is for a table with the columns
@@ -142,7 +142,7 @@ def read_or_fallback(fallback: T, name: str, read: Callable[[], T]) -> T:
 
 
 def add_reply_hashes(rows: pl.DataFrame, replies: StoredReplies) -> pl.DataFrame:
-    """Add the column `reply_hashes`: a hash of each stored reply, empty if it is not stored."""
+    """Add the column `reply_hashes`: for each request key a hash, or "" if no reply is stored."""
     owners, keys = spread_lists(rows["request_keys"])
     hashes = pl.Series(replies.reply_hashes(keys), dtype=pl.String)
     return rows.with_columns(reply_hashes=gather_lists(owners, hashes, rows.height))
@@ -151,7 +151,7 @@ def add_reply_hashes(rows: pl.DataFrame, replies: StoredReplies) -> pl.DataFrame
 def _join_rows(
     rows: pl.LazyFrame, key: pl.Series, column: str, replies: StoredReplies | None
 ) -> pl.DataFrame:
-    """Join the rows to the keys. Rows with the same key are equal, so the first row is used."""
+    """Join one row to each key: the first, since rows with the same key are equal."""
     wanted = pl.DataFrame({column: key, "at": np.arange(len(key))})
     if key.dtype == pl.String:
         wanted = wanted.filter(pl.col(column) != "")
@@ -164,7 +164,7 @@ def _join_rows(
         .collect()
     )
     if replies is not None:
-        # If a reply of a row is not stored, the row cannot be checked.
+        # Drop rows with an empty hash: without a stored reply there is nothing to compare.
         found = found.filter(~pl.col("reply_hashes").list.contains(""))
         now = add_reply_hashes(found.select("request_keys"), replies)["reply_hashes"]
         found = found.filter(found["reply_hashes"] == now)

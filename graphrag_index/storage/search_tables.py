@@ -16,13 +16,13 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import fold_names, phonetic_keys
 
-# Rows per batch; limits memory and does not change results.
-BATCH_LINKS = 1_000_000
-BATCH_ROWS = 131_072
-BATCH_LONG_ROWS = 16_384
-# Number in `community_places` for a community without a report.
+# Rows per batch: of links, of other tables, of tables with texts. They limit memory.
+LINKS_PER_BATCH = 1_000_000
+ROWS_PER_BATCH = 131_072
+LONG_ROWS_PER_BATCH = 16_384
+# Value of `report` in the table `community_places` for a community without a report.
 NO_REPORT = -1
-_IN_BRACKETS = r"\s*\([^()]*\)"
+_TEXT_IN_BRACKETS = r"\s*\([^()]*\)"
 
 Frames = Iterator[dict[str, pl.DataFrame]]
 
@@ -44,26 +44,26 @@ def create_search_tables(
     numbers of links are in memory.
     """
     links = pair_text_units_with_entities(mentions, entities, text_units, documents)
-    yield from _split_table("entities_of_text_units", links)
+    yield from _split_into_batches("entities_of_text_units", links)
     by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
-    yield from _split_table("text_units_of_entities", links, by_entity)
+    yield from _split_into_batches("text_units_of_entities", links, by_entity)
     del links, by_entity
     tables = {"document": documents, "text_unit": text_units, "entity": entities}
     ids = {name: table.select("id").collect()["id"] for name, table in tables.items()}
-    yield from _copy_columns("document_rows", documents, BATCH_ROWS)
+    yield from _copy_columns("document_rows", documents, ROWS_PER_BATCH)
     yield from _text_unit_tables(text_units, ids["document"])
     yield from _entity_tables(entities, ids["document"])
     yield from _relationship_tables(relationships, ids)
     yield from _community_tables(communities, ids["entity"])
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
-    yield from _copy_columns("report_rows", community_reports, BATCH_LONG_ROWS)
+    yield from _copy_columns("report_rows", community_reports, LONG_ROWS_PER_BATCH)
     yield from _community_place_tables(communities, community_reports)
     names = _entity_names(entities).sort("name", "entity").collect()
-    yield from _split_table("entity_names", names)
+    yield from _split_into_batches("entity_names", names)
     number = pl.col("human_readable_id").cast(pl.Int32)
-    titles = _normalize_names(documents.select(name=_title_names("title"), document=number))
-    yield from _split_table("title_names", titles.sort("name", "document").collect())
+    titles = _normalize_names(documents.select(name=_title_variants("title"), document=number))
+    yield from _split_into_batches("title_names", titles.sort("name", "document").collect())
     if covariates is not None:
         yield from _claim_tables(covariates.collect(), names, ids["text_unit"])
     degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
@@ -76,7 +76,7 @@ def pair_text_units_with_entities(
     text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> pl.DataFrame:
-    """Pair each text unit with the entities that it names, and flag its topics with `about`.
+    """Pair text units with the entities they name; `about` is true for a topic of the text unit.
 
     A text unit is about the entities in the title of its document (with or without the text in
     brackets), and in the headings above the text unit. If there are no such entities, as in chats
@@ -94,7 +94,7 @@ def pair_text_units_with_entities(
     opening = titled_keys[titled["opening"].to_numpy()]
     pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
     del keys
-    # An entity in the title of a document does not count as a mention.
+    # Subtract the pairs of entities in document titles, which do not count as mentions.
     n_mentions[np.searchsorted(pairs, opening)] -= 1
     text_unit = (pairs >> 32).astype(np.int32)
     is_about = _are_among(pairs, np.sort(titled_keys))
@@ -113,15 +113,15 @@ def pair_text_units_with_entities(
 def _entities_in_titles(
     names: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame
 ) -> pl.DataFrame:
-    """Return the entities in the titles and headings above each text unit.
+    """Return pairs of a text unit and an entity in its document title or headings.
 
-    `opening` is true for entities of the title in rows of the first text unit of a document.
+    `opening` is true if the entity is in the title and the text unit opens the document.
     """
     units = text_units.select(
         pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
     )
     titles = (
-        _normalize_names(documents.select(document_id="id", name=_title_names("title")))
+        _normalize_names(documents.select(document_id="id", name=_title_variants("title")))
         .join(names, on="name")
         .select("document_id", "entity")
         .unique()
@@ -135,7 +135,7 @@ def _entities_in_titles(
         units.filter(pl.col("headings") != "")
         .select("text_unit", heading=pl.col("headings").str.split(" > "))
         .explode("heading")
-        .select("text_unit", name=_title_names("heading"))
+        .select("text_unit", name=_title_variants("heading"))
     )
     by_heading = _normalize_names(headings).join(names, on="name")
     return (
@@ -146,9 +146,9 @@ def _entities_in_titles(
     )
 
 
-def _title_names(column: str) -> pl.Expr:
+def _title_variants(column: str) -> pl.Expr:
     """Return a list for each title: the title with and without its text in brackets."""
-    return pl.concat_list(column, pl.col(column).str.replace_all(_IN_BRACKETS, ""))
+    return pl.concat_list(column, pl.col(column).str.replace_all(_TEXT_IN_BRACKETS, ""))
 
 
 def _entity_names(entities: pl.LazyFrame) -> pl.LazyFrame:
@@ -161,7 +161,7 @@ def _entity_names(entities: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _normalize_names(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one row per normalized name in the lists of column `name`, without duplicates."""
+    """Split lists in the column `name` into a row per normalized name; drop duplicates."""
     return (
         rows.explode("name")
         .with_columns(fold_names(pl.col("name")))
@@ -171,7 +171,7 @@ def _normalize_names(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _pack_pairs(high: pl.Series, low: pl.Series) -> Integers:
-    """Pack each pair of numbers into one number; the order of the pairs is preserved."""
+    """Pack each pair of 32-bit numbers into one number; the numbers sort like the pairs."""
     keys: Integers = high.to_numpy().astype(np.int64) << 32
     keys |= low.to_numpy()
     return keys
@@ -179,24 +179,24 @@ def _pack_pairs(high: pl.Series, low: pl.Series) -> Integers:
 
 def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
     places = np.searchsorted(ascending, values)
-    # The end mark -1 matches no value, since values are not negative.
+    # Append -1 for values above the last: it equals no value, since none is negative.
     return np.asarray(np.append(ascending, -1)[places] == values)
 
 
-def _split_table(
+def _split_into_batches(
     name: str, rows: pl.DataFrame, order: "npt.NDArray[np.uint32] | None" = None
 ) -> Frames:
-    for start in range(0, rows.height, BATCH_LINKS):
-        part = slice(start, start + BATCH_LINKS)
+    for start in range(0, rows.height, LINKS_PER_BATCH):
+        part = slice(start, start + LINKS_PER_BATCH)
         yield {name: rows[part] if order is None else rows[order[part]]}
 
 
-def _find_numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
+def _find_row_numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
     return pl.Series(ids.name, find_rows(ids, known).astype(np.int32))
 
 
-def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
-    """Replace the ids in lists by their numbers; unknown ids are left out."""
+def _replace_ids(lists: pl.Series, known: pl.Series) -> pl.Series:
+    """Replace the ids in lists by row numbers; leave out unknown ids."""
     owners, ids = spread_lists(lists)
     numbers = find_rows(ids, known)
     is_known = numbers >= 0
@@ -204,14 +204,14 @@ def _number_lists(lists: pl.Series, known: pl.Series) -> pl.Series:
     return gather_lists(owners[is_known], values, len(lists)).alias(lists.name)
 
 
-def _number_documents(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
-    """Replace the document ids in evidence by document numbers."""
+def _replace_document_ids(evidence: pl.Series, document_ids: pl.Series) -> pl.Series:
+    """Replace the document ids in evidence by row numbers of documents."""
     owners, places = spread_lists(evidence)
     if not len(places):
         return pl.Series("evidence", [[]] * len(evidence), dtype=PLACES)
     fields = places.struct.unnest()
     numbered = fields.select(
-        _find_numbers(fields["document_id"], document_ids).alias("document"),
+        _find_row_numbers(fields["document_id"], document_ids).alias("document"),
         pl.col("start_char", "end_char").cast(pl.Int32),
     ).to_struct()
     return gather_lists(owners, numbered, len(evidence)).alias("evidence")
@@ -226,15 +226,15 @@ def _text_unit_tables(text_units: pl.LazyFrame, document_ids: pl.Series) -> Fram
     columns = list(TABLES["text_unit_rows"].columns)
     places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
     rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
-    for batch in read_batches(rows, BATCH_LONG_ROWS):
-        document = _find_numbers(batch["document_id"], document_ids).alias("document")
+    for batch in read_batches(rows, LONG_ROWS_PER_BATCH):
+        document = _find_row_numbers(batch["document_id"], document_ids).alias("document")
         yield {"text_unit_rows": batch.with_columns(document).select(columns)}
 
 
 def _entity_tables(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["entity_rows"].columns)
-    for batch in read_batches(entities.select(columns), BATCH_ROWS):
-        evidence = _number_documents(batch["evidence"], document_ids)
+    for batch in read_batches(entities.select(columns), ROWS_PER_BATCH):
+        evidence = _replace_document_ids(batch["evidence"], document_ids)
         counts = pl.col("degree", "frequency").cast(pl.Int32)
         yield {"entity_rows": batch.with_columns(counts, evidence)}
 
@@ -244,15 +244,15 @@ def _relationship_tables(relationships: pl.LazyFrame, ids: dict[str, pl.Series])
     texts = ("type", "description")
     columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
     weight = pl.col("weight").cast(pl.Float32)
-    for batch in read_batches(relationships.select(*columns, weight), BATCH_ROWS):
+    for batch in read_batches(relationships.select(*columns, weight), ROWS_PER_BATCH):
         both = find_rows(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
         source, target = both.astype(np.int32).reshape(2, -1)
         ends.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
         rows = batch.select(*texts, "weight").with_columns(
             ends[-1]["source"],
             ends[-1]["target"],
-            _number_lists(batch["text_unit_ids"], ids["text_unit"]).alias("text_units"),
-            _number_documents(batch["evidence"], ids["document"]),
+            _replace_ids(batch["text_unit_ids"], ids["text_unit"]).alias("text_units"),
+            _replace_document_ids(batch["evidence"], ids["document"]),
         )
         yield {"relationship_rows": rows}
     if ends:
@@ -261,7 +261,7 @@ def _relationship_tables(relationships: pl.LazyFrame, ids: dict[str, pl.Series])
 
 def _entity_link_tables(ends: pl.DataFrame) -> Frames:
     source, target, weight = (ends[name].to_numpy() for name in ("source", "target", "weight"))
-    # In an imported index, the ends of a relationship may be unknown or equal.
+    # Skip relationships with unknown or equal ends, which an imported index may have.
     linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
     linked = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
     # Each relationship has two rows: one for each of its ends.
@@ -275,7 +275,7 @@ def _entity_link_tables(ends: pl.DataFrame) -> Frames:
         }
     )
     by_entity = np.argsort(rows["entity"].to_numpy(), kind="stable").astype(np.uint32)
-    yield from _split_table("relationships_of_entities", rows, by_entity)
+    yield from _split_into_batches("relationships_of_entities", rows, by_entity)
 
 
 def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
@@ -284,15 +284,15 @@ def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frame
     columns = communities.select(
         numbers, "title", pl.col("children").cast(pl.List(pl.Int32)), "entity_ids"
     )
-    for batch in read_batches(columns, BATCH_LONG_ROWS):
-        entities = _number_lists(batch["entity_ids"], entity_ids).list.sort().alias("entities")
+    for batch in read_batches(columns, LONG_ROWS_PER_BATCH):
+        entities = _replace_ids(batch["entity_ids"], entity_ids).list.sort().alias("entities")
         rows = batch.with_columns(entities)
         yield {"community_rows": rows.select(list(TABLES["community_rows"].columns))}
         row, entity = spread_lists(entities)
         members.append(batch.select("level", "community")[row].with_columns(entity.alias("entity")))
     if members:
         order = ("entity", "level", "community")
-        yield from _split_table("communities_of_entities", pl.concat(members).sort(order))
+        yield from _split_into_batches("communities_of_entities", pl.concat(members).sort(order))
 
 
 def _community_place_tables(communities: pl.LazyFrame, reports: pl.LazyFrame) -> Frames:
@@ -308,7 +308,7 @@ def _community_place_tables(communities: pl.LazyFrame, reports: pl.LazyFrame) ->
         .sort("community")
         .collect()
     )
-    yield from _split_table("community_places", places)
+    yield from _split_into_batches("community_places", places)
 
 
 def _word_tables(names: pl.DataFrame, degrees: pl.Series) -> Frames:
@@ -319,7 +319,7 @@ def _word_tables(names: pl.DataFrame, degrees: pl.Series) -> Frames:
         .group_by("word", maintain_order=True)
         .agg(entities="entity")
     )
-    yield from _split_table("name_words", listed)
+    yield from _split_into_batches("name_words", listed)
     sounds = (
         listed.select(sound=phonetic_keys(pl.col("word")))
         .with_columns(word=pl.int_range(pl.len(), dtype=pl.Int32))
@@ -328,14 +328,14 @@ def _word_tables(names: pl.DataFrame, degrees: pl.Series) -> Frames:
         .group_by("sound", maintain_order=True)
         .agg(words="word")
     )
-    yield from _split_table("name_sounds", sounds)
+    yield from _split_into_batches("name_sounds", sounds)
 
 
 def _claim_tables(
     covariates: pl.DataFrame, names: pl.DataFrame, text_unit_ids: pl.Series
 ) -> Frames:
     columns = TABLES["claim_rows"].columns
-    text_unit = _find_numbers(covariates["text_unit_id"], text_unit_ids).alias("text_unit")
+    text_unit = _find_row_numbers(covariates["text_unit_id"], text_unit_ids).alias("text_unit")
     renamed = covariates.rename({"subject_id": "subject", "object_id": "object"})
     yield {"claim_rows": renamed.with_columns(text_unit).select(list(columns))}
     ends = pl.concat_list("subject", "object")
@@ -348,4 +348,4 @@ def _claim_tables(
         .unique()
         .sort("entity", "claim")
     )
-    yield from _split_table("claims_of_entities", ends_of_claims)
+    yield from _split_into_batches("claims_of_entities", ends_of_claims)

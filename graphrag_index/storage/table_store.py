@@ -28,10 +28,10 @@ from graphrag_index.storage.atomic import temporary_path, write_json
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
 from graphrag_index.storage.versions import (
-    Made,
     StepRecord,
     StoredTable,
     Version,
+    VersionOrigin,
     manifest_name,
     read_step_record,
 )
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 INDEX_FILE = "index.json"
 JOURNAL_FILE = "steps.json"
-FORMAT = 1
+INDEX_FORMAT = 1
 
 
 class TableStore:
     """The output folder of one project."""
 
-    # A store of a Microsoft GraphRAG index overrides these: why it has no vectors, and its notes.
+    # Overridden for Microsoft GraphRAG: the reason why vectors are missing, and other gaps.
     is_ours = True
     lacks_vectors = ""
     gaps: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class TableStore:
     def _read_version(self, path: Path) -> Version | None:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            if content["format"] == FORMAT:
+            if content["format"] == INDEX_FORMAT:
                 made = content["made"]
                 return Version(
                     number=content["version"],
@@ -110,7 +110,7 @@ class TableStore:
                     program=content["program"],
                     steps=tuple(map(read_step_record, content["steps"])),
                     settings=content["settings"],
-                    made=made and Made(**{**made, "steps_run": tuple(made["steps_run"])}),
+                    made=made and VersionOrigin(**{**made, "steps_run": tuple(made["steps_run"])}),
                 )
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -119,17 +119,17 @@ class TableStore:
         except (ValueError, KeyError, TypeError) as error:
             raise TableError(
                 f"{path} is damaged: restore it, or delete it and run `graphrag-index run`, "
-                "which keeps what is whole."
+                "which reuses undamaged files."
             ) from error
         raise TableError(
-            f"{path} has format {content['format']!r}, this program reads {FORMAT}: "
+            f"{path} has format {content['format']!r}, this program reads {INDEX_FORMAT}: "
             f"use the program that wrote it, or delete {self.output} and run again."
         )
 
     def move_pointer(self, version: Version) -> None:
         """Make a version the current version. Only this call changes the index for readers."""
         content = {
-            "format": FORMAT,
+            "format": INDEX_FORMAT,
             "version": version.number,
             "workflow": version.workflow,
             "program": version.program,
@@ -173,7 +173,7 @@ class TableStore:
         if table.lance_version is not None:
             return self.vectors(name, table).lazy()
         path = self._complete_file(name, table)
-        # Without `glob=False`, brackets in the path would be a pattern.
+        # Pass `glob=False`: brackets in a path are not a pattern.
         scan = pl.scan_ipc if path.suffix == MAPPED_SUFFIX else pl.scan_parquet
         return scan(path, glob=False)
 
@@ -213,14 +213,14 @@ class TableStore:
         return TableWriter(self.output, version, table, file_stem)
 
     def link_public_tables(self, version: Version) -> None:
-        """Point `output/<table>.parquet` at the files of this version."""
+        """Link `output/<table>.parquet` to the files of this version."""
         for table in TABLES.values():
             if table.kind != "public":
                 continue
             link = self.output / f"{table.name}.parquet"
             stored = version.tables.get(table.name)
             if stored is None or stored.file is None:
-                # Another workflow has created this link.
+                # Delete a link of an earlier workflow.
                 link.unlink(missing_ok=True)
                 continue
             if link.is_symlink() and os.readlink(link) == stored.file:
@@ -230,7 +230,7 @@ class TableStore:
             try:
                 temporary.symlink_to(stored.file)
             except OSError:
-                # Windows restricts symbolic links.
+                # Windows restricts symbolic links: make a hard link or a copy.
                 source = self.output / stored.file
                 try:
                     temporary.hardlink_to(source)

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Rows per Parquet row group. A row group is always read completely.
-ROW_GROUP = 16_384
+ROW_GROUP_SIZE = 16_384
 # Rows per batch of a mapped table, and of a mapped table with long rows.
-MAPPED_BATCH = 65_536
-LONG_MAPPED_BATCH = 8_192
+MAPPED_BATCH = 65_536  # rows
+LONG_MAPPED_BATCH = 8_192  # rows
 
 SUFFIX = ".parquet"
 MAPPED_SUFFIX = ".arrow"
 
 
 class TableWriter:
-    """Writer of a Parquet file. The file gets its name if the `with` block ends without error."""
+    """Writer of a Parquet file, which gets its final name if the `with` block succeeds."""
 
     suffix = SUFFIX
 
@@ -46,18 +46,18 @@ class TableWriter:
         import pyarrow.parquet as pq
 
         # Encode only texts with a dictionary: it would make columns of numbers larger and slower.
-        texts = list(_text_columns(self.schema))
+        texts = list(_text_column_paths(self.schema))
         return pq.ParquetWriter(
             self.temporary, self.schema, compression="zstd", use_dictionary=texts or False
         )
 
     def append(self, batch: pl.DataFrame) -> None:
         """Check the columns of a batch of rows, and write the rows."""
-        self._write_rows(to_arrow(conform(batch, self.table), self.schema))
+        self._write_rows(to_arrow(cast_to_table(batch, self.table), self.schema))
         self.rows += batch.height
 
     def _write_rows(self, rows: "pa.Table") -> None:
-        self.writer.write_table(rows, ROW_GROUP)
+        self.writer.write_table(rows, ROW_GROUP_SIZE)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
@@ -124,7 +124,7 @@ class EqualBatches:
             yield pending.slice(start, min(self.size, n_full - start)).combine_chunks()
 
 
-def conform(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+def cast_to_table(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     """Order and cast the columns of a frame like its table; raise TableError if they do not fit."""
     check_columns(frame, table)
     try:
@@ -147,7 +147,7 @@ def check_columns(frame: pl.DataFrame, table: Table) -> None:
 
 
 def arrow_schema(table: Table) -> "pa.Schema":
-    """Return the Arrow schema of a table's file: large strings, and lists of `element`."""
+    """Return the Arrow schema of a table; texts are large strings, list items are `element`."""
     import pyarrow as pa
 
     return pa.schema([pa.field(name, _arrow_type(dtype)) for name, dtype in table.schema.items()])
@@ -163,7 +163,7 @@ def _arrow_type(dtype: Any) -> "pa.DataType":
     return pl.Series(dtype=dtype).to_arrow(compat_level=pl.CompatLevel.oldest()).type
 
 
-def _text_columns(fields: Any, before: str = "") -> Iterator[str]:
+def _text_column_paths(fields: Any, before: str = "") -> Iterator[str]:
     """Yield the paths of the text columns of a Parquet file, including nested columns."""
     import pyarrow as pa
 
@@ -172,7 +172,7 @@ def _text_columns(fields: Any, before: str = "") -> Iterator[str]:
         while pa.types.is_list(dtype):
             path, dtype = f"{path}.list.{dtype.value_field.name}", dtype.value_type
         if pa.types.is_struct(dtype):
-            yield from _text_columns(dtype, f"{path}.")
+            yield from _text_column_paths(dtype, f"{path}.")
         elif pa.types.is_large_string(dtype):
             yield path
 
@@ -186,7 +186,7 @@ class TableCheck:
 
     def __init__(self, step_name: str, table: Table) -> None:
         self.table = table
-        self.wrote = f"Step {step_name} wrote {table.name} with"
+        self.step_wrote = f"Step {step_name} wrote {table.name} with"
         self.rows = 0
         # 64-bit hashes of the ids; collisions are unlikely even with a billion rows.
         self.ids: list[pl.Series] = []
@@ -196,14 +196,14 @@ class TableCheck:
         try:
             check_columns(batch, self.table)
         except TableError as error:
-            raise TableError(f"{self.wrote} the wrong columns. {error}") from None
+            raise TableError(f"{self.step_wrote} the wrong columns. {error}") from None
         for name, dtype in self.table.schema.items():
             column = batch[name]
             if not can_cast(column.dtype, dtype):
                 raise TableError(
-                    f"{self.wrote} {column.dtype} in the column {name}, which is {dtype}."
+                    f"{self.step_wrote} {column.dtype} in the column {name} of type {dtype}."
                 )
-            # A table of a step that the user wrote may allow nulls in all columns.
+            # `nullable` is None for a table of a step that the user wrote: nulls are allowed.
             if self.table.nullable is not None and name not in self.table.nullable:
                 self._refuse_nulls(column)
         if "id" in batch.columns:
@@ -216,7 +216,7 @@ class TableCheck:
             row = int(has_null.arg_max() or 0)
             where = "in" if column[row] is None else "inside of"
             raise TableError(
-                f"{self.wrote} null {where} the column {column.name} (row {self.rows + row})."
+                f"{self.step_wrote} null {where} the column {column.name} (row {self.rows + row})."
             )
 
     def finish(self) -> None:
@@ -226,7 +226,7 @@ class TableCheck:
             return
         again = int(ids.is_first_distinct().not_().arg_max() or 0)
         first = int((ids == ids[again]).arg_max() or 0)
-        raise TableError(f"{self.wrote} the same id in the rows {first} and {again}.")
+        raise TableError(f"{self.step_wrote} the same id in the rows {first} and {again}.")
 
 
 def can_cast(given: Any, wanted: Any) -> bool:

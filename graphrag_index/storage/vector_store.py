@@ -31,28 +31,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Tables with more rows get a vector index. Up to this number a flat, exact search is fast enough.
-VECTOR_INDEX_ABOVE = 16_384
+MAX_FLAT_SEARCH_ROWS = 16_384
 # Average rows per cell of a vector index, and cells that a search reads. benchmarks/RESULTS.md has
 # the recall.
-CELL_ROWS = 1_024
-CELLS_SEARCHED = 40
+ROWS_PER_CELL = 1_024
+CELLS_PER_SEARCH = 40
 # Training of the vector index: sampled rows per cell, and number of k-means iterations.
-CELL_SAMPLE, CELL_ROUNDS = 64, 20
+TRAINING_ROWS_PER_CELL, TRAINING_ITERATIONS = 64, 20
 # Limits of LanceDB's caches of indexes and metadata for all tables: bytes, and shares (0 to 1) of
 # the machine's memory. The smaller limit applies. Searches read again what the caches cannot hold.
 MAX_INDEX_CACHE, MAX_METADATA_CACHE = 6 << 30, 1 << 30
 INDEX_CACHE_SHARE, METADATA_CACHE_SHARE = 1 / 4, 1 / 16
 # Assumed memory of the machine on Windows, in bytes.
-DEFAULT_MEMORY = 8 << 30
+DEFAULT_MEMORY_BYTES = 8 << 30
 # Rows of each fragment except the last. A flat search reads the fragments in parallel.
-FRAGMENT_ROWS = 8_192
-# Number of low bits of a row id, which are the row in the fragment; the high bits are the fragment.
-_FRAGMENT_BITS = 32
+ROWS_PER_FRAGMENT = 8_192
+# The low bits of a row id are the row inside the fragment; the bits above are the fragment.
+_ROW_OFFSET_BITS = 32
 # Tolerance of the squared length of unit vectors, since some models round to 16 bits.
-LENGTH_ERROR = 1e-2
-NUMBER = "human_readable_id"
+MAX_LENGTH_ERROR = 1e-2
+ROW_NUMBER = "human_readable_id"
 # Characters at the beginning of a text that are used to detect its script.
-BEGINNING = 200
+SCRIPT_SAMPLE_CHARS = 200
 
 
 class VectorWriter:
@@ -68,7 +68,7 @@ class VectorWriter:
         self.unspaced = self.characters = 0
         self.digest = blake2b(digest_size=16)
         self.normalized = True
-        self.regrouped = EqualBatches(FRAGMENT_ROWS)
+        self.regrouped = EqualBatches(ROWS_PER_FRAGMENT)
         self.table: Any = None
 
     def __enter__(self) -> "VectorWriter":
@@ -87,10 +87,10 @@ class VectorWriter:
         vectors = batch["vector"].to_numpy()
         self.dimension = vectors.shape[1]
         squares = np.einsum("ij,ij->i", vectors, vectors)
-        self.normalized &= bool(((abs(squares - 1) < LENGTH_ERROR) | (squares == 0)).all())
-        beginnings = batch["text"].str.head(BEGINNING)
+        self.normalized &= bool(((abs(squares - 1) < MAX_LENGTH_ERROR) | (squares == 0)).all())
+        beginnings = batch["text"].str.head(SCRIPT_SAMPLE_CHARS)
         lengths = beginnings.str.len_chars()
-        # Skip ASCII texts: they have no script without spaces.
+        # Skip ASCII texts, whose words are always separated by spaces.
         others = beginnings.filter(beginnings.str.len_bytes() != lengths)
         self.unspaced += int(others.str.count_matches(UNSPACED).sum())
         self.characters += int(lengths.sum())
@@ -110,7 +110,7 @@ class VectorWriter:
                     self.table.add(part)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # After an error the new version remains, but no index names it.
+        # After an error, leave the new version unfinished: no index refers to it.
         if kind is None:
             empty = self.schema.empty_table()
             self._write_rows(self.regrouped.add(empty, is_last=True))
@@ -142,12 +142,12 @@ class VectorWriter:
                 if column in self.table.schema.names:
                     self.table.create_index(column, config=words)
             self.table.create_index("id", config=BTree())
-        if self.rows > VECTOR_INDEX_ABOVE:
+        if self.rows > MAX_FLAT_SEARCH_ROWS:
             cells = IvfFlat(
                 distance_type="cosine",
-                num_partitions=self.rows // CELL_ROWS,
-                sample_rate=CELL_SAMPLE,
-                max_iterations=CELL_ROUNDS,
+                num_partitions=self.rows // ROWS_PER_CELL,
+                sample_rate=TRAINING_ROWS_PER_CELL,
+                max_iterations=TRAINING_ITERATIONS,
             )
             self.table.create_index("vector", config=cells)
         tag, tags = f"v{self.version}", self.table.tags
@@ -184,9 +184,9 @@ class VectorTable:
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first; `similarity` is their cosine."""
-        query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_SEARCHED)
+        query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_PER_SEARCH)
         found = self._run_search(query, top_k, columns, where, "_distance")
-        return _best_first(found, columns, similarity=1 - pl.col("_distance"))
+        return _sort_best_first(found, columns, similarity=1 - pl.col("_distance"))
 
     def matching(
         self,
@@ -203,22 +203,22 @@ class VectorTable:
             return pl.DataFrame(schema=[*columns, "score"])
         query = self.table.search(MatchQuery(words, column), query_type="fts")
         found = self._run_search(query, top_k, columns, where, "_score")
-        return _best_first(found, columns, score=pl.col("_score"))
+        return _sort_best_first(found, columns, score=pl.col("_score"))
 
     def _run_search(
         self, query: Any, top_k: int, columns: Sequence[str], where: str | None, score: str
     ) -> pl.DataFrame:
-        """Run a search; if only row numbers are wanted, compute them from row ids."""
+        """Run a search; if only row numbers are wanted, compute them from row ids (faster)."""
         query = query.limit(top_k)
         if where:
             query = query.where(where, prefilter=True)
-        first = self._first_fragment if list(columns) == [NUMBER] else None
+        first = self._first_fragment if list(columns) == [ROW_NUMBER] else None
         if first is None:
             return pl.DataFrame(query.select([*columns, score]).to_arrow())
         found = pl.DataFrame(query.with_row_id(True).select(["_rowid", score]).to_arrow())
         row = pl.col("_rowid").cast(pl.Int64)
-        fragment, place = row // (1 << _FRAGMENT_BITS) - first, row % (1 << _FRAGMENT_BITS)
-        return found.select((fragment * FRAGMENT_ROWS + place).alias(NUMBER), score)
+        fragment, place = row // (1 << _ROW_OFFSET_BITS) - first, row % (1 << _ROW_OFFSET_BITS)
+        return found.select((fragment * ROWS_PER_FRAGMENT + place).alias(ROW_NUMBER), score)
 
     @cached_property
     def _first_fragment(self) -> int | None:
@@ -228,18 +228,18 @@ class VectorTable:
         full. Lance does not guarantee this, so it is checked with the first row of each fragment.
         """
         n_rows = len(self)
-        if not n_rows or NUMBER not in self.table.schema.names:
+        if not n_rows or ROW_NUMBER not in self.table.schema.names:
             return None
-        places = sorted({*range(0, n_rows, FRAGMENT_ROWS), n_rows - 1})
+        places = sorted({*range(0, n_rows, ROWS_PER_FRAGMENT), n_rows - 1})
         rows = pl.DataFrame(
-            self.table.take_offsets(places).with_row_id().select(["_rowid", NUMBER]).to_arrow()
+            self.table.take_offsets(places).with_row_id().select(["_rowid", ROW_NUMBER]).to_arrow()
         )
-        first = int(rows["_rowid"][0]) >> _FRAGMENT_BITS
+        first = int(rows["_rowid"][0]) >> _ROW_OFFSET_BITS
         ids = [
-            ((first + place // FRAGMENT_ROWS) << _FRAGMENT_BITS) + place % FRAGMENT_ROWS
+            ((first + place // ROWS_PER_FRAGMENT) << _ROW_OFFSET_BITS) + place % ROWS_PER_FRAGMENT
             for place in places
         ]
-        is_so = rows["_rowid"].to_list() == ids and rows[NUMBER].to_list() == places
+        is_so = rows["_rowid"].to_list() == ids and rows[ROW_NUMBER].to_list() == places
         return first if is_so else None
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
@@ -249,7 +249,7 @@ class VectorTable:
         return pl.DataFrame(self.table.take_offsets(list(numbers)).select(list(columns)).to_arrow())
 
 
-def _best_first(found: pl.DataFrame, columns: Sequence[str], **score: pl.Expr) -> pl.DataFrame:
+def _sort_best_first(found: pl.DataFrame, columns: Sequence[str], **score: pl.Expr) -> pl.DataFrame:
     return found.select(*columns, **score).sort(
         *score, columns[0], descending=[True, False], maintain_order=True
     )
@@ -257,7 +257,7 @@ def _best_first(found: pl.DataFrame, columns: Sequence[str], **score: pl.Expr) -
 
 @contextmanager
 def convert_os_errors(folder: Path) -> Iterator[None]:
-    """Convert a RuntimeError of Lance that reports an error of the system to an OSError."""
+    """Convert a RuntimeError of Lance to an OSError if it reports an error of the system."""
     try:
         yield
     except RuntimeError as error:
@@ -282,7 +282,7 @@ def _shared_session() -> Any:
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        memory = DEFAULT_MEMORY
+        memory = DEFAULT_MEMORY_BYTES
     return lancedb.Session(*cache_limits(memory))
 
 
@@ -303,8 +303,8 @@ def _to_arrow(batch: pl.DataFrame) -> "pa.Table":
     return data.cast(pa.schema(list(zip(data.schema.names, types, strict=True))))
 
 
-# Age limit of LanceDB's clean-up: no version is so old, so its age never deletes a version.
-_NEVER = timedelta(days=36_500)
+# Age above which LanceDB's clean-up deletes a version: no version becomes so old.
+_MAX_VERSION_AGE = timedelta(days=36_500)
 
 
 def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -> None:
@@ -320,7 +320,7 @@ def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -
         for tag, about in tags.items():
             if about["version"] not in kept:
                 table.tags.delete(tag)
-        # A tag protects a version from LanceDB's clean-up.
+        # Tag the kept versions: tags protect them from LanceDB's clean-up.
         for version in kept - {about["version"] for about in tags.values()}:
             table.tags.create(f"kept-{version}", version)
         empty = connect(folder).create_table(name, table.schema.empty_table(), mode="overwrite")
@@ -329,13 +329,13 @@ def delete_versions(folder: Path, name: str, keep: Iterable[int], newest: int) -
         for path in manifests.glob("*.manifest"):
             if path.name not in stay:
                 path.unlink()
-        empty.optimize(cleanup_older_than=_NEVER, delete_unverified=True)
+        empty.optimize(cleanup_older_than=_MAX_VERSION_AGE, delete_unverified=True)
         empty.restore(newest)
         (manifests / manifest_name(int(empty.version) - 1)).unlink(missing_ok=True)
 
 
-def show_versions(folder: Path, versions: Mapping[str, int]) -> None:
-    """Make these versions the newest, for programs that open a table without a version."""
+def make_versions_newest(folder: Path, versions: Mapping[str, int]) -> None:
+    """Make the versions of tables the newest, for programs that open the newest version."""
     for name, version in versions.items():
         table = _open_table(folder, name)
         with convert_os_errors(folder):

@@ -10,7 +10,7 @@ class Vectors:
     """Description of the vectors of a table: their dimension and their model."""
 
     dimension: int
-    # Whether all vectors have the length 1; a missing vector is stored as zeros.
+    # Whether all vectors have the length 1, except missing vectors, which are zeros.
     normalized: bool
     # Name of the model on its server, and the dimension that the request asks for, if any.
     model: str | None = None
@@ -56,7 +56,7 @@ class StepRecord:
 
 
 @dataclass(frozen=True)
-class Made:
+class VersionOrigin:
     """The origin of a version: its date, steps, and cost of model calls."""
 
     date: str  # end of the run in UTC, such as 2026-01-31T18:00:00+00:00
@@ -77,7 +77,7 @@ class Version:
     program: str
     steps: tuple[StepRecord, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    made: Made | None = field(default=None, compare=False)
+    made: VersionOrigin | None = field(default=None, compare=False)
 
     @property
     def tables(self) -> dict[str, StoredTable]:

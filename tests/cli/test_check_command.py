@@ -52,7 +52,7 @@ def test_the_text_fits_a_screen_and_says_what_failed(tmp_path: Path) -> None:
 
 def test_the_verdict_tells_findings_within_the_limits_from_none(tmp_path: Path) -> None:
     whole = check(tmp_path / "a", healthy())
-    assert report_as_text(whole).endswith("\nPassed: nothing was found.\n")
+    assert report_as_text(whole).endswith("\nPassed: no defects were found.\n")
     tables = healthy()
     tables["documents"] = change(tables["documents"], 1, text=tables["documents"]["text"][0])
     text = report_as_text(check(tmp_path / "b", tables))
@@ -102,7 +102,7 @@ def test_a_folder_is_checked_without_settings(tmp_path: Path, graphrag_index: Ca
         (["check", "empty"], 1, "neither index.json nor a table such as entities.parquet."),
         (["check", "nowhere"], 1, "does not exist: name the folder of an index."),
         (["check", "index", "--as-of", "7"], 1, "has no version 7; it has: 1."),
-        (["check", "empty", "--as-of", "1"], 2, "only ours keep versions for --as-of."),
+        (["check", "empty", "--as-of", "1"], 2, "--as-of needs its versions."),
         (["check", "index", "--html", "empty"], 1, "This is a folder, name a file in it"),
         (["check", "index", "--set", "check.max_dangling=1"], 2, "did you mean 'max_dangling_ids'"),
         (["check", "index", "--set", "check.max_empty_reports=2"], 2, "less than or equal to 1"),

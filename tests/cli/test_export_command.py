@@ -62,7 +62,9 @@ def test_what_is_there_is_replaced_only_when_asked(
     target = tmp_path / "graph"
     export(project, "--to", form, str(target))
     before = content(target)
-    with pytest.raises(ExportError, match="is there already: name another, or replace it with"):
+    with pytest.raises(
+        ExportError, match="already exists: name another target, or use --overwrite"
+    ):
         export(project, "--to", form, str(target), "--type", "place")
     assert content(target) == before
     export(project, "--to", form, str(target), "--type", "place", "--overwrite")
@@ -73,9 +75,9 @@ def test_what_is_there_is_replaced_only_when_asked(
 def test_a_folder_and_a_file_do_not_stand_for_each_other(project: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    with pytest.raises(ExportError, match="is a folder, and this form is a file"):
+    with pytest.raises(ExportError, match="is a folder, but this format is a file"):
         export(project, "--to", "gexf", str(tmp_path / "folder"), "--overwrite")
-    with pytest.raises(ExportError, match="is a file, and this form is a folder"):
+    with pytest.raises(ExportError, match="is a file, but this format is a folder"):
         export(project, "--to", "neo4j", str(tmp_path / "file"), "--overwrite")
     export(project, "--to", "neo4j", str(tmp_path / "folder"))
 
@@ -92,7 +94,7 @@ def test_a_folder_with_anything_else_in_it_is_never_replaced(project: Path, tmp_
 @pytest.mark.parametrize("name", ["output", "output/index.json", "output/new/graph.gexf"])
 def test_an_export_does_not_lie_in_the_index(project: Path, name: str) -> None:
     before = (project / "output" / "index.json").read_bytes()
-    with pytest.raises(ExportError, match="lies in the folder of the index"):
+    with pytest.raises(ExportError, match="lies in the index folder"):
         export(project, "--to", "gexf", str(project / name), "--overwrite")
     assert (project / "output" / "index.json").read_bytes() == before
 
@@ -148,10 +150,10 @@ def test_what_is_no_place_for_an_export_is_refused(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ExportError, match=r"^\. is the folder that you are in: name a new one"):
+    with pytest.raises(ExportError, match=r"^\. is the current folder: name a new folder"):
         export(project, "--to", "neo4j", ".")
     (tmp_path / "file").touch()
-    with pytest.raises(ExportError, match="file is no folder, and cannot become one"):
+    with pytest.raises(ExportError, match="file cannot be a folder, since a file is there"):
         export(project, "--to", "gexf", "file/graph.gexf")
     if sys.platform != "win32":
         os.mkfifo("pipe")

@@ -20,7 +20,7 @@ from graphrag_index.microsoft.export_index import FIRST_OWN, export, parse_recor
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.table_writer import ROW_GROUP
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from tests.fixtures.commands import environment
 from tests.fixtures.examples import examples
 from tests.fixtures.small_index import table, write_index
@@ -145,7 +145,7 @@ def test_an_empty_index_has_empty_tables(tmp_path: Path) -> None:
 
 
 def test_long_tables_are_written_part_by_part_in_their_order(tmp_path: Path) -> None:
-    n_rows = ROW_GROUP + 5
+    n_rows = ROW_GROUP_SIZE + 5
     many = table("entities", {"id": "a"}).drop("id").select(pl.all().repeat_by(n_rows).explode())
     ids = pl.Series("id", [f"{number * 7919 % n_rows:05}" for number in range(n_rows)])
     export_tables(tmp_path / "ours", tmp_path / "theirs", tables(entities=many.with_columns(ids)))
@@ -160,7 +160,7 @@ def test_an_earlier_export_is_replaced(ours: TableStore, tmp_path: Path) -> None
     version, target = current_version(ours), tmp_path / "theirs"
     export(ours, version, target)
     (target / "entities.parquet").write_bytes(b"")
-    with pytest.raises(ExportError, match=r"there already: .* --overwrite"):
+    with pytest.raises(ExportError, match=r"already exists: .* --overwrite"):
         export(ours, version, target)
     export(ours, version, target, overwrite=True)
     assert len(pl.read_parquet(target / "entities.parquet")) == 3
@@ -184,7 +184,7 @@ def test_what_no_export_wrote_is_kept(ours: TableStore, tmp_path: Path, path: st
 
 def test_a_file_is_no_target(ours: TableStore, tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("mine", encoding="utf-8")
-    with pytest.raises(ExportError, match="is a file, and this form is a folder"):
+    with pytest.raises(ExportError, match="is a file, but this format is a folder"):
         export(ours, current_version(ours), tmp_path / "theirs")
 
 

@@ -23,7 +23,7 @@ from graphrag_index.pipeline.changes import (
 )
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import Made, StepRecord, StoredTable, Version
+from graphrag_index.storage.versions import StepRecord, StoredTable, Version, VersionOrigin
 from tests.fixtures.small_index import table
 
 Row = tuple[str | None, str, str, int]
@@ -186,7 +186,7 @@ def version(store: TableStore, number: int, **tables: pl.DataFrame) -> Version:
         with store.writer(number, TABLES[name], name) as writer:
             writer.append(frame)
         stored[name] = writer.stored
-    made = Made("2026-01-02T03:04:05+00:00", ("all",), 2, 30, 4, 0.125)
+    made = VersionOrigin("2026-01-02T03:04:05+00:00", ("all",), 2, 30, 4, 0.125)
     return Version(number, "small", "0.1.0", (StepRecord("all", str(number), stored),), {}, made)
 
 

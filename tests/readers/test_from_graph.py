@@ -95,7 +95,7 @@ def test_commands_need_no_input_folder(graphrag_index: Call, indexed: Path) -> N
         (["run", "--dry-run"], "Nothing would change"),
         (["estimate"], "asks no model: a run costs nothing."),
         (["show"], "from_graph"),
-        (["check"], "Passed: nothing was found."),
+        (["check"], "Passed: no defects were found."),
     ):
         result = graphrag_index(*arguments, "--root", indexed)
         assert (result.code, result.err) == (ExitCode.DONE, "")

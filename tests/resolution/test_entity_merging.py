@@ -14,7 +14,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
-from graphrag_index.storage.table_writer import conform
+from graphrag_index.storage.table_writer import cast_to_table
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel
 from tests.fixtures.found_entities import NOWHERE, Entity, resolve, resolved, tables
 
@@ -40,7 +40,7 @@ def summarized(made: dict[str, pl.DataFrame], model: FakeChatModel) -> dict[str,
     ):
         for name, frame in frames.items():
             if name in parts:
-                parts[name].append(conform(frame, TABLES[name]))
+                parts[name].append(cast_to_table(frame, TABLES[name]))
     return {name: pl.concat(frames) for name, frames in parts.items()}
 
 
@@ -54,7 +54,7 @@ def finalized(given: dict[str, Any], made: dict[str, pl.DataFrame]) -> dict[str,
         **{name: frame.lazy() for name, frame in made.items() if name.startswith("described")},
     ):
         for name, frame in frames.items():
-            parts.setdefault(name, []).append(conform(frame, TABLES[name]))
+            parts.setdefault(name, []).append(cast_to_table(frame, TABLES[name]))
     return {name: pl.concat(frames) for name, frames in parts.items()}
 
 

@@ -13,7 +13,7 @@ from graphrag_index.errors import TableError
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.finalize_graph import finalize_graph, link_text_units
-from graphrag_index.storage.table_writer import conform
+from graphrag_index.storage.table_writer import cast_to_table
 from tests.fixtures.examples import examples
 
 TEXT_UNITS = pl.DataFrame({"id": ["t0", "t1", "t2"], "human_readable_id": [0, 1, 2]})
@@ -61,7 +61,7 @@ def finalize(
         settings=FinalizeGraph(layout=layout),
     ):
         for name, frame in frames.items():
-            batches[name].append(conform(frame, TABLES[name]))
+            batches[name].append(cast_to_table(frame, TABLES[name]))
     return {name: pl.concat([TABLES[name].empty(), *parts]) for name, parts in batches.items()}
 
 

@@ -90,7 +90,7 @@ def test_lists_of_many_rows_are_read_at_once(rows: list[int]) -> None:
 def test_a_row_that_is_not_there_is_refused(tmp_path: Path) -> None:
     table = mapped(tmp_path, links([1, 2]))
     for numbers in ([2], [-1], [0, 5]):
-        with pytest.raises(IndexError, match="There are 2 rows"):
+        with pytest.raises(IndexError, match="there are 2 rows"):
             table.rows(numbers)
 
 

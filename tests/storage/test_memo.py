@@ -17,7 +17,7 @@ from graphrag_index.llm.request import Usage
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.memo import add_reply_hashes, content_ids, read_batches, reuse_rows
 from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.table_writer import ROW_GROUP
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.storage.versions import StepRecord, Version
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -141,11 +141,13 @@ def test_rows_are_found_by_any_column_and_condition(previous: Previous) -> None:
     assert todo.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("size", [1_000, 4_096, ROW_GROUP, 3 * ROW_GROUP])
-@pytest.mark.parametrize("n_rows", [1, 4_096, ROW_GROUP - 1, ROW_GROUP, 2 * ROW_GROUP + 5])
+@pytest.mark.parametrize("size", [1_000, 4_096, ROW_GROUP_SIZE, 3 * ROW_GROUP_SIZE])
+@pytest.mark.parametrize(
+    "n_rows", [1, 4_096, ROW_GROUP_SIZE - 1, ROW_GROUP_SIZE, 2 * ROW_GROUP_SIZE + 5]
+)
 def test_all_rows_come_once_in_their_order(tmp_path: Path, n_rows: int, size: int) -> None:
     rows = pl.DataFrame({"number": range(n_rows)})
-    rows.write_parquet(tmp_path / "rows.parquet", row_group_size=ROW_GROUP)
+    rows.write_parquet(tmp_path / "rows.parquet", row_group_size=ROW_GROUP_SIZE)
     for frame in (rows.lazy(), pl.scan_parquet(tmp_path / "rows.parquet")):
         found = list(read_batches(frame, size))
         assert pl.concat(found).equals(rows)

@@ -18,7 +18,7 @@ from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.table_writer import ROW_GROUP, conform
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE, cast_to_table
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 
 UNREAD = TABLES["unread_files"]
@@ -138,17 +138,17 @@ class TestWriting:
         assert files(tmp_path) == set()
 
     def test_a_large_batch_is_written_in_row_groups(self, tmp_path: Path) -> None:
-        rows = ROW_GROUP + 1
+        rows = ROW_GROUP_SIZE + 1
         frame = pl.DataFrame({"path": [str(i) for i in range(rows)], "reason": [""] * rows})
         stored = write(TableStore(tmp_path), 1, frame)
         metadata = pq.read_metadata(tmp_path / str(stored.file))
-        assert [metadata.row_group(i).num_rows for i in range(2)] == [ROW_GROUP, 1]
+        assert [metadata.row_group(i).num_rows for i in range(2)] == [ROW_GROUP_SIZE, 1]
 
     def test_columns_are_put_in_order_and_cast(self, tmp_path: Path) -> None:
         mentions = TABLES["extracted_mentions"]
         frame = pl.DataFrame({"end_char": [4], "start_char": [1], "text_unit": [0], "entity": [7]})
         expected = pl.DataFrame([[7], [0], [1], [4]], schema=mentions.schema)
-        assert_frame_equal(conform(frame, mentions), expected)
+        assert_frame_equal(cast_to_table(frame, mentions), expected)
 
     @pytest.mark.parametrize(
         ("frame", "said"),
@@ -166,7 +166,7 @@ class TestWriting:
     )
     def test_wrong_columns_are_refused_by_name(self, frame: pl.DataFrame, said: str) -> None:
         with pytest.raises(TableError) as caught:
-            conform(frame, UNREAD)
+            cast_to_table(frame, UNREAD)
         assert str(caught.value) == said
 
     def test_values_of_another_kind_are_refused(self) -> None:
@@ -176,7 +176,7 @@ class TestWriting:
         with pytest.raises(
             TableError, match="The table extracted_mentions has values of a wrong type: "
         ):
-            conform(frame, TABLES["extracted_mentions"])
+            cast_to_table(frame, TABLES["extracted_mentions"])
 
     def test_a_failure_while_writing_leaves_no_file(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
@@ -234,7 +234,7 @@ class TestReading:
             TableStore(tmp_path).read_pointer()
         assert str(caught.value) == (
             f"{tmp_path / 'index.json'} is damaged: restore it, or delete it and run "
-            "`graphrag-index run`, which keeps what is whole."
+            "`graphrag-index run`, which reuses undamaged files."
         )
 
     def test_steps_that_this_program_does_not_understand_are_damage(self, tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage import vector_store
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.vector_store import (
-    FRAGMENT_ROWS,
+    ROWS_PER_FRAGMENT,
     VectorTable,
     VectorWriter,
     connect,
     delete_versions,
-    show_versions,
+    make_versions_newest,
 )
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
 
@@ -161,7 +161,7 @@ def test_equal_rows_have_one_digest_and_others_another(tmp_path: Path) -> None:
 
 
 def test_batches_larger_than_a_fragment_keep_their_order(tmp_path: Path) -> None:
-    n = FRAGMENT_ROWS + 2
+    n = ROWS_PER_FRAGMENT + 2
     rows = reports(*((f"{i:05}", "", "word", [1.0, i / n]) for i in range(n)))
     stored = write(TableStore(tmp_path), 1, rows, COLD)
     assert stored.rows == n + 3
@@ -189,8 +189,8 @@ def entities(n_rows: int) -> pl.DataFrame:
 def test_numbers_are_told_from_where_rows_lie_also_in_a_table_that_replaces_another(
     tmp_path: Path,
 ) -> None:
-    table, rows = TABLES["entity_description"], entities(2 * FRAGMENT_ROWS + 2)
-    for number, cuts in enumerate([(0, 5), (0, 100, FRAGMENT_ROWS + 7)], 1):
+    table, rows = TABLES["entity_description"], entities(2 * ROWS_PER_FRAGMENT + 2)
+    for number, cuts in enumerate([(0, 5), (0, 100, ROWS_PER_FRAGMENT + 7)], 1):
         with VectorWriter(tmp_path, table, number) as writer:
             for start, stop in zip(cuts, (*cuts[1:], rows.height), strict=True):
                 writer.append(rows[start:stop])
@@ -301,5 +301,5 @@ def test_versions_that_are_deleted_are_gone_and_others_stay(tmp_path: Path) -> N
         VectorTable.open(store.lancedb, REPORTS.name, first)
     assert len(VectorTable.open(store.lancedb, REPORTS.name, second)) == 1
     assert connect(store.lancedb).open_table(REPORTS.name).count_rows() == 3
-    show_versions(store.lancedb, {REPORTS.name: second})
+    make_versions_newest(store.lancedb, {REPORTS.name: second})
     assert connect(store.lancedb).open_table(REPORTS.name).count_rows() == 1
