@@ -20,9 +20,9 @@ _TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
 
 
 class InputFile(NamedTuple):
-    """A file to read, or a file or folder with a problem."""
+    """A file to read, or a file or folder that cannot be read because of `problem`."""
 
-    name: str  # relative to the input folder, with /
+    name: str  # path relative to the input folder, with /
     path: Path
     size: int = 0
     problem: str = ""
@@ -33,13 +33,13 @@ def input_folder(settings: LoadDocuments, root: Path) -> Path:
 
 
 def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
-    """Check that the output is not the input folder, and does not contain it.
+    """Raise SettingsError if the output is the input folder or contains the input folder.
 
-    The output may be inside the input folder; then `find_files` skips it.
+    An output inside the input folder is allowed: `find_files` skips the output.
     """
     folder = Path(os.path.realpath(input_folder(settings, root)))
     output = Path(os.path.realpath(output))
-    # In a file system that ignores case, two different paths may be the same folder.
+    # Compare the folders, not only paths: different paths may name the same folder.
     if any(
         place == output or _is_same_folder(place, output) for place in (folder, *folder.parents)
     ):
@@ -76,7 +76,7 @@ def find_files(
         )
     included = [translate_glob(pattern) for pattern in settings.include]
     excluded = [translate_glob(pattern) for pattern in settings.exclude]
-    # An unsupported type is an error only if a pattern names it.
+    # Report an unsupported file type only if a pattern of `include` names the type.
     asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
     types = ", ".join(READERS)
     files: list[tuple[str, InputFile]] = []
@@ -92,7 +92,7 @@ def find_files(
                 if not suffix or suffix not in asked:
                     ignored.add(suffix or "files without a suffix")
                     continue
-                problem = f"is of a type that is not read; read are {types}"
+                problem = f"is of a type that is not read; the types are {types}"
         files.append((name, _inspect_file(name, path, problem)))
     if files or may_be_empty:
         return [file for _, file in sorted(files)]
@@ -115,8 +115,8 @@ def find_files(
 def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
     """Yield (name with /, path, problem) for every file below a folder.
 
-    The problem is empty if there is none. A folder that cannot be listed is yielded with a
-    problem, like a file.
+    The problem is "" for a file without a problem. A folder that cannot be listed is yielded
+    like a file, with its problem.
     """
     # Folders to list: (path, name, real paths of the folder and its parents).
     waiting = [(folder, "", frozenset([os.path.realpath(folder)]))]
@@ -132,12 +132,12 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
                 ) from error
             yield prefix.rstrip("/"), place, f"cannot be listed: {describe_os_error(error)}"
             continue
-        # The input folder itself is never skipped.
+        # Skip an index, but never the input folder itself.
         if prefix and _is_index_folder(place, {entry.name for entry in children}):
             continue
         for entry in children:
             name = prefix + entry.name
-            # Office programs write a lock file ~$name next to each open file.
+            # Skip hidden files, and the lock files ~$name of office programs.
             if entry.name.startswith((".", "~$")) or any(
                 pattern.fullmatch(name) for pattern in excluded
             ):

@@ -7,12 +7,12 @@ from typing import Any, TextIO
 
 from graphrag_index.readers.document import UnreadableFile
 
-_CHARACTERS_PER_READ = 1 << 16  # characters per read
-# Maximum characters of one value. A missing quotation mark would make the rest of the file a value.
+_CHARACTERS_PER_READ = 1 << 16
+# Maximum length of a value: after a missing quotation mark, the rest of the file is one value.
 _MAX_VALUE_CHARS = 1 << 27
 _MARGIN_CHARS = 16  # maximum length of a literal or escape that the end of the buffer cuts off
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
-# JSON does not allow NaN and Infinity: the decoder replaces them by null.
+# Decoder that replaces NaN and Infinity by null, since JSON does not allow them.
 JSON_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
@@ -20,14 +20,14 @@ class JsonStream:
     """Iterator over the items of one JSON list, or over concatenated JSON values.
 
     Yields each value with its source text. `is_list` is set before the first value is yielded.
-    Raises UnreadableFile at invalid JSON, after it has yielded all valid values before.
+    Raises UnreadableFile at invalid JSON, after all values before it have been yielded.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.buffer = ""
-        self.position = 0  # position of the next character within the buffer
-        self.offset = 0  # position of the buffer within the file, in characters
+        self.position = 0  # index in the buffer of the next character to parse
+        self.offset = 0  # offset of the buffer in the file, in characters
         self.ended = False
         self.is_list = False
         self.count = 0
@@ -43,7 +43,7 @@ class JsonStream:
                 continue
             if self._skip_character("]"):
                 if self._peek_character():
-                    raise self._make_error("there is more after the list")
+                    raise self._make_error("text follows the end of the list")
                 return
             if not self._skip_character(","):
                 raise self._make_error("a comma or the end of the list is missing")
@@ -59,10 +59,10 @@ class JsonStream:
                 if self.ended or not (at_end or error.msg.startswith("Unterminated string")):
                     raise self._make_error(error.msg, error.pos) from error
             except ValueError as error:
-                # Python refuses a number with thousands of digits.
+                # Report a number with thousands of digits, which Python refuses.
                 raise self._make_error(str(error)) from error
             else:
-                # A number at the end of the buffer may be incomplete.
+                # Read on if the value ends with the buffer: a number may be incomplete.
                 if end < len(self.buffer) or self.ended:
                     source = self.buffer[self.position : end]
                     self.position = end

@@ -31,12 +31,12 @@ from graphrag_index.readers.encodings import open_text
 from graphrag_index.readers.json_stream import JSON_DECODER, JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
-# (record number from 1, the record or the reason why it is invalid).
+# (number of the record from 1, the record or the reason why the record is invalid).
 NumberedRecord = tuple[int, Record | str]
 
-# Maximum characters of one field. A missing quotation mark would make the rest of the file a field.
+# Maximum length of a field: after a missing quotation mark, the rest of the file is one field.
 _MAX_FIELD_CHARACTERS = 1 << 27
-_PARQUET_BATCH_ROWS = 256  # rows in memory at the same time; their texts may be long
+_PARQUET_BATCH_ROWS = 256  # rows read at once; few, because texts may be long
 _DELIMITERS = ",;\t|"  # most likely delimiter first
 _UNDECODABLE_REASON = "holds bytes that are not in the file's encoding"
 _JSON_TYPE_NAMES = {
@@ -82,7 +82,7 @@ def read_parquet(
 def _to_documents(
     records: Iterator[NumberedRecord], noun: str, name: str, settings: LoadDocuments
 ) -> Iterator[Document | ReadFailure]:
-    """Convert each record to a document; if all records lack the text column, report it once."""
+    """Convert records to documents; report once if all records lack the text column."""
     entries = _catch_last_error(records)
     first = list(islice(entries, 2))
     if not first:
@@ -118,7 +118,7 @@ def _to_documents(
 def _catch_last_error(
     records: Iterator[NumberedRecord],
 ) -> Iterator[NumberedRecord | UnreadableFile | UnicodeError | OSError]:
-    """Yield the records; if an error ends the file, yield the error as the last item."""
+    """Yield the records; if an error ends the reading, yield the error as the last item."""
     try:
         yield from records
     except (UnreadableFile, UnicodeError, OSError) as error:
@@ -128,7 +128,7 @@ def _catch_last_error(
 def _to_document(
     record: Record, value: Any, place: str, title: str, settings: LoadDocuments
 ) -> Document | ReadFailure:
-    """Convert a record to a document; `title` is the default title."""
+    """Convert a record to a document; `title` is used if the record has no title."""
     if value is None:
         return ReadFailure(f"{place}: field {settings.text_column!r} is null")
     text = normalize_newlines(as_text(value))
@@ -204,7 +204,7 @@ def _read_csv_records(
             number += 1
             what = str(error)
             if what.startswith("field larger"):
-                # The parser would go on in the middle of a record, so stop here.
+                # Stop here: the parser would go on in the middle of a record.
                 raise UnreadableFile(
                     f"has a field of more than {_MAX_FIELD_CHARACTERS:,} characters in record "
                     f"{number:,} (line {line:,}): is its quotation mark closed? "
@@ -239,7 +239,7 @@ def _choose_delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
 def _check_csv_header(header: list[str], settings: LoadDocuments) -> None:
     """Raise UnreadableFile if the header lacks the text column or repeats a configured column."""
     column = settings.text_column
-    # Match the text column next to an unknown delimiter.
+    # Match the text column as a whole word, next to an unknown delimiter.
     word = rf"(?<![\w.-]){re.escape(column)}(?![\w.-])"
     if len(header) == 1 and header[0] != column and re.search(word, header[0]):
         raise UnreadableFile(
@@ -251,13 +251,13 @@ def _check_csv_header(header: list[str], settings: LoadDocuments) -> None:
     for name in (*used, *settings.metadata_columns):
         if name is not None and header.count(name) > 1:
             raise UnreadableFile(
-                f"has {header.count(name)} columns {name!r}: rename all but the one to be read"
+                f"has {header.count(name)} columns {name!r}: rename all but the one to read"
             )
 
 
 def _make_column_names_unique(header: list[str]) -> list[str]:
     """Append numbers to repeated column names, so that each column keeps its values."""
-    # Number of occurrences of each name, in order of appearance.
+    # Occurrences of each column name, in order of appearance.
     names: dict[str, int] = {}
     for name in header:
         new = name
@@ -287,7 +287,7 @@ def _read_json_lines(lines: Iterable[str]) -> Iterator[NumberedRecord]:
         except json.JSONDecodeError as error:
             yield number, f"is not valid JSON: {error.msg}, character {error.pos + 1:,}"
         except (ValueError, RecursionError) as error:
-            # Also a number with thousands of digits, or brackets nested thousands of levels deep.
+            # Catch numbers with thousands of digits, and brackets nested thousands deep.
             yield number, f"is not valid JSON: {error}"
 
 
@@ -303,7 +303,7 @@ def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbe
 
     try:
         with path.open("rb") as stream:
-            # With a buffer, a column is read in chunks instead of a whole row group.
+            # Set a buffer size, to read a column in chunks instead of a whole row group.
             file = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
             schema, column = file.schema_arrow, settings.text_column
             _check_text_column(schema.names, settings)
@@ -319,7 +319,7 @@ def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbe
             rows = (row for batch in batches for row in pl.DataFrame(batch).iter_rows(named=True))
             yield from enumerate(rows, 1)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
-        # An error with an errno comes from the system. Without errno the content is damaged.
+        # Raise errors of the system, which have an errno. Without it, the file is damaged.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = str(error).splitlines()[0]

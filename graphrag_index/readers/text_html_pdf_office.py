@@ -32,10 +32,10 @@ from graphrag_index.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
-# The converters add slide numbers, and NaN in empty cells.
+# Slide numbers, and NaN for empty cells, that the converters add.
 _SLIDE_NUMBER = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
 _EMPTY_CELL = re.compile(r"(?<=\| )NaN(?= \|)")
-# A document type with an internal subset. The HTML parser would end it at the first ">".
+# A DOCTYPE with an internal subset in [...], at whose first ">" the HTML parser would stop.
 _DOCTYPE_WITH_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
     (?:<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|[^\]"'])*+
@@ -63,7 +63,7 @@ def read_text_file(
 def read_markdown(
     path: Path, name: str, settings: LoadDocuments
 ) -> Iterator[Document | ReadFailure]:
-    """Read a Markdown file; the text is unchanged, but has no front matter."""
+    """Read a Markdown file; its front matter is removed from the text."""
     front_matter, text = split_front_matter(read_text(path, settings.encoding))
     title = (
         as_one_line(get_field(front_matter, settings.title_column)) if settings.title_column else ""
@@ -91,7 +91,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
     except MarkItDownException as error:
         if "MissingDependencyException" in str(error):
             raise UnreadableFile(_INSTALL_HINT) from error
-        # The last line is the message of the library that failed.
+        # Take the last line, the message of the library that failed.
         last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
         raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
@@ -114,11 +114,11 @@ def get_markitdown_version() -> str:
 
 @cache
 def _load_converter(suffix: str) -> Any:
-    """Load the converter of one file type. Other converters would read a damaged file as text."""
+    """Load only the converter of one file type; others would read a damaged file as text."""
     from markitdown import MarkItDown, converters
 
     converter = MarkItDown(enable_builtins=False, enable_plugins=False)
-    name = f"{suffix[1:].capitalize()}Converter"  # such as PdfConverter
+    name = f"{suffix[1:].capitalize()}Converter"  # for example PdfConverter
     converter.register_converter(getattr(converters, name)())
     return converter
 
@@ -126,7 +126,7 @@ def _load_converter(suffix: str) -> Any:
 def make_document(
     text: str, title: str, name: str, settings: LoadDocuments, record: Record | None = None
 ) -> Document | ReadFailure:
-    """Return the document of a whole file; the title defaults to the file name."""
+    """Make one document of a whole file; the title defaults to the file name."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
         return ReadFailure("has no text")
@@ -146,7 +146,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     try:
         values = yaml.safe_load(match[1]) if match else None
     except (yaml.YAMLError, ValueError):
-        # YAML raises ValueError for an invalid date.
+        # Catch ValueError too: YAML raises it for an invalid date.
         return {}, text
     if match is None or not isinstance(values, dict):
         return {}, text
@@ -170,7 +170,7 @@ class Page(HTMLParser):
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)
         self.open: list[str] = []  # tags of the open elements
-        self.hides: list[bool] = []  # for each open element: whether it hides its content
+        self.hides: list[bool] = []  # whether each open element hides its content
         self.hidden = 0  # number of open elements that hide their content
         self.content = 0  # number of open elements of the main content
         self.preformatted = 0  # number of open `pre` elements
@@ -199,7 +199,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        # List items, and rows of a table, are not separated by empty lines.
+        # Join list items, and table rows, without empty lines between them.
         groups = groupby(enumerate(self.blocks), lambda block: block[1][1] or block[0])
         return "\n\n".join("\n".join(text for _, (text, _) in group) for _, group in groups)
 
@@ -233,7 +233,7 @@ class Page(HTMLParser):
             self.rows[-1].append([])
 
     def handle_endtag(self, tag: str) -> None:
-        # An end tag also closes the open elements inside its element.
+        # Close the open elements inside the element too.
         while tag in self.open:
             if self._close_element() == tag:
                 return
@@ -247,10 +247,10 @@ class Page(HTMLParser):
     def _hides_content(self, tag: str, attributes: dict[str, str | None]) -> bool:
         if tag in _HIDDEN_TAGS or (tag in _EDGE_TAGS and not self.content):
             return True
-        # If the whole page is hidden, a script shows it later.
+        # Ignore that the whole page is hidden: a script shows the page later.
         if tag in ("html", "body"):
             return False
-        # A reader can find content that is hidden "until-found".
+        # Keep content that is hidden "until-found": the search of a browser finds it.
         is_hidden = (attributes.get("hidden", "until-found") or "").lower() != "until-found"
         return is_hidden or bool(_HIDING_STYLE.search(attributes.get("style") or ""))
 
@@ -289,7 +289,7 @@ class Page(HTMLParser):
                 return
             in_line = self.rows and "\n" not in text
             if not in_line and not self.prefix.startswith("#"):
-                # A fence inside the text would end the block, so indent it.
+                # Indent a code fence inside the text, which would end the block.
                 text = "\n".join([_FENCE, re.sub(rf"^(?={_FENCE})", " ", text, flags=re.M), _FENCE])
                 self.prefix = ""
         else:
@@ -305,14 +305,14 @@ class Page(HTMLParser):
         self.prefix = ""
 
     def _add_block(self, text: str, kind: str, rows: Sequence[list[list[str]]]) -> None:
-        """Add a block to the last cell of the innermost table in `rows`, else to the page."""
+        """Add a block to the last cell of the innermost table, or to the page outside tables."""
         if rows and rows[-1]:
             rows[-1][-1].append(text)
         else:
             self.blocks.append((text, kind))
 
     def _end_table_row(self) -> None:
-        """Add the current row of the innermost table to the element that contains the table."""
+        """End the row of the innermost table, and add its text to the enclosing cell or page."""
         self._end_block()
         cells, self.rows[-1] = self.rows[-1], []
         outside = self.rows[:-1]
@@ -321,6 +321,6 @@ class Page(HTMLParser):
             if line.strip(" |"):
                 self._add_block(line, "row", outside)
         else:
-            # A table with several blocks or code in a cell is page layout, not data.
+            # Treat a row with several blocks or code in a cell as page layout, not as data.
             for block in chain.from_iterable(cells):
                 self._add_block(block, "", outside)

@@ -135,7 +135,7 @@ def test_a_broken_file_leaves_the_index_as_it_was(graphrag_index: Call, project:
     for command in (["run"], ["validate"], ["run", "--dry-run"]):
         result = graphrag_index(*command, "--root", project)
         assert result.code == ExitCode.WRONG_USE
-        assert "links.csv does not exist: name the file that is meant." in result.err
+        assert "links.csv does not exist: name an existing file." in result.err
     assert (project / "output" / "index.json").read_bytes() == pointer
 
 

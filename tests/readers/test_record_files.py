@@ -94,7 +94,7 @@ class TestCsv:
     def test_a_column_that_is_used_stands_there_once(self, tmp_path: Path, column: str) -> None:
         header = f"text,title,tag,{column}"
         assert reasons(tmp_path / "a.csv", f"{header}\na,b,c,d\n", metadata_columns=["tag"]) == [
-            f"has 2 columns {column!r}: rename all but the one to be read"
+            f"has 2 columns {column!r}: rename all but the one to read"
         ]
 
     def test_other_columns_of_one_name_are_numbered(self, tmp_path: Path) -> None:

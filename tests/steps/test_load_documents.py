@@ -238,7 +238,9 @@ class TestFindingFiles:
         write(tmp_path, {"a.txt": "x", "b.rtf": "x", "c.png": "x"})
         _, unread = load(tmp_path, include=["**/*.txt", "**/*.rtf", "c.*"])
         assert unread["path"].to_list() == ["b.rtf"]
-        assert unread["reason"][0].startswith("is of a type that is not read; read are .txt, .md")
+        assert unread["reason"][0].startswith(
+            "is of a type that is not read; the types are .txt, .md"
+        )
 
     def test_the_folder_may_lie_anywhere(self, tmp_path: Path) -> None:
         write(tmp_path / "elsewhere", {"a.txt": "x"})

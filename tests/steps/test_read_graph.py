@@ -399,8 +399,8 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
     ("files", "section", "said"),
     [
         ({}, {}, "There is no graph to read: name your files in read_graph.relationships"),
-        ({}, {"relationships": "e.xlsx"}, "e.xlsx is of a type that is not read here; read are"),
-        ({}, {"relationships": "e.csv"}, "e.csv does not exist: name the file that is meant."),
+        ({}, {"relationships": "e.xlsx"}, "e.xlsx is of a type that is not read here: name"),
+        ({}, {"relationships": "e.csv"}, "e.csv does not exist: name an existing file."),
         ({"nodes_csv": NODES}, {"entities": "nodes.csv"}, "nodes.csv holds entities only"),
         ({"edges_csv": ""}, GIVEN | {"entities": None}, "edges.csv is empty"),
         ({"edges_csv": "source,target\n"}, GIVEN | {"entities": None}, "edges.csv has no row"),
@@ -415,7 +415,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
             {"edges_csv": EDGES},
             {"relationships": "edges.csv", "relationship_columns": {"weight": "kg"}},
             "edges.csv has no column 'kg', which read_graph.relationship_columns names as the "
-            "weight: its columns are source, target, weight.",
+            "weight: name one of the columns source, target, weight.",
         ),
         (
             {"edges_csv": EDGES},
@@ -503,7 +503,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
         (
             {"g_graphml": "<graphml><graph></graph></graphml>"},
             {"relationships": "g.graphml"},
-            "g.graphml has no node: is it the file that is meant?",
+            "g.graphml has no node: name the file with the graph.",
         ),
         (
             {"g_graphml": "<graphml>\n<graph><node id='a'/>\n<node id='b'"},

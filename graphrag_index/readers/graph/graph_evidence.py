@@ -23,16 +23,16 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 logger = logging.getLogger(__name__)
 
 ENCODING = "o200k_base"
-BATCH_DOCUMENTS = 4_096  # documents per batch; limits memory and does not change results
+BATCH_DOCUMENTS = 4_096  # documents in one batch, to limit memory
 _TEXT_UNIT_SEPARATOR = "\n\n"  # joins the text units of a document whose text is not given
 
 Span = tuple[int, int]  # (start, end) in characters
 Row = dict[str, Any]
-# (rows of the entities file or None, rows of the relationships file).
+# (rows of the entities file, rows of the relationships file); None for a missing file.
 FilePair = Sequence[FileRows | None]
 
 _EVIDENCE_ROW_SCHEMA = dict.fromkeys(("owner", "document", "start_char", "end_char"), pl.Int64)
-# Columns of the rows that `Evidence` keeps until all documents are read.
+# Columns of the rows that `Evidence` keeps in memory until all documents are read.
 _KEPT_TABLES: Mapping[str, Any] = {
     "mentions": dict.fromkeys(("entity", "text_unit", "start_char", "end_char"), pl.Int32),
     "entities": _EVIDENCE_ROW_SCHEMA,
@@ -60,8 +60,8 @@ class Evidence:
 
     def __init__(self) -> None:
         self.n_documents = self.n_units = 0
-        self._ids: list[str] = []  # of all documents
-        # `_rows` has the rows since the last batch, `_parts` the kept rows of earlier batches.
+        self._ids: list[str] = []  # ids of all documents
+        # `_rows` has the rows since the last batch; `_parts` has kept rows of earlier batches.
         self._rows: dict[str, list[tuple[object, ...]]] = defaultdict(list)
         self._parts = {name: [pl.DataFrame(schema=schema)] for name, schema in _KEPT_TABLES.items()}
 
@@ -97,7 +97,7 @@ class Evidence:
                     *(passage.start, passage.end, "", passage.metadata),
                 )
             )
-        # Sentences of line 0 are never treated as a repeated page header or footer.
+        # Give sentences the line 0, so that none is taken for a repeated page header or footer.
         self._rows["sentences"] += [(self.n_documents, *sentence, 0) for sentence in sentences]
         self.n_documents += 1
         self.n_units += len(passages)
@@ -107,16 +107,16 @@ class Evidence:
         self._rows["mentions"].append((entity, unit, *span))
 
     def add_entity_evidence(self, entity: int, span: Span) -> None:
-        """Record a span of the last document as evidence of an entity."""
+        """Record a span of the document added last as evidence of an entity."""
         self._rows["entities"].append((entity, self.n_documents - 1, *span))
 
     def add_relationship_evidence(self, number: int, span: Span, units: range) -> None:
-        """Record a span of the last document, and its text units, as evidence of a relationship."""
+        """Record a span of the document added last, and its text units, for a relationship."""
         self._rows["relationships"].append((number, self.n_documents - 1, *span))
         self._rows["units"] += [(number, unit) for unit in units]
 
     def take_batch(self) -> dict[str, pl.DataFrame]:
-        """Return the rows added since the last batch: documents, text units and sentences."""
+        """Return the documents, text units and sentences added since the last batch."""
         frames = {
             name: pl.DataFrame(self._rows[name], schema=schema, orient="row")
             for name, schema in {**_WRITTEN_TABLES, **_KEPT_TABLES}.items()
@@ -127,18 +127,18 @@ class Evidence:
         return frames
 
     def build_mention_table(self) -> pl.DataFrame:
-        """Return the table `extracted_mentions`."""
+        """Build the table `extracted_mentions` from the recorded mentions."""
         schema = TABLES["extracted_mentions"].schema
         rows = pl.concat(self._parts["mentions"]).unique()
         return rows.sort("text_unit", "start_char", "end_char", "entity").select(list(schema))
 
     def build_text_unit_column(self, n: int) -> pl.Series:
-        """Return the column `text_units` of `n` relationships."""
+        """Build the column `text_units` of a table with `n` relationships."""
         units = pl.concat(self._parts["units"]).unique().sort("owner", "unit")
         return gather_lists(units["owner"].to_numpy(), units["unit"], n).alias("text_units")
 
     def build_evidence_column(self, name: str, n: int) -> pl.Series:
-        """Return the column `evidence` of `n` entities or relationships."""
+        """Build the column `evidence` of a table with `n` entities or relationships."""
         rows = pl.concat(self._parts[name]).sort("owner", maintain_order=True)
         ids = pl.Series("document_id", self._ids, dtype=pl.String).gather(rows["document"])
         places = rows.select(ids, "start_char", "end_char").to_struct()
@@ -158,7 +158,7 @@ class GivenTextUnits:
         empty = frame.filter(pl.col("text").fill_null("") == "")
         if len(empty):
             place = units.describe_row(empty["row"][0])
-            raise InputError(f"{place} has no text: give it one, or delete it.")
+            raise InputError(f"{place} has no text: add a text, or delete the row.")
         rows = frame.select("row", "text").iter_rows()
         ids = [content_id("text unit", str(row), text) for row, text in rows]
         self.units, self.documents = units, documents
@@ -170,16 +170,14 @@ class GivenTextUnits:
         documents.check_unique_ids()
         nameless = documents.frame.filter(pl.col("id").is_null())
         if len(nameless):
-            raise InputError(
-                f"{documents.describe_row(nameless['row'][0])} has no id: give it one."
-            )
+            raise InputError(f"{documents.describe_row(nameless['row'][0])} has no id: add an id.")
         known = find_rows(self.frame["document_id"], documents.frame["id"])
         unknown = self.frame.filter(pl.Series(known < 0))
         if len(unknown):
             raise InputError(
                 f"{units.describe_row(unknown['row'][0])}: the document_id "
-                f"{unknown['document_id'][0]!r} is no document of {documents.name}: add it there, "
-                "or correct it here."
+                f"{unknown['document_id'][0]!r} is no document of {documents.name}: "
+                "add the document, or correct the id."
             )
 
     def add_documents(
@@ -225,14 +223,14 @@ class GivenTextUnits:
         if self.n_joined:
             logger.warning(
                 "%s: %d documents do not contain their text units word for word; the text of "
-                "these is joined from the text units.",
+                "these documents is joined from their text units.",
                 *(self.documents.name if self.documents else "", self.n_joined),
             )
 
     def _locate_units(self, text: str | None, units: Sequence[str]) -> tuple[str, list[Span]]:
         """Return the text of a document and the span of each of its text units.
 
-        If the document lacks a text unit, its text is joined from the text units.
+        If `text` is None or lacks a text unit, the text is joined from the text units.
         """
         spans: list[Span] = []
         at = 0
@@ -241,7 +239,7 @@ class GivenTextUnits:
             if begin < 0:
                 break
             spans.append((begin, begin + len(unit)))
-            # The next text unit may overlap this text unit.
+            # Search on from the next character: text units may overlap.
             at = begin + 1
         if text and len(spans) == len(units):
             return text, spans
@@ -255,7 +253,7 @@ class GivenTextUnits:
     def _map_text_units_to_rows(
         self, table: pl.DataFrame, rows: FileRows | None
     ) -> dict[str, list[int]]:
-        """Map the id of each text unit to the numbers of the rows that name it."""
+        """Map each text unit id to the numbers of the rows of `table` that name this text unit."""
         pairs = table.select(
             number=pl.int_range(pl.len(), dtype=pl.Int64), id="text_unit_ids"
         ).explode("id", empty_as_null=False)
@@ -265,7 +263,7 @@ class GivenTextUnits:
             row = rows.frame.filter(pl.col("text_unit_ids").list.contains(identity))["row"][0]
             raise InputError(
                 f"{rows.describe_row(row)}: {identity!r} of its text_unit_ids is no text unit of "
-                f"{self.units.name}: add it there, or correct it here."
+                f"{self.units.name}: add the text unit, or correct the id."
             )
         by_unit: dict[str, list[int]] = defaultdict(list)
         for number, identity in pairs.iter_rows():
@@ -282,7 +280,7 @@ def _add_text_unit_evidence(
     links: Sequence[tuple[int, int, int]],
     evidence: Evidence,
 ) -> None:
-    """Record the mentions and the evidence that one text unit has for the rows that name it."""
+    """Record mentions and evidence for the entities and relationships of one text unit."""
     titles = given.entities.titles
     aligned = Aligned(text[passage.start : passage.end])
     named = dict.fromkeys([*entities, *(end for _, *ends in links for end in ends)])

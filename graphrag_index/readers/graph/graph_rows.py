@@ -1,6 +1,6 @@
 """Rows of the user's graph files, with one column per known field.
 
-The settings may name the column of a field. Otherwise the column is found by its usual names.
+The settings can name the column of a field. Otherwise, the field's usual column names are tried.
 """
 
 import json
@@ -32,7 +32,7 @@ from graphrag_index.text.normalize import letters
 
 FileKind = Literal["entities", "relationships", "text_units", "documents"]
 
-# Usual column names of each field, by kind of file. The YAML file explains the lists.
+# Usual column names by kind of file and field. Comments in the YAML file explain them.
 _COLUMN_NAME_LISTS = read_lists("readers/data/graph_columns")
 _USUAL_COLUMN_NAMES: Mapping[FileKind, Mapping[str, str]] = _COLUMN_NAME_LISTS["fields"]
 _GRAPHML = ".graphml"
@@ -45,32 +45,32 @@ _QUOTED_NAME = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'')
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows of one file.
+    """Rows of one of the user's graph files.
 
     `frame` has one column per field of this kind of file. Values have collapsed white space; a
     missing value is null. The column `row` has the line or row number for messages. For entities,
-    `key` has the value that relationships refer to.
+    `key` has the id that relationships refer to.
     """
 
     name: str  # file name as in the settings
     unit: str  # "line" or "row": the meaning of the numbers in `row`
     frame: pl.DataFrame
     fields: frozenset[str]  # fields that have a column in the file
-    attributes: tuple[str, ...] = ()  # further columns that are appended to the description
+    attributes: tuple[str, ...] = ()  # columns whose values are appended to the description
     decimal_comma: bool = False  # whether 2,5 means 2.5, as in files delimited by semicolons
 
     def describe_row(self, row: int) -> str:
         return f"{self.name}, {self.unit} {row:,}"
 
     def check_unique_ids(self, other_fix: str = "") -> None:
-        """Raise InputError if an id is repeated; the message ends with `other_fix`."""
+        """Raise InputError if an id is repeated; `other_fix` ends the message."""
         own = self.frame.select("id", "row").filter(pl.col("id").is_not_null())
         repeated = own.filter(pl.col("id").is_duplicated())
         if len(repeated):
             first = repeated.filter(id=repeated["id"][0])["row"]
             raise InputError(
                 f"{self.describe_row(first[1])} has the id {repeated['id'][0]!r} of {self.unit} "
-                f"{first[0]:,}: give each its own{other_fix}."
+                f"{first[0]:,}: give each its own id{other_fix}."
             )
 
 
@@ -86,8 +86,8 @@ def find_given_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
         raise InputError(f"There is no graph to read: {fix}")
     if settings.documents is not None and settings.text_units is None:
         raise InputError(
-            "read_graph.documents goes with read_graph.text_units, the passages of these "
-            "documents: name their file too, or neither."
+            "read_graph.documents goes with read_graph.text_units: set read_graph.text_units to "
+            "the file with the passages of the documents, or remove read_graph.documents."
         )
     found = _get_configured_files(settings, root)
     for kind, path in found.items():
@@ -95,15 +95,15 @@ def find_given_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
         if path.suffix.lower() not in types:
             raise InputError(
                 f"read_graph.{kind}: {getattr(settings, kind)} is of a type that is not read "
-                f"here; read are {', '.join(types)}."
+                f"here: name a file of type {', '.join(types)}."
             )
         if not path.is_file():
             what = "is no file" if path.exists() else "does not exist"
-            raise InputError(f"read_graph.{kind}: {path} {what}: name the file that is meant.")
+            raise InputError(f"read_graph.{kind}: {path} {what}: name an existing file.")
     if "relationships" not in found and found["entities"].suffix.lower() != _GRAPHML:
         raise InputError(
             f"read_graph.relationships names no file, and {settings.entities} holds entities only: "
-            "name the file of their relationships."
+            "name the file of the relationships."
         )
     return found
 
@@ -119,20 +119,20 @@ def fingerprint_files(settings: ReadGraph, root: Path) -> str:
 
 
 def check_files_outside_output(settings: ReadGraph, root: Path, output: Path) -> None:
-    """Check that no input file lies in the output folder, where the run could overwrite it."""
+    """Raise SettingsError if an input file lies in the output folder."""
     output = Path(os.path.realpath(output))
     for kind, path in _get_configured_files(settings, root).items():
         folder = Path(os.path.realpath(Path(os.path.abspath(path)).parent))
         if output in (folder, *folder.parents):
             raise SettingsError(
                 f"read_graph.{kind}: {getattr(settings, kind)} lies in the output folder, where "
-                "the run writes: copy it elsewhere, or name another output with "
+                "the run writes: copy the file elsewhere, or name another output with "
                 "`--set output=FOLDER`."
             )
 
 
 def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]:
-    """Read the files that the settings name; one .graphml file may have nodes and edges.
+    """Read the files that the settings name; a .graphml file has both nodes and edges.
 
     Raises InputError if a file cannot be read, or if a required column is missing.
     """
@@ -155,14 +155,14 @@ def read_given_rows(settings: ReadGraph, root: Path) -> dict[FileKind, FileRows]
             raise InputError(f"{path} cannot be read: {describe_os_error(error)}.") from error
         frame = graphs[path][0 if kind == "entities" else 1]
         if kind == "entities" and frame.is_empty():
-            raise InputError(f"{name} has no node: is it the file that is meant?")
+            raise InputError(f"{name} has no node: name the file with the graph.")
         found[kind] = _make_file_rows(kind, name, "line", frame, settings)
     seen = {column for rows in found.values() for column in rows.attributes}
     for column in settings.attributes:
         if column not in seen:
             names = [found[kind].name for kind in ("entities", "relationships") if kind in found]
             what = f"{join_names(dict.fromkeys(names))} has no column {column!r}"
-            fix = "name one that is there, or leave it out."
+            fix = "name an existing column, or leave this column out."
             raise InputError(f"read_graph.attributes: {what}: {fix}")
     return found
 
@@ -180,7 +180,7 @@ def _read_table_file(kind: FileKind, path: Path, name: str, settings: ReadGraph)
     else:
         unit, (frame, delimiter) = "line", read_csv(path, name, choose_columns, settings)
     if frame.is_empty():
-        raise InputError(f"{name} has no row: is it the file that is meant?")
+        raise InputError(f"{name} has no row: name a file with rows.")
     found = _make_file_rows(kind, name, unit, frame, settings)
     return replace(found, decimal_comma=delimiter == ";")
 
@@ -192,14 +192,14 @@ def _map_fields_to_columns(
     name: str,
     row_id: str | None = None,
 ) -> dict[str, str]:
-    """Map each field to its column in the file; `row_id` is the fallback column of the id."""
+    """Map each field to its column in the file; `row_id` is the default column of the id."""
     setting = "entity_columns" if kind == "entities" else f"{kind[:-1]}_columns"
     configured: Mapping[str, str | None] = getattr(settings, setting)
     for field, column in configured.items():
         if column is not None and column not in columns:
             raise InputError(
                 f"{name} has no column {column!r}, which read_graph.{setting} names as the "
-                f"{field}: its columns are {join_names(columns, 20)}."
+                f"{field}: name one of the columns {join_names(columns, 20)}."
             )
     found = {field: column for field, column in configured.items() if column is not None}
     taken = set(found.values())
@@ -216,7 +216,7 @@ def _map_fields_to_columns(
         if column is not None:
             found[field] = column
             taken.add(column)
-    # If no column has the title, the id is the title.
+    # Use the id as the title if no column has the title.
     if kind == "entities" and "title" not in configured and "id" in found:
         found.setdefault("title", found["id"])
     for field in _COLUMN_NAME_LISTS["required"][kind].split():
@@ -231,7 +231,7 @@ def _map_fields_to_columns(
 
 
 def _normalize_column_name(column: str) -> str:
-    """Reduce a column name to lower-case letters and digits; translate Neo4j's suffixes."""
+    """Reduce a column name to lower-case letters and digits; map Neo4j's suffixes to fields."""
     if match := _NEO4J_COLUMN_NAME.fullmatch(column.strip()):
         column = _COLUMN_NAME_LISTS["neo4j"].get(match[2], match[1])
     return letters(column)
@@ -296,14 +296,14 @@ def _parse_cells(field: str, dtype: pl.DataType, column: str) -> pl.Expr:
 
 
 def _split_aliases(cell: str) -> list[str]:
-    """Split the names of one cell; commas separate only if no other delimiter occurs."""
+    """Split a cell into names at ";" and "|", or at commas if the cell has neither."""
     text = cell.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return re.split(r"[;|]" if re.search(r"[;|]", text) else ",", text)
     try:
         return [str(name) for name in json.loads(text) if name is not None]
     except ValueError:
-        # Not JSON: a list in Python's notation, with single or double quotation marks.
+        # Read the cell as a list in Python's notation, with single or double quotation marks.
         quoted = [double or single for double, single in _QUOTED_NAME.findall(text)]
         inside = [re.sub(r"\\(.)", r"\1", name) for name in quoted]
         return inside or text[1:-1].split(",")
@@ -313,14 +313,14 @@ def _replace_drawing_types(types: pl.Expr, label_columns: Sequence[str]) -> pl.E
     """Replace Gephi's drawing types, such as "Directed", by the label of the relationship."""
     is_drawing = types.is_in(["Directed", "Undirected", "Mutual"]).all()
     if not label_columns:
-        # "Directed" can be a real type (of a film). "Undirected" can only be a drawing type.
+        # Require "Undirected", which is a drawing type; "Directed" can be a type, as of films.
         is_drawing &= (types == "Undirected").any()
     labels = _collapse_spaces(pl.coalesce([*label_columns, pl.lit(None, pl.String)]))
     return pl.when(is_drawing).then(labels).otherwise(types)
 
 
 def _collapse_spaces(value: pl.Expr) -> pl.Expr:
-    """Collapse white space; return null if only white space was there."""
+    """Collapse white space to single spaces; return null for a value of white space only."""
     return _empty_to_null(value.str.replace_all(r"\s+", " ").str.strip_chars())
 
 

@@ -1,7 +1,7 @@
 """Documents made from rows that name no text unit. Each row becomes a line of a document.
 
-An entity gets one document with its rows, and one with the relationships whose source it is. Both
-documents have the title of the entity and the path of the file.
+An entity gets one document with its rows, and one with the relationships whose source it is. Each
+of these documents has the title of the entity and the path of the file.
 """
 
 import json
@@ -23,7 +23,7 @@ from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import Sentence, find_segment_starts, split_sentences
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-# Function that cuts a text at some of the offsets into (start, end, number of tokens).
+# Function that cuts a text at some offsets into pieces: (start, end, number of tokens).
 CutText = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
 
 MAX_QUOTED_LINE_CHARS = 300  # a longer line is split into sentences
@@ -31,7 +31,7 @@ _ROWS_PER_SLICE = 65_536
 
 
 class _GraphRow(NamedTuple):
-    """A row of an entity, or of a relationship. The source entity owns a relationship."""
+    """A row of an entity or relationship; `owner` is the number of the entity or source."""
 
     owner: int
     row: int
@@ -42,7 +42,7 @@ class _GraphRow(NamedTuple):
 
 
 class _DocumentLine(NamedTuple):
-    """A row written as a line of a document, with the spans of its entities."""
+    """A row written as a line of a document, with the spans of the entity names."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class _DocumentLine(NamedTuple):
 
 
 class RowEvidence:
-    """Rows that name no text unit, and the documents made from them."""
+    """Builder of documents from the rows that name no text unit."""
 
     def __init__(
         self, given: GivenGraph, files: FilePair, max_tokens: int, cut: CutText, evidence: Evidence
@@ -60,12 +60,12 @@ class RowEvidence:
         self.max_tokens, self.cut, self.evidence = max_tokens, cut, evidence
         self.parts = _select_rows_without_text_units(given)
         self.n_rows = sum(map(len, self.parts))
-        # A row that consists of names only can be quoted only if all rows consist of names.
+        # Quote rows that consist only of names only if no row has a description or a type.
         has_content = ((pl.col("description") != "") | (pl.col("type") != "")).any()
         self.quotes_bare_rows = not any(part.select(has_content).item() for part in self.parts)
 
     def add_documents(self, progress: Progress) -> Iterator[dict[str, pl.DataFrame]]:
-        """Add the documents made from the rows; yield batches of rows."""
+        """Add the documents to `evidence`; yield batches of table rows."""
         for rows, part in zip(self.files, self.parts, strict=True):
             if rows is None:
                 continue
@@ -143,7 +143,7 @@ class RowEvidence:
 
 
 def _select_rows_without_text_units(given: GivenGraph) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows of both files that name no text unit, grouped by owner."""
+    """Return the entity rows and relationships that name no text unit, grouped by owner."""
     has_no_unit = pl.col("text_unit_ids").list.len() == 0
     number = pl.int_range(pl.len(), dtype=pl.Int64)
     none = pl.lit(-1, pl.Int64)
@@ -161,7 +161,7 @@ def _select_rows_without_text_units(given: GivenGraph) -> tuple[pl.DataFrame, pl
 
 
 def _format_row_numbers(unit: str, lines: Sequence[_DocumentLine]) -> str:
-    """Return the line or row numbers of the sources as JSON, such as {"lines": "2, 5-7"}."""
+    """Format the line or row numbers in the file as JSON, such as {"lines": "2, 5-7"}."""
     numbers = sorted(line.record.row for line in lines)
     borders = [0, *(n for n, (a, b) in enumerate(pairwise(numbers), 1) if b > a + 1), len(numbers)]
     runs = [numbers[start:stop] for start, stop in pairwise(borders)]
@@ -170,7 +170,7 @@ def _format_row_numbers(unit: str, lines: Sequence[_DocumentLine]) -> str:
 
 
 def _format_row(source: str, target: str | None, record: _GraphRow) -> tuple[str, list[Span]]:
-    """Return a row as text, and the spans of its names; `target` is None for an entity."""
+    """Format a row as text with the spans of its names; `target` is None for an entity."""
     description = record.description
     one = _find_name_span(source, description)
     if target is None:
