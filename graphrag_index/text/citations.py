@@ -12,15 +12,15 @@ from functools import cache
 from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.normalize import UNSPACED
 
-# Numbers of the rows in a context, by section ("Entities", "Sources").
+# Row numbers that a context contains, by section ("Entities", "Sources").
 ShownRows = Mapping[str, Set[int]]
-# Function from (section, number) to the new number, or to None to remove the number.
+# Function that maps (section, row number) to the new number, or to None to remove it.
 NewRowNumber = Callable[[str, int], int | None]
-# (section, distinct numbers, whether "+more" follows) in a citation.
+# (section, distinct row numbers, whether "+more" follows): one section of a citation.
 CitedSection = tuple[str, list[int], bool]
-# Maximum characters of a citation that contains other text than names and numbers.
+# Maximum length of a citation that contains other text than table names and row numbers.
 MAX_CITATION_CHARACTERS = 300
-# A number in this range in round brackets is a year, unless the context has a row of this number.
+# Numbers in round brackets that are taken for years, unless the context has such a row number.
 POSSIBLE_YEARS = range(1500, 2100)
 
 _WORD_LISTS = read_lists("text/data/citations")
@@ -29,14 +29,14 @@ _OTHER_WORDS, _JOINING_WORDS = _WORD_LISTS["other_tables"].split(), _WORD_LISTS[
 
 
 def _words_pattern(words: Iterable[str]) -> str:
-    # Longer words are tried first. In Chinese and Japanese, no space is needed after a word.
+    # Try longer words first. In Chinese and Japanese, require no space after a word.
     ordered = sorted(words, key=lambda word: (-len(word), word))
-    # `(?-i:` saves time: `re` would fold the case of each character of the class at compile time.
+    # `(?-i:` saves compile time: without it, `re` adds the other case of each character.
     return rf"(?:{'|'.join(ordered)})(?!(?-i:(?!{UNSPACED})[^\W\d_]))"
 
 
 def _make_prefix_pattern(word: str) -> str:
-    """Return a pattern that matches any prefix of a word, and prefers the longest."""
+    """Return a pattern that matches the longest prefix of a word that the text has."""
     return f"(?:{'(?:'.join(word)}{')?' * (len(word) - 1)})"
 
 
@@ -56,12 +56,12 @@ _NUMBERS_OF_TABLE = rf"(?:{_ANY_TABLE_NAME}[\s:：]*)?(?:{_BRACKETED}|{_NUMBER_O
 _CITED_ROWS = rf"{_NUMBERS_OF_TABLE}(?:(?:{_SEPARATOR}|\s+){_NUMBERS_OF_TABLE})*"
 _TABLE_WITH_ROWS = rf"{_ANY_TABLE_NAME}[\s:：]*{_BRACKETED}"
 _TABLES_WITH_ROWS = rf"{_TABLE_WITH_ROWS}(?:{_SEPARATOR}(?:{_TABLE_WITH_ROWS}|{_BRACKETED}))*"
-# The end of a sentence or of the text.
+# Lookahead for the end of a sentence or of the text.
 _SENTENCE_END = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
 
 _MAIN_TABLE_NAME = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
 _NUMBERS_IN_SQUARE = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
-# In square brackets, a citation without "Data:" has at least the name of a table and its numbers.
+# In square brackets: "Data:" and any text, or the name of a table and row numbers.
 _SQUARE_CITATION = (
     rf"{_OPEN}\s*(?:{_DATA_WORD}\s*[:：](?P<data>{_INSIDE}{{0,{MAX_CITATION_CHARACTERS}}})"
     rf"|(?P<square>{_MAIN_TABLE_NAME}\s*[(（]{_INSIDE}{{0,{MAX_CITATION_CHARACTERS}}}"
@@ -75,7 +75,7 @@ _TABLE_CITATION = (
     rf"[(（{{｛]\s*(?P<table>{_TABLE_NAME}(?P<colon>\s*[:：])?\s*{_CITED_ROWS})"
     r"\s*[.;,]?\s*[)）}｝]"
 )
-# A citation without its closing bracket is accepted at the end of a sentence.
+# Accept a citation without its closing bracket at the end of a sentence.
 _UNCLOSED_CITATION = (
     rf"{_ANY_OPEN}\s*{_DATA_WORD}\s*[:：]\s*(?P<unclosed>{_TABLES_WITH_ROWS}){_SENTENCE_END}"
 )
@@ -84,11 +84,11 @@ _BARE_CITATION = (
     rf"(?:(?P<bare>{_TABLES_WITH_ROWS})"
     rf"|(?P<listed>{_ANY_TABLE_NAME}\s+{_NUMBER_LIST}){_SENTENCE_END})"
 )
-# Possible first characters of a citation. Testing for them first makes the search five times as
-# fast, because most characters of a text are none of them.
+# Possible first characters of a citation. Testing for these characters first makes the search
+# five times as fast.
 _FIRST_CHARS = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
 _MAY_START = rf"(?=[\s{_FIRST_CHARS}])(?=[{_FIRST_CHARS}]|(?<![^\S\n])[^\S\n]+[{_FIRST_CHARS}])"
-# The match includes emphasis marks and brackets around the citation, and the space before it.
+# A citation with the emphasis marks and brackets around it, and the space before it.
 _CITATION = _MAY_START + (
     r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
     r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
@@ -120,7 +120,7 @@ _CUT_OFF_CITATION = (
 
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern at its first use, because most programs use one pattern or none."""
+    """Compile a pattern at its first use: most programs need at most one of the patterns."""
     return re.compile(pattern, re.IGNORECASE)
 
 
@@ -130,7 +130,7 @@ def _match_citations(text: str) -> Iterator[re.Match[str]]:
 
 
 def _may_be_year(citation: re.Match[str], parts: Iterable[CitedSection]) -> bool:
-    """Return whether a citation may be a year in prose: "(Source: 1914)"."""
+    """Return whether a citation may be prose with a year, such as "(Source: 1914)"."""
     named = citation["table"] or (citation["strict"] and not _names_table(citation["strict"]))
     is_square = citation["strict"] and citation.group().lstrip()[:1] in "[［【"
     is_year = all(number in POSSIBLE_YEARS for _, numbers, _ in parts for number in numbers)
@@ -138,13 +138,13 @@ def _may_be_year(citation: re.Match[str], parts: Iterable[CitedSection]) -> bool
 
 
 def find_unfinished_citation(text: str) -> int:
-    """Return the start of a citation that more text may complete; len(text) if there is none."""
+    """Return the start of a citation that later text may complete; len(text) if none."""
     found = _compile_pattern(_UNFINISHED_CITATION).search(text)
     return found.start() if found else len(text)
 
 
 def find_cut_off_citation(text: str) -> int | None:
-    """Return the start of a citation that the end of the text cuts off; None if there is none."""
+    """Return the start of a citation cut off at the end of the text; None if there is none."""
     whole = [citation.span() for citation in _match_citations(text)]
     found = _compile_pattern(_CUT_OFF_CITATION).search(text)
     while found:
@@ -160,13 +160,13 @@ def _is_citation(citation: re.Match[str]) -> bool:
     """Return whether a match is a citation, not prose or code."""
     if rows := citation["strict"]:
         if ":" in citation["parted"] or "：" in citation["parted"]:
-            # "{data: 1}" is code.
+            # Reject code such as "{data: 1}".
             return _names_table(rows) or not re.search(r"[{｛]", citation.group())
-        # "(data sources: 3)" is a count, not a citation.
+        # Reject a count such as "(data sources: 3)".
         is_name = citation["word"][0].isupper() and rows[0].isupper()
         return _names_table(rows) and (is_name or re.search(r"[(（\[]", rows) is not None)
     if rows := citation["table"]:
-        # "(claims 1 and 2)" and "(Report 3)" are prose; "(Claims 1, 2)" and "(Source 3)" are not.
+        # Reject prose: "(claims 1 and 2)", "(Report 3)". Accept "(Claims 1, 2)", "(Source 3)".
         name = re.match(r"\w+", rows)
         is_one = name is not None and name.group() in ("Report", "Claim", "Bericht", "Rapport")
         is_title = rows[0].isupper() or (not rows[0].islower() and not rows[0].isascii())
@@ -182,24 +182,24 @@ def _names_table(rows: str) -> bool:
     return _compile_pattern(_ANY_TABLE_NAME).match(rows) is not None
 
 
-# A name before a number, a range, a number or "+". "(3-5)" means 3, 4, 5; "(-1)" is no range.
+# A section name before a number; a range (3-5 means 3, 4, 5); a number (-1 too); or "+".
 _CITATION_TOKEN = re.compile(
     r"(?P<name>[^\W\d_]+)[\s:：(（\[#]+(?=[-–]?\d)"
     r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
     r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
 )
-# The form of citations that `renumber_citations` writes, without the space before the citation:
-# including the space would make the search twice as slow.
+# Section of a citation in the form that `renumber_citations` writes. `_OWN_CITATION` leaves out
+# the space before the citation, which would make the search twice as slow.
 _OWN_SECTION = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
 _OWN_CITATION = re.compile(rf"\[Data: ({_OWN_SECTION.pattern}(?:; {_OWN_SECTION.pattern})*)\]")
 _SECTION_STARTS = {name: tuple(text.split()) for name, text in _WORD_LISTS["sections"].items()}
 _WORDS_BESIDE_SECTIONS = word_set(_WORD_LISTS["no_section"])
-# Maximum length of a range of rows. Of a longer range, only the two ends are cited.
+# Maximum length of a range of row numbers. Of a longer range, only both ends are cited.
 _MAX_RANGE_LENGTH = 50
 
 
 def find_cited_rows(text: str) -> dict[str, set[int]]:
-    """Return the row numbers that a text cites, by section."""
+    """Find the row numbers that a text cites, by section."""
     found: dict[str, set[int]] = {}
     for _, _, rows in find_citations(text):
         for section, number in rows:
@@ -223,14 +223,14 @@ def find_citations(
 
 
 def check_citations(text: str, shown: ShownRows) -> tuple[str, int]:
-    """Remove numbers that are not in `shown` from citations; return the text and their count."""
+    """Remove row numbers that are not in `shown`; return the text and the count of removed."""
     return renumber_citations(
         text, lambda section, number: number if number in shown.get(section, ()) else None
     )
 
 
 def renumber_citations(text: str, number_of: NewRowNumber) -> tuple[str, int]:
-    """Renumber the citations in a text; return the text and the count of removed numbers."""
+    """Renumber the citations in a text; return the text and the number of removed rows."""
     pieces: list[str] = []
     n_removed = start = 0
     for citation in _match_citations(text):
@@ -244,7 +244,7 @@ def renumber_citations(text: str, number_of: NewRowNumber) -> tuple[str, int]:
 
 
 def _format_citation(parts: Iterable[CitedSection], number_of: NewRowNumber) -> tuple[str, int]:
-    """Format a citation with new numbers after a space, and count the removed numbers."""
+    """Format a citation, after a space, with new row numbers; count the removed numbers."""
     written, n_removed = [], 0
     for section, numbers, has_more in parts:
         found = [number_of(section, number) for number in numbers]
@@ -256,7 +256,7 @@ def _format_citation(parts: Iterable[CitedSection], number_of: NewRowNumber) -> 
 
 
 def renumber_canonical(text: str, number_of: NewRowNumber) -> str:
-    """Renumber citations that `renumber_citations` wrote; this is a hundred times faster."""
+    """Renumber citations in the form of `renumber_citations`, a hundred times faster than it."""
     if "[Data: " not in text:
         return text.strip()
     pieces: list[str] = []
@@ -273,7 +273,7 @@ def renumber_canonical(text: str, number_of: NewRowNumber) -> str:
 
 
 def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
-    """Parse the sections of a citation. Numbers without a section are numbers of sources."""
+    """Parse the sections of a citation. Numbers without a section belong to "Sources"."""
     forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
     rows = next((citation[form] for form in forms if citation[form]), "")
     parts: list[tuple[str, dict[int, None], bool]] = []
@@ -282,7 +282,7 @@ def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
         if token["name"]:
             name = token["name"].lower()
             if name not in _WORDS_BESIDE_SECTIONS:
-                # Map the name to a section: "entity" means Entities.
+                # Map the written name to its section, such as "entity" to Entities.
                 section = next(
                     (s for s, starts in _SECTION_STARTS.items() if name.startswith(starts)), name
                 )
@@ -302,5 +302,5 @@ def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
 
 
 def _parse_row_number(digits: str) -> int:
-    """Parse an integer. Only the first 18 characters count."""
+    """Parse an integer. All characters after the first 18 are ignored."""
     return int(digits.replace("–", "-")[:18])

@@ -1,7 +1,7 @@
 """Word lists of languages: word classes, detection, inflected names, and titles of persons.
 
 The lists are YAML files in the `data` folders of the package. They are short on purpose: other
-common words are learned from the corpus.
+common words of a language are learned from the corpus.
 """
 
 import re
@@ -16,15 +16,15 @@ from graphrag_index.text.normalize import fold
 
 _PACKAGE_FOLDER = Path(__file__).parents[1]
 _LETTERS_OF_WORD = re.compile(r"[^\W\d_]+")
-# Number of characters at the start and at the end of a document that are used for detection.
+# Characters at the start, and at the end, of a text that detection of its language reads.
 _SAMPLE_CHARACTERS = 2_000
-# Maximum characters of a short text, where one function word is enough to detect the language.
+# In a text of at most this length, one function word is enough to detect the language.
 _MAX_SHORT_TEXT_CHARACTERS = 200
 
 
 @cache
 def read_lists(name: str, folder: Path = _PACKAGE_FOLDER) -> Mapping[str, Any]:
-    """Read a YAML file once, by its path without suffix, such as `text/data/languages`."""
+    """Read a YAML file of lists once; `name` is its path without suffix, in `folder`."""
     import yaml
 
     text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ def read_lists(name: str, folder: Path = _PACKAGE_FOLDER) -> Mapping[str, Any]:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Split a list of words at white space."""
+    """Split a text at white space into a set of words."""
     return frozenset(text.split())
 
 
@@ -44,28 +44,28 @@ class Language:
     code: str
     function_words: frozenset[str] = frozenset()
     determiners: frozenset[str] = frozenset()
-    # Articles: words before things, rarely before persons. If empty, all determiners are used.
+    # Articles, which rarely precede names of persons. If empty, all determiners are used.
     articles: frozenset[str] = frozenset()
     place_prepositions: frozenset[str] = frozenset()
     other_prepositions: frozenset[str] = frozenset()
-    # Verbs after the subject of a definition ("is"), and verbs after a person ("said").
+    # Verbs of definitions ("is"), and verbs whose subject is usually a person ("said").
     copulas: frozenset[str] = frozenset()
     person_verbs: frozenset[str] = frozenset()
     capitalizes_nouns: bool = False
-    # The genitive of a name is the name with "s", without an apostrophe.
+    # Whether a name gets "s" without an apostrophe in the genitive.
     genitive_s: bool = False
-    # Case endings of names. `oblique` are the endings that a nominative rarely has.
+    # Case endings of names. `oblique` has the endings that names in the nominative rarely have.
     endings: tuple[str, ...] = ()
     oblique: tuple[str, ...] = ()
     # Vowel in the last syllable of the stem that disappears before an ending.
     fleeting_vowel: str = ""
-    # (ending with a changed consonant, original end of the stem).
+    # (inflected ending with a changed consonant, end of the stem that it replaces).
     alternations: tuple[tuple[str, str], ...] = ()
-    # Endings of verbs that may begin a sentence before the subject.
+    # Endings of verbs, for languages where the verb may begin a sentence.
     verb_endings: tuple[str, ...] = ()
 
 
-# A language without word lists. Everything is learned from the corpus.
+# Language without word lists, for texts whose language is not known or not supported.
 UNKNOWN_LANGUAGE = Language("und")
 
 
@@ -87,7 +87,7 @@ def _parse_language(code: str, values: Mapping[str, Any]) -> Language:
 
 
 def language_of(code: str) -> Language:
-    """Return the language with an ISO 639-1 code, or `UNKNOWN_LANGUAGE` if it has no word lists."""
+    """Return the language of an ISO 639-1 code; `UNKNOWN_LANGUAGE` if it has no word lists."""
     return languages().get(code, UNKNOWN_LANGUAGE)
 
 
@@ -102,7 +102,7 @@ def detect_language(text: str) -> str:
     if not sample.isascii():
         n_letters = sum(map(str.isalpha, sample))
         for code, script in lists["scripts"].items():
-            # Japanese mixes kana with Chinese characters, so its threshold is low.
+            # Use a low threshold for Japanese, which mixes kana with Chinese characters.
             if len(re.findall(script, sample)) * (8 if code == "ja" else 2) > n_letters:
                 return str(code)
     languages_of_word = _map_words_to_languages()
@@ -111,16 +111,16 @@ def detect_language(text: str) -> str:
     for word, count in Counter(_LETTERS_OF_WORD.findall(sample.lower())).items():
         codes = languages_of_word.get(word, ())
         for code in codes:
-            # A word that belongs to several languages counts less.
+            # Divide the vote of a word that belongs to several languages.
             votes[code] = votes.get(code, 0.0) + count / len(codes)
             times[code] += count
-    # If several languages have the same number of votes, `max` returns the first in the list.
+    # Of languages with equally many votes, take the first in the YAML file.
     code = max(votes, key=lambda code: votes[code])
-    # In a short text, one word is enough if no other language has the same number of votes.
+    # In a short text, accept one word if no other language has equally many votes.
     alone = list(votes.values()).count(votes[code]) == 1
     if times[code] >= 2 or (times[code] and alone and len(sample) <= _MAX_SHORT_TEXT_CHARACTERS):
         return code
-    # Otherwise look for letters, in words in lower case, that only one language uses.
+    # Otherwise look for letters that only one language uses, in words in lower case.
     letters = {c for word in _LETTERS_OF_WORD.findall(sample) if word.islower() for c in word}
     codes = [code for code, own in lists["letters"].items() if letters & {*own}]
     return codes[0] if len(codes) == 1 else "und"
@@ -140,17 +140,17 @@ def _map_words_to_languages() -> dict[str, list[str]]:
     return codes
 
 
-# Minimum characters of a stem. A shorter stem is not specific enough.
+# Minimum characters of a stem: words with a shorter common stem are often unrelated.
 MIN_STEM = 3
 
 
 def find_stems(word: str, language: Language) -> frozenset[str]:
-    """Return the possible stems of a word: the word, and the word without each of its endings.
+    """Return the possible stems of a word: the word itself, and the word without an ending.
 
     Two words may be forms of one name if they have a stem in common. For English words, use
     `normalize.stem_word`.
     """
-    # Each part of a double name is inflected: Skłodowskiej-Curie.
+    # Stem each part of a double name, such as Skłodowskiej-Curie.
     parts = fold(word).split(" ")
     stems = [_find_stems_of_part(part, language.code) for part in parts]
     if len(parts) == 1:
@@ -169,7 +169,7 @@ def _find_stems_of_part(word: str, code: str) -> frozenset[str]:
         if word.endswith(ending) and len(stem) >= MIN_STEM:
             stems.add(stem)
     fleeting = language.fleeting_vowel
-    # The vowel before the last consonant disappears before an ending: Paweł, Pawła.
+    # Drop a vowel before the last consonant that endings make disappear: Paweł, Pawła.
     if fleeting and len(word) > MIN_STEM and word[-2] == fleeting:
         stems.add(word[:-2] + word[-1])
     return frozenset(stems)
@@ -194,17 +194,17 @@ def is_title(word: str) -> bool:
     if lower in HONORIFICS or lower in RANKS:
         return True
     if lower.endswith(".") and (lower[:-1] in RANKS or lower[:-1] in _DOTTED_TITLES):
-        # "M." is a title only in French; in other languages it is an initial.
+        # Reject "M.", which is an initial in most languages.
         return len(lower) > 2
-    # Lieutenant-Colonel, Maj.-Gen.
+    # Accept compounds of titles, such as Lieutenant-Colonel and Maj.-Gen.
     return "-" in lower and all(map(is_title, lower.split("-")))
 
 
 def n_titles(name: Sequence[str]) -> int:
-    """Count the words of titles at the start of a name. At least one word is not counted."""
+    """Count the words of titles at the start of a name, except the last word of the name."""
     first, titled = 0, False
     while first < len(name) - 1 and (is_title(name[first]) or name[first].lower() in TITLE_PARTS):
         titled = titled or is_title(name[first])
         first += 1
-    # "President of Peru" has no name after the title, and "Third Class" is not a title.
+    # Return 0 for "President of Peru", without a name, and for "Third Class", without a title.
     return first if titled and name[first][:1].isupper() else 0

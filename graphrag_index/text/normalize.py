@@ -1,7 +1,7 @@
 """Text normalization: case, accents, width, words, scripts without spaces, and stems.
 
 All code that compares texts or names uses a function of this module. In this table, "yes" means
-that the result keeps the property.
+that the result still has the property of the text.
 
 =================== ==== ======= ===== =========== ==============================================
 function            case accents width punctuation for
@@ -31,30 +31,30 @@ from unicodedata import category, combining, east_asian_width, normalize
 if TYPE_CHECKING:
     import polars as pl
 
-# Character class for `re` and polars: scripts without spaces between words (Thai, Lao, Myanmar,
-# Khmer, kana, Han).
+# Ranges of a character class, for `re` and polars, with the scripts that put no spaces between
+# words: Thai, Lao, Myanmar, Khmer, kana, Han.
 _UNSPACED_SCRIPT_RANGES = (
     "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007"
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U000323af"
 )
 UNSPACED = f"[{_UNSPACED_SCRIPT_RANGES}]"
-# The same class with Hangul: Korean has spaces, but attaches particles to the noun.
+# Scripts without spaces, and Hangul: Korean has spaces, but attaches particles to nouns.
 UNSPACED_OR_HANGUL = f"[{_UNSPACED_SCRIPT_RANGES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
-# Combining marks that people often omit when they write a name.
+# Accents: combining marks that people often omit when they write a name.
 _ACCENT_CLASS = (
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
-# Replacements of letters that Unicode does not decompose, and of the final sigma.
+# Plain letters for letters that Unicode does not decompose, and for the final sigma.
 _PLAIN_LETTERS = {
     "ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ħ": "h",
     "ŧ": "t", "ŋ": "n", "ı": "i", "ς": "σ",
 }  # fmt: skip
-# Pattern for polars of a word in a name or question, including the possessive 's.
+# Pattern (for polars) that matches a word of a name or question with its possessive 's.
 WORD = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:['’]s\b)?"
-# (spellings of a consonant, the letter that replaces them). Longer spellings come first.
+# (spellings of similar consonants, letter that replaces them), longer spellings first.
 _SIMILAR_CONSONANTS = (
     ("tsch|tch|sch|sh|ch|z", "s"),
     ("ph|v|w", "f"),
@@ -67,16 +67,16 @@ _match_accent = re.compile(_ACCENT_CLASS).match
 _search_unspaced = re.compile(UNSPACED).search
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
-# The possessive 's in a folded text. This text has only characters of words, "'" and spaces.
+# The possessive 's in a text of which only letters, digits, "'" and spaces are left.
 _POSSESSIVE = re.compile(r"'s(?![^\s'])")
-# Maximum terminal columns of a title, so that the numbers next to the title stay on the screen.
+# Maximum width of a title in terminal columns, so that text after the title fits the line.
 MAX_TITLE_COLUMNS = 60
 # White space characters that a model or an editor may replace by a space.
 _SPACE_REPLACEMENTS = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
 
 
 class _FoldTable(dict[int, str]):
-    """Cache of the folded form of each character, by its code point.
+    """Cache of each character without case and accents, by code point.
 
     Characters that separate words become " ", and apostrophes become "'".
     """
@@ -98,14 +98,14 @@ _FOLD_TABLE = _FoldTable()
 
 @lru_cache(maxsize=65_536)
 def fold(text: str) -> str:
-    """Fold case, accents and width, and replace all other characters by single spaces."""
+    """Remove case, accents and width; replace all but letters and digits by single spaces."""
     if text.isascii():
         return " ".join(_ASCII_WORD.findall(text.lower()))
     return " ".join(normalize("NFC", text.translate(_FOLD_TABLE)).replace("'", " ").split())
 
 
 def fold_name(name: str) -> str:
-    """Fold a name as in the search tables: apply `fold` and drop the possessive 's."""
+    """Normalize a name as in the search tables: `fold` the name without the possessive 's."""
     folded = normalize("NFC", name.translate(_FOLD_TABLE))
     return " ".join(_POSSESSIVE.sub("", folded).replace("'", " ").split())
 
@@ -131,32 +131,32 @@ def letters(text: str) -> str:
 
 @cache
 def _fold_character(character: str) -> str:
-    """Return the folded letters and digits of a character. Some have none or several (ß, ﬁ)."""
+    """Return the normalized letters and digits of a character: several for ß and ﬁ."""
     return _FOLD_TABLE[ord(character)].strip("' ")
 
 
 def letters_with_offsets(text: str) -> tuple[str, list[int]]:
-    """Return `letters` of a text, and the offset in the text of each of these letters."""
+    """Return the result of `letters`, and the offset in the text of each letter."""
     parts = list(map(_fold_character, text))
     return "".join(parts), [offset for offset, part in enumerate(parts) for _ in part]
 
 
 def letters_accented(text: str) -> str:
-    """Return the letters and digits of a text without case and width, with their accents."""
+    """Return the letters and digits of a text without case and width, but with accents."""
     return "".join(filter(str.isalnum, title_key(text)))
 
 
 @lru_cache(maxsize=65_536)
 def title_key(title: str) -> str:
-    """Fold case, width and white space of a title. Titles with equal keys are one entity."""
+    """Normalize case, width and white space of a title. Equal keys mean the same entity."""
     return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())
 
 
 def fold_in_place(text: str) -> str:
-    """Fold case and white space of a text without changing its length."""
+    """Normalize case and white space of a text without changing its length."""
     folded = text.lower()
     if len(folded) != len(text):
-        # Do not change the few letters whose lower case has two characters.
+        # Keep the few letters whose lower case has two characters.
         folded = "".join(low if len(low := c.lower()) == 1 else c for c in text)
     return folded.translate(_SPACE_REPLACEMENTS)
 
@@ -186,10 +186,10 @@ def _load_stemmer() -> Callable[[str], str]:
 
 
 def phonetic_keys(words: "pl.Expr") -> "pl.Expr":
-    """Return a phonetic key for each folded Latin word of a column; "" for short or other words.
+    """Return a phonetic key for each Latin word of a column; "" for short or other words.
 
-    The key has the consonants of the word: similar consonants are equal, repeated consonants occur
-    once, and a vowel at the start is "A".
+    `words` have been normalized by `fold`. The key has the consonants of the word: similar
+    consonants are equal, repeated ones occur once, and a vowel at the start is "A".
     """
     import polars as pl
 
@@ -204,7 +204,7 @@ def phonetic_keys(words: "pl.Expr") -> "pl.Expr":
 
 
 def phonetic_key(word: str) -> str:
-    """Return the phonetic key of one folded word."""
+    """Return the phonetic key of one word that `fold` has normalized."""
     import polars as pl
 
     return str(pl.select(phonetic_keys(pl.lit(word))).item())
@@ -218,11 +218,11 @@ def translate_glob(pattern: str) -> re.Pattern[str]:
     any number of folders. A pattern that ends with / matches everything in that folder.
     """
     wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    # A bracket without a closing bracket before the next slash is an ordinary character.
+    # Treat a bracket as an ordinary character if no closing bracket precedes the next slash.
     parts = re.split(
         r"(\*\*/|\*\*|\*|\?|\[!?[^/][^]/]*\])", pattern.replace("\\", "/").removeprefix("./")
     )
-    # `fnmatch` translates a bracket, and adds the end of the text. No bracket matches a slash.
+    # `fnmatch` translates brackets and appends an end of text: remove it. Exclude the slash.
     expression = "".join(
         wildcards.get(part)
         or ("(?!/)" + fnmatch.translate(part).removesuffix(r"\Z") if i % 2 else re.escape(part))
@@ -246,5 +246,5 @@ def fit_line(text: str, max_width: int = MAX_TITLE_COLUMNS) -> str:
 
 
 def display_width(text: str) -> int:
-    """Count the terminal columns of a text. Wide letters have two, combining accents none."""
+    """Count the terminal columns of a text: two for wide letters, none for accents."""
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)

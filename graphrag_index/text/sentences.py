@@ -1,4 +1,4 @@
-"""Sentences: boundaries, headings, near-duplicates, and sentences that can be quoted.
+"""Sentences: their boundaries, headings, near-duplicates, and fitness for quotation.
 
 Rules, not a model, find the boundaries of sentences. A full stop after an abbreviation, initial,
 ordinal or number does not end a sentence. Short brackets and quotations are not split. Blank lines,
@@ -22,11 +22,11 @@ Integers = npt.NDArray[np.int64]
 
 
 class Sentence(NamedTuple):
-    """A sentence or another unit of layout (heading, list item, table row), as offsets."""
+    """Offsets of a sentence, or of a heading, list item or table row."""
 
     start: int
     end: int
-    # Whether this is a whole sentence that can be quoted, not a heading, list item or table row.
+    # Whether this is a whole sentence, and not a heading, fragment or table row.
     prose: bool
 
 
@@ -35,7 +35,7 @@ _ABBREVIATIONS = word_set(_WORD_LISTS["abbreviations"])
 _FINAL_ABBREVIATIONS = word_set(_WORD_LISTS["final_abbreviations"])
 _SENTENCE_OPENERS = word_set(_WORD_LISTS["sentence_openers"])
 _WORDS_AFTER_ORDINALS = word_set(_WORD_LISTS["after_ordinals"])
-# Letters with full stops between the letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
+# Abbreviations with full stops between letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED_ABBREVIATION = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
 _SENTENCE_BOUNDARY = re.compile(
     r"""
@@ -49,7 +49,7 @@ _SENTENCE_BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
-# Patterns of brackets and quotations that contain the end of a sentence, by their opening mark.
+# By opening mark: pattern of a bracket or quotation that contains the end of a sentence.
 _ENCLOSED_SENTENCE_ENDS = {
     opening: re.compile(
         rf"{re.escape(opening)}{condition}"
@@ -57,13 +57,13 @@ _ENCLOSED_SENTENCE_ENDS = {
     )
     for opening, condition, marks, closing in _WORD_LISTS["enclosed"]
 }
-# Maximum characters of a bracket or quotation. In a longer one, a closing mark may be missing.
+# A longer bracket or quotation is split at sentence ends: its closing mark may be missing.
 MAX_ENCLOSED_CHARACTERS = 200
-# Ends of paragraphs, list items and table rows. Brackets and quotations do not extend over them.
+# End of a paragraph, list item or table row, where a bracket or quotation ends at the latest.
 _LAYOUT_BREAK = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
-# Characters at which a boundary can begin. Searching for them first is much faster.
+# Character at which a boundary can begin. Searching for it first is much faster.
 _BOUNDARY_START = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
-# Text that ends with a capital that is a label or a numeral, not an initial: "Figure A".
+# Text that ends with a label or numeral, such as "Figure A" or "George V", not an initial.
 _LABEL_AT_END = re.compile(
     rf"°[CF]$|\b(?:{_WORD_LISTS['words_before_labels'].replace(' ', '|')}) [A-Z]$"
     rf"|\b(?:{_WORD_LISTS['titles_before_numerals'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
@@ -75,9 +75,9 @@ _SENTENCE_END_MARK = re.compile(r"[.!?…。！？｡؟۔।॥።][\"'”’»)
 
 
 def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sentence]:
-    """Split a text into sentences, without the white space and list markers between sentences.
+    """Split a text into sentences without list markers and surrounding white space.
 
-    `starts` is the result of `find_segment_starts`, if it was computed before.
+    `starts` is the result of `find_segment_starts(text)`, if already computed.
     """
     sentences = []
     starts = find_segment_starts(text) if starts is None else starts
@@ -101,7 +101,7 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
 
 
 def find_segment_starts(text: str) -> list[int]:
-    """Return the offsets at which segments start.
+    """Find the offsets at which segments start.
 
     A segment is a sentence with its list marker and the white space after it. The segments cover
     the whole text: the first start is 0, and an empty text has no segments.
@@ -123,10 +123,10 @@ def find_segment_starts(text: str) -> list[int]:
             continue
         if reached < len(text):
             starts.append(reached)
-    # Starts inside short brackets or quotations. They are dropped.
+    # Starts to drop, since they are inside short brackets or quotations.
     enclosed: set[int] = set()
     for opening, pattern in _ENCLOSED_SENTENCE_ENDS.items():
-        # Searching for the opening mark first is faster than the pattern.
+        # Search for the opening mark first, which is faster than the pattern.
         for match in pattern.finditer(text) if opening in text else ():
             begin, end = match.span()
             first, last = bisect_right(starts, begin), bisect_left(starts, end)
@@ -137,7 +137,7 @@ def find_segment_starts(text: str) -> list[int]:
 
 
 def _plainly_ends_sentence(text: str, stop: int) -> bool:
-    """Return whether a full stop is a clear sentence end: after a word, before a capital."""
+    """Return whether a full stop follows a whole word and precedes a capital letter."""
     after = text[stop + 1 : stop + 3]
     if after[:1] != " " or not after.isupper():
         return False
@@ -151,7 +151,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     end = match.end()
     following = text[end : end + 1]
     if match["stop"] != ".":
-        # "…" and "?!" are inside a sentence if the text after them begins in lower case.
+        # Continue the sentence after "…" or "?!" if the next word begins in lower case.
         return not following.islower()
     if following.islower():
         return False
@@ -160,7 +160,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     surface = word_match.group() if word_match else ""
     word = surface.lower()
     if len(word) == 1 and word.isalpha():
-        # A single capital may be a pronoun, a label or a numeral ("George V."), not an initial.
+        # End the sentence after "I", a label or a numeral ("George V."), but not after an initial.
         before = text[max(0, begin - 60) : begin]
         is_initial = not before.endswith(" I") and _LABEL_AT_END.search(before) is None
         return text[begin - 1].isupper() and not is_initial
@@ -187,7 +187,7 @@ def _is_prose(sentence: str) -> bool:
         return False
     if any(sentence.count(opening) != sentence.count(closing) for opening, closing in ("()", "[]")):
         return False
-    # A sentence in a script without spaces has few characters.
+    # Require fewer characters in scripts without spaces.
     return length >= 5 if last in "。！？｡" else length >= 20 and sentence.count(" ") >= 3
 
 
@@ -226,7 +226,7 @@ def find_headings(text: str) -> list[Heading]:
 
 
 def join_headings_above(headings: Sequence[Heading], position: int) -> str:
-    """Join the headings above a position into a path, with the top-level heading first."""
+    """Join the headings above a position to "Top > Sub"; the top level comes first."""
     path: list[tuple[int, str]] = []
     for start, _, depth, words in headings:
         if start > position:
@@ -237,10 +237,10 @@ def join_headings_above(headings: Sequence[Heading], position: int) -> str:
     return " > ".join(words for _, words in path)
 
 
-# Two sentences are near-duplicates if their common distinctive words are more than this share of
-# the distinctive words of the shorter sentence. Distinctive words are long words and numbers.
+# Maximum share of the distinctive words of the shorter of two sentences that both have. With a
+# higher share, the sentences are near-duplicates. Distinctive words are long words and numbers.
 MAX_SHARED = 0.7
-# Words of four or more characters (shorter words are particles in most languages), and numbers.
+# Numbers, and words of four characters or more: shorter words are mostly function words.
 _DISTINCTIVE_WORD = re.compile(r"\w{4,}|\d+")
 _ANY_WORD = re.compile(r"\w+")
 
@@ -248,7 +248,7 @@ _ANY_WORD = re.compile(r"\w+")
 def distinctive_words(sentence: str) -> frozenset[str]:
     """Return the long words and numbers of a sentence in lower case.
 
-    If a sentence has fewer than two of them, return all its words.
+    If a sentence has fewer than two long words and numbers, return all its words.
     """
     folded = sentence.lower()
     words = frozenset(_DISTINCTIVE_WORD.findall(folded))
@@ -260,14 +260,14 @@ def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
     return len(a & b) > MAX_SHARED * min(len(a), len(b))
 
 
-# Number of documents in one batch. It limits memory and does not change results.
+# Number of documents in one batch, to limit memory.
 BATCH_DOCUMENTS = 512
 
-# A line is a footer or header if it occurs in this many documents, or this often in one document.
+# A line in this many documents, or this often in one document, is a page header or footer.
 MIN_LINE_REPEATS = 3
-# A document with this share of repeated lines is a copy of others. Its lines can be quoted.
+# A document with at least this share of repeated lines is a copy: its lines can be quoted.
 MIN_REPEATED_SHARE = 0.8
-# Quotation marks of e-mails at the start of a line, but not "> 5 mm".
+# E-mail quotation marks (">") at the start of a line, but not "> 5 mm".
 _EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
 # A hyphen that divides a word at the end of a line, but not "Vor- und Nachteile".
 _LINE_END_HYPHEN = re.compile(
@@ -280,8 +280,8 @@ _SPACE_OR_HYPHEN = re.compile(r"[\s>\-\u00ad\u2010]")
 def are_quotable(sentences: pl.DataFrame) -> pl.Series:
     """Return for each row of `sentences` whether it can be quoted.
 
-    A row can be quoted if it is a whole sentence and its line is not repeated in the corpus, as
-    footers and headers are. In copied documents, repeated lines can be quoted.
+    A row can be quoted if it is a whole sentence whose line is not repeated in the corpus as page
+    headers and footers are. In copied documents, repeated lines can be quoted.
     """
     place = pl.col("document", "line")
     # Count adjacent sentences on the same line once.
@@ -290,7 +290,7 @@ def are_quotable(sentences: pl.DataFrame) -> pl.Series:
         sentences.select("document", "line", "quotable", run=begins.cum_sum())
         .with_row_index("row")
         .filter("quotable", pl.col("line") != 0)
-        # Most lines occur once. Dropping them first makes the next steps fast.
+        # Drop lines that occur once, which are most, to make the next steps fast.
         .filter(pl.len().over("line") >= MIN_LINE_REPEATS)
     )
     often = (
@@ -322,7 +322,7 @@ def join_lines(text: str) -> str:
 
 
 def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
-    """Return the span of a quotation that `join_lines` may have changed, or None if not found."""
+    """Find the span of a quotation, also after `join_lines`; None if it is not in the text."""
     places = [at for at, c in enumerate(text) if not _SPACE_OR_HYPHEN.match(c)]
     letters = _SPACE_OR_HYPHEN.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
@@ -353,9 +353,9 @@ class Quotations:
                 text = texts[document - offset]
                 found.extend(join_lines(text[start:end]) for _, start, end in spans)
             parts.append(pl.Series(found, dtype=pl.String))
-        # One Arrow column: a list of Python strings would take three times the memory.
+        # Store one Arrow column: a list of Python strings takes three times the memory.
         self.texts = pl.concat(parts)
 
     def find_rows(self, rows: Integers) -> Integers:
-        """Return the row indexes of sentences in `texts` and `places`."""
+        """Map row numbers of sentences to row numbers in `texts` and `places`."""
         return np.searchsorted(self.rows, rows)

@@ -1,7 +1,7 @@
 """Token counts with the encodings of OpenAI's models.
 
-The files of both encodings are in `encodings/` (as published for tiktoken, but gzipped), because
-tiktoken would download them at first use.
+The encodings are stored in `encodings/`, as published for tiktoken but gzipped, because tiktoken
+would download them at first use.
 """
 
 import binascii
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Integers = npt.NDArray[np.int64]
 
-# Maximum characters of a text that is encoded in one call. The regular expressions of tiktoken
-# overflow their stack on some hundred thousand adjacent spaces.
+# Maximum length of a text that is encoded in one call. The regular expressions of tiktoken
+# overflow their stack on several hundred thousand adjacent spaces.
 MAX_PIECE_CHARACTERS = 100_000
 
 
@@ -39,7 +39,7 @@ def _load_encoding_and_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]
 
     encodings = read_lists("text/encodings/encodings")
     if name not in encodings:
-        raise SettingsError(f"There is no encoding {name!r}; known: {', '.join(encodings)}.")
+        raise SettingsError(f"There is no encoding {name!r}: use {' or '.join(encodings)}.")
     path = Path(__file__).parent / "encodings" / f"{name}.tiktoken.gz"
     # Each line has a base64 token and its rank. Lines are sorted by rank without gaps.
     lines = gzip.decompress(path.read_bytes()).split()[::2]
@@ -64,8 +64,8 @@ def count_tokens(text: str, encoding: "tiktoken.Encoding") -> int:
 class TokenCounts:
     """Token counts of spans of one text, which is encoded only once.
 
-    Seams are the offsets at which both encodings always split the text. So the tokens between
-    two seams do not depend on the text around the seams. A part is the text between two seams.
+    A certain split is an offset at which every encoding splits the text. A part is the text
+    between two certain splits: its tokens do not depend on the text around it.
     """
 
     def __init__(self, text: str, encoding: "tiktoken.Encoding"):
@@ -74,9 +74,9 @@ class TokenCounts:
         self._starts = _find_certain_splits(codes)
         # Whether a part begins with a space.
         self._spaced = np.append(codes, 0)[self._starts] == ord(" ")
-        # Each encoding counts a lone surrogate like the replacement character.
+        # Replace lone surrogates by U+FFFD, which has as many tokens in each encoding.
         plain = replace_surrogates(text)
-        # Ends of tokens and starts of parts, in bytes.
+        # `ends` of tokens and `begins` of parts, as offsets in bytes.
         lengths = _load_encoding_and_lengths(encoding.name)[1]
         ends = np.cumsum(lengths[_encode_in_pieces(plain, self._starts, encoding)])
         begins = self._starts
@@ -100,46 +100,46 @@ class TokenCounts:
     def count_between(self, starts: Sequence[int]) -> list[int]:
         """Count the tokens from each offset to the next offset, or to the end of the text.
 
-        A single space before an offset is counted with the text after it, as the encodings do.
+        A single space before an offset belongs to the token after it, and is counted there.
         """
         bounds = np.append(np.asarray(starts, np.int64), len(self._text))
         part = np.searchsorted(self._starts, bounds, "right") - 1
         into_part = bounds - self._starts[part]
-        at_seam = (into_part == 0) | ((into_part == 1) & self._spaced[part])
+        at_split = (into_part == 0) | ((into_part == 1) & self._spaced[part])
         counts = np.diff(self._before[part])
-        for row in np.flatnonzero(~(at_seam[1:] & at_seam[:-1])):
+        for row in np.flatnonzero(~(at_split[1:] & at_split[:-1])):
             counts[row] = count_tokens(self._text[bounds[row] : bounds[row + 1]], self._encoding)
         return list(map(int, counts))
 
 
-# Whether each character is white space, up to the last white space character of Unicode.
+# By code point: whether the character is white space. No higher one is white space.
 _IS_WHITE_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 def _find_certain_splits(codes: npt.NDArray[np.uint32]) -> Integers:
-    """Return the seams of a text, including its start and end.
+    """Find offsets at which every encoding splits a text, including its start and end.
 
-    In both encodings, a single space can only begin a token, and a line end can only end a token.
+    In each encoding, a single space can only begin a token, and a line end can only end a token.
     """
     if not len(codes):
         return np.zeros(1, np.int64)
     is_space = _IS_WHITE_SPACE.take(codes, mode="clip")
-    is_seam = np.zeros(len(codes) + 1, bool)
-    is_seam[[0, -1]] = True
-    is_seam[1:-2] |= (codes[1:-1] == ord(" ")) & ~is_space[:-2] & ~is_space[2:]
-    is_seam[1:-1] |= (codes[:-1] == ord("\n")) & ~is_space[1:] & (codes[1:] != ord("/"))
-    return np.flatnonzero(is_seam)
+    is_split = np.zeros(len(codes) + 1, bool)
+    is_split[[0, -1]] = True
+    is_split[1:-2] |= (codes[1:-1] == ord(" ")) & ~is_space[:-2] & ~is_space[2:]
+    is_split[1:-1] |= (codes[:-1] == ord("\n")) & ~is_space[1:] & (codes[1:] != ord("/"))
+    return np.flatnonzero(is_split)
 
 
 def _encode_in_pieces(
-    text: str, seams: Integers, encoding: "tiktoken.Encoding"
+    text: str, splits: Integers, encoding: "tiktoken.Encoding"
 ) -> npt.NDArray[np.uint32]:
-    """Encode a text in pieces of at most `MAX_PIECE_CHARACTERS`, cut at `seams` if possible."""
+    """Encode a text in pieces of at most `MAX_PIECE_CHARACTERS`, cut at `splits` if possible."""
     found, start = [np.zeros(0, np.uint32)], 0
     while start < len(text):
         longest = start + MAX_PIECE_CHARACTERS
-        seam = int(seams[np.searchsorted(seams, longest, "right") - 1])
-        stop = seam if seam > start else min(longest, len(text))
+        split = int(splits[np.searchsorted(splits, longest, "right") - 1])
+        stop = split if split > start else min(longest, len(text))
         found.append(encoding.encode_to_numpy(text[start:stop], disallowed_special=()))
         start = stop
     return np.concatenate(found)

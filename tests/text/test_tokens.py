@@ -132,5 +132,5 @@ def test_an_encoding_is_built_once() -> None:
 
 
 def test_an_unknown_encoding_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SettingsError, match=r"'p50k'; known: cl100k_base, o200k_base\."):
+    with pytest.raises(SettingsError, match=r"'p50k': use cl100k_base or o200k_base\."):
         load_encoding("p50k")
