@@ -132,7 +132,7 @@ def _partition_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integ
     """Use Leiden to form parts of the new nodes, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
     among = select_subgraph(graph, nodes)
-    resolution = leiden.resolution_of(graph.n_nodes)
+    resolution = leiden.choose_resolution(graph.n_nodes)
     if leiden.quality == "modularity" and len(among.weights):
         resolution *= float(among.weights.sum() / graph.weights.sum())
     same = replace(leiden, resolution=resolution, scale_resolution=False)
@@ -234,7 +234,7 @@ def _compute_quality_factors(
     """
     n_parts = int(above.max(initial=-1)) + 1
     sizes = np.bincount(above[above >= 0], minlength=n_parts)
-    resolution = np.array([leiden.resolution_of(int(n), level) for n in sizes.tolist()])
+    resolution = np.array([leiden.choose_resolution(int(n), level) for n in sizes.tolist()])
     if leiden.quality == "cpm":
         return np.ones(len(above)), np.append(resolution, 0.0)[above]
     total = np.bincount(above[above >= 0], weights=strength[above >= 0], minlength=n_parts)

@@ -137,7 +137,7 @@ class Leiden:
     iterations: int = 2
     seed: int = 42
 
-    def resolution_of(self, n_nodes: int, level: int = 0) -> float:
+    def choose_resolution(self, n_nodes: int, level: int = 0) -> float:
         """Return the resolution that splits a graph, or a part of a graph, into parts of `level`.
 
         At a fixed resolution, modularity merges communities that are small compared with the
@@ -151,7 +151,7 @@ class Leiden:
         return self.resolution * scale
 
     def __call__(self, rows: SparseRows, level: int = 0) -> Integers:
-        resolution = self.resolution_of(rows.n_nodes, level)
+        resolution = self.choose_resolution(rows.n_nodes, level)
         return self.engine(rows, self.quality, resolution, self.iterations, self.seed)
 
 

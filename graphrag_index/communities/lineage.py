@@ -81,10 +81,10 @@ class PreviousCommunities:
     graph: Graph  # previous relationships between present nodes
     is_new: npt.NDArray[np.bool_]  # flags of nodes that are new or have lost a neighbour
     settings: Mapping[str, object]  # previous settings of the step; empty if unknown
-    highest: int  # highest community number that any version has used; -1 if none
+    highest_number: int  # highest community number that any version has used; -1 if none
 
     @property
-    def islands(self) -> Integers:
+    def island_of_nodes(self) -> Integers:
         """The number of each node's previous island, or -1."""
         islands = self.communities.filter("island")["community"].to_numpy()
         top = self.levels[0]
@@ -161,7 +161,7 @@ def trace_lineage(
     numbers = np.full(len(communities), -1)
     numbers[matched["row"].to_numpy()] = matched["old"].to_numpy()
     is_new = numbers < 0
-    numbers[is_new] = before.highest + 1 + np.arange(is_new.sum())
+    numbers[is_new] = before.highest_number + 1 + np.arange(is_new.sum())
     common = common.with_columns(new=pl.Series(numbers)[common["row"]])
     now = communities.select("level", "size", row="community").with_columns(
         community=pl.Series(numbers)
@@ -176,9 +176,10 @@ def trace_lineage(
         .select("community", "level", "went_to", previous_size="size", status=pl.lit("died"))
     )
     parts = [alive, died]
-    if before.highest >= 0 and not any(before.highest in part["community"] for part in parts):
+    highest = before.highest_number
+    if highest >= 0 and not any(highest in part["community"] for part in parts):
         # Add a row with the highest number, so that no later version uses that number again.
-        last = {"community": [before.highest], "level": [0], "status": ["died"]}
+        last = {"community": [highest], "level": [0], "status": ["died"]}
         parts.append(pl.DataFrame(last))
     return numbers, _make_lineage_table(*parts)
 

@@ -315,7 +315,7 @@ def evidence_of_reports(
         for row in reports.iter_rows(named=True)
         if row["community"] in community_row
     }
-    return evidence.make_rows(written, keys, PROMPT_HASH_OF_IMPORTS)
+    return evidence.make_evidence_rows(written, keys, PROMPT_HASH_OF_IMPORTS)
 
 
 def _renumber_report(

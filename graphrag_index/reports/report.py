@@ -72,14 +72,14 @@ class Report:
     rank: float | None
     rating_explanation: str
 
-    def markdown(self) -> str:
+    def to_markdown(self) -> str:
         """Return the report as Markdown (column `full_content`): title, summary and findings."""
         parts = [f"# {self.title}", self.summary]
         for finding in self.findings:
             parts += [f"## {finding.summary}", finding.explanation]
         return "\n\n".join(parts)
 
-    def json(self) -> str:
+    def to_json(self) -> str:
         """Return the report as JSON (column `full_content_json`), in Microsoft's order of keys."""
         content = {
             "title": self.title,
@@ -112,13 +112,13 @@ def make_report_rows(communities: pl.DataFrame, reports: Sequence[Report]) -> pl
         report if report.rank is not None else replace(report, rank=rank)
         for report, rank in zip(reports, communities["rank"], strict=True)
     ]
-    contents = pl.Series([report.markdown() for report in reports], dtype=pl.String)
+    contents = pl.Series([report.to_markdown() for report in reports], dtype=pl.String)
     return communities.with_columns(
         content_ids("community report", communities["id"], contents).alias("id"),
         contents.alias("full_content"),
         *make_text_columns(reports),
         human_readable_id="community",
-        full_content_json=pl.Series([report.json() for report in reports], dtype=pl.String),
+        full_content_json=pl.Series([report.to_json() for report in reports], dtype=pl.String),
     ).select(list(TABLES["community_reports"].schema))
 
 
@@ -164,15 +164,15 @@ class CitedReport:
     report: Report
     rows: SectionRows
 
-    def renumber(self, numbers: Mapping[str, Integers]) -> Report:
+    def number_citations(self, numbers: Mapping[str, Integers]) -> Report:
         """Return the report with the final numbers of cited rows, from `numbers` by section."""
 
-        def number_of(section: str, place: int) -> int | None:
+        def find_row_number(section: str, place: int) -> int | None:
             rows = self.rows.get(section, ())
             return int(numbers[section][rows[place]]) if 0 <= place < len(rows) else None
 
         def renumber_text(text: str) -> str:
-            return renumber_canonical(text, number_of)
+            return renumber_canonical(text, find_row_number)
 
         report = self.report
         findings = (map(renumber_text, vars(finding).values()) for finding in report.findings)

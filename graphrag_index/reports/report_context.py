@@ -55,11 +55,11 @@ class TableLines:
     def render_lines(self, wanted: Iterable[int]) -> Mapping[int, str]:
         """Map each wanted row to its line of the prompt, without the number at the start."""
         rows = sorted(set(wanted))
-        rendered = RenderedRows.from_rows(self._rows[rows], self._budget, self._count_long)
+        rendered = RenderedRows.from_rows(self._rows[rows], self._budget, self._count_long_lines)
         texts = rendered.text.str.slice(len(str(self._budget.limit)))
         return dict(zip(rows, texts.to_list(), strict=True))
 
-    def _count_long(self, lines: pl.Series) -> Integers:
+    def _count_long_lines(self, lines: pl.Series) -> Integers:
         """Count the tokens of long lines, which may be cut; count the bytes of short lines."""
         n_tokens = lines.str.len_bytes().cast(pl.Int64).to_numpy().copy()
         may_be_cut = n_tokens > self._budget.limit // ROW_SHARE
@@ -79,7 +79,7 @@ class SubstituteReport:
     @cached_property
     def text(self) -> str:
         """The report as one text, cut to the maximum number of tokens."""
-        whole = "\n".join(self._report.markdown().splitlines())
+        whole = "\n".join(self._report.to_markdown().splitlines())
         text, width = whole, len(whole)
         while self._count_tokens(text) > self._budget.limit // REPORT_BUDGET_DIVISOR and width:
             width //= 2
@@ -154,12 +154,12 @@ class ContextBuilder:
     def _format_report(self, part: int, report: SubstituteReport) -> str:
         """Format a report as a line; number its cited rows as this context numbers them."""
 
-        def number_of(section: str, place: int) -> int | None:
+        def find_row_number(section: str, place: int) -> int | None:
             rows = report.rows.get(section, ())
             return self.rows[section][rows[place]] if 0 <= place < len(rows) else None
 
         number = self.rows["Reports"][part]
-        return csv_line([str(number), renumber_canonical(report.text, number_of)])
+        return csv_line([str(number), renumber_canonical(report.text, find_row_number)])
 
 
 class ReportContexts:
@@ -226,7 +226,7 @@ class ReportContexts:
 
     def add_report(self, community: int, report: CitedReport) -> None:
         """Add the report on a community, for the contexts of communities that contain it."""
-        if any(self.cost[above] > self.budget.limit for above in self.ancestors_of(community)):
+        if any(self.cost[above] > self.budget.limit for above in self.find_ancestors(community)):
             self.reports[community] = SubstituteReport(report, self.budget)
 
     def build_contexts(self, communities: Sequence[int]) -> Iterator[Context]:
@@ -250,7 +250,7 @@ class ReportContexts:
             for builder in builders:
                 yield builder.build_context(texts, self.reports)
 
-    def ancestors_of(self, community: int) -> Iterable[int]:
+    def find_ancestors(self, community: int) -> Iterable[int]:
         """Yield the communities that contain a community, the smallest first."""
         above = int(self.parent[community])
         while above >= 0:
@@ -267,25 +267,25 @@ class ReportContexts:
             cost.update((part, int(self.cost[part])) for part in parts)
             parts = [child for part in parts for child in self._children.get(part, [])]
 
-        def deepest_first() -> Iterator[int]:
+        def sort_deepest_first() -> Iterator[int]:
             for generation in reversed(generations):
                 yield from sorted(generation, key=lambda part: (-cost[part], self._place[part]))
 
         excess = int(self.cost[community]) - self.budget.limit
         chosen: set[int] = set()
-        for part in deepest_first():
+        for part in sort_deepest_first():
             report = self.reports.get(part)
             if report is None or report.cost >= cost[part]:
                 continue
             saved = cost[part] - report.cost
             chosen.add(part)
             cost[part] = report.cost
-            for above in takewhile(lambda above: above != community, self.ancestors_of(part)):
+            for above in takewhile(lambda above: above != community, self.find_ancestors(part)):
                 cost[above] -= saved
             excess -= saved
             if excess <= 0:
                 break
-        outer = [part for part in chosen if chosen.isdisjoint(self.ancestors_of(part))]
+        outer = [part for part in chosen if chosen.isdisjoint(self.find_ancestors(part))]
         return sorted(outer, key=lambda part: (-self.cost[part], self._place[part]))
 
     def _choose_rows(self, community: int) -> ContextBuilder:

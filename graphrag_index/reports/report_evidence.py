@@ -109,7 +109,7 @@ class CommunityEvidence:
             columns[name] = gather_lists(pairs["owner"].to_numpy(), pairs["hash"], len(communities))
         return pl.DataFrame(columns)
 
-    def make_rows(
+    def make_evidence_rows(
         self, reports: Mapping[int, CitedReport], keys: SectionIds, prompt_hash: str
     ) -> pl.DataFrame:
         """Make rows of `report_evidence`, with `request_key` and borrowed hashes still empty.
@@ -134,7 +134,7 @@ class CommunityEvidence:
             borrowed_text_unit_hashes=pl.lit([], pl.List(pl.UInt64)),
         ).select(list(EVIDENCE_TABLE.schema))
 
-    def find_unchanged(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
+    def flag_reusable(self, before: pl.DataFrame, max_share_changed: float) -> Flags:
         """Flag the rows of `report_evidence` whose reports may be kept.
 
         A report may be kept if at most `max_share_changed` (0 to 1) of its rows and text units
@@ -255,7 +255,7 @@ class ReportWriter:
         )
         found = found.with_columns(at=rows.gather(found["at"]))
         parts = found.iter_slices(REPORTS_PER_BATCH)
-        unchanged = [self.evidence.find_unchanged(part, rewrite_above) for part in parts]
+        unchanged = [self.evidence.flag_reusable(part, rewrite_above) for part in parts]
         found = found.filter(np.concatenate([np.zeros(0, bool), *unchanged]))
         cited = _find_cited_rows(found, self.keys)
         is_whole = [
@@ -272,8 +272,8 @@ class ReportWriter:
 
     def add_report(self, at: int, report: CitedReport) -> None:
         """Add the report of a community."""
-        self.reports[at] = report.renumber(self.numbers)
-        for above in self.contexts.ancestors_of(at):
+        self.reports[at] = report.number_citations(self.numbers)
+        for above in self.contexts.find_ancestors(at):
             self._reported_below.setdefault(above, set()).add(at)
         self.contexts.add_report(at, report)
 
@@ -284,7 +284,7 @@ class ReportWriter:
         self.add_report(at, report)
         self._new[at] = report, substitutes, request_key
 
-    def take_batch(self) -> Mapping[str, pl.DataFrame]:
+    def take_report_rows(self) -> Mapping[str, pl.DataFrame]:
         """Return table rows of all reports added since the last call; all are of one level."""
         communities = [*self.reports]
         kept = self._kept.filter(
@@ -303,7 +303,7 @@ class ReportWriter:
     def _new_evidence(self) -> pl.DataFrame:
         new = self._new
         reports = {at: report for at, (report, _, _) in new.items()}
-        rows = self.evidence.make_rows(reports, self.keys, self.prompt_hash)
+        rows = self.evidence.make_evidence_rows(reports, self.keys, self.prompt_hash)
         borrowed = []
         for (_, substitutes, _), own in zip(new.values(), rows["text_unit_hashes"], strict=True):
             shown = [

@@ -86,7 +86,7 @@ def _make_letter_keys(names: Sequence[Name]) -> NameKeys:
 
 def _make_acronym_keys(names: Sequence[Name]) -> NameKeys:
     for number, name in enumerate(names):
-        for key in [name.letters] if name.is_acronym else name.first_letters:
+        for key in [name.letters] if name.is_acronym else name.acronyms:
             yield number, key
 
 
@@ -95,7 +95,7 @@ def _make_initial_keys(names: Sequence[Name]) -> NameKeys:
     made = [
         (number, f"{fold(parts[-1])} {fold(parts[0])[:1]}", any(map(is_initial, parts[:-1])))
         for number, name in enumerate(names)
-        if name.may_be_person and not is_initial((parts := name.parts)[-1])
+        if name.may_be_person and not is_initial((parts := name.person_words)[-1])
     ]
     keys_of_initials = {key for _, key, has_initial in made if has_initial}
     yield from ((number, key) for number, key, _ in made if key in keys_of_initials)

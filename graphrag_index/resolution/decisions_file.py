@@ -128,12 +128,12 @@ class _DecisionsParser:
         for section in content:
             if section not in SECTIONS:
                 self._raise_error(section, f"known sections are {', '.join(SECTIONS)}")
-        for title, names in self._section_items(content, "merge"):
+        for title, names in self._get_section_items(content, "merge"):
             title = self._check_text(title, "merge")
             self._add_title(title, title, "merge", must_be_new=False)
-            for name in self._check_strings(names, f"merge: {title}"):
+            for name in self._check_texts(names, f"merge: {title}"):
                 self._add_title(name, title, "merge")
-        for name, title in self._section_items(content, "rename"):
+        for name, title in self._get_section_items(content, "rename"):
             if not isinstance(title, str):
                 self._raise_error(name, "a new title must be a text")
             title = self._check_text(title, "rename")
@@ -142,7 +142,7 @@ class _DecisionsParser:
         never = tuple(self._parse_never(content.get("never")))
         split = {
             self._add_name(name, "split"): self._parse_parts(name, parts)
-            for name, parts in self._section_items(content, "split")
+            for name, parts in self._get_section_items(content, "split")
         }
         decisions = Decisions(self.titles, never, split, self.named)
         for pair in decisions.forbidden_pairs():
@@ -166,7 +166,7 @@ class _DecisionsParser:
         for names in groups or ():
             if not isinstance(names, list):
                 self._raise_error(names, "never must be a list of lists: write `- [A, B]`")
-            found = self._check_strings(names, "never")
+            found = self._check_texts(names, "never")
             keys = tuple(self._add_name(name, "never") for name in found)
             if len(set(keys)) < max(2, len(keys)):
                 wrong = "the same name twice" if len(keys) > 1 else "fewer than two names"
@@ -191,16 +191,16 @@ class _DecisionsParser:
         for key, values in conditions.items():
             if key not in CONDITIONS:
                 self._raise_error(key, f"conditions of split: {name} are {', '.join(CONDITIONS)}")
-            conditions[key] = tuple(self._check_strings(values, f"split: {name}: {key}"))
+            conditions[key] = tuple(self._check_texts(values, f"split: {name}: {key}"))
         return PartConditions(self._check_text(part["title"], "split"), **conditions)
 
-    def _section_items(self, content: Mapping[str, Any], section: str) -> ItemsView[Any, Any]:
+    def _get_section_items(self, content: Mapping[str, Any], section: str) -> ItemsView[Any, Any]:
         found = content.get(section)
         if not isinstance(found, dict | None):
             self._raise_error(section, f"{section} must hold names, each with its titles or parts")
         return (found or {}).items()
 
-    def _check_strings(self, values: Any, place: str) -> list[str]:
+    def _check_texts(self, values: Any, place: str) -> list[str]:
         values = [values] if isinstance(values, str) else values
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             problem = f"{place} must be a list of texts; a name such as 1914 or Yes needs quotes"

@@ -81,15 +81,15 @@ class Resolution:
             return at
         return pair.left if pair.right == at else pair.right
 
-    def make_tables(self) -> dict[str, pl.DataFrame]:
+    def make_resolution_tables(self) -> dict[str, pl.DataFrame]:
         """Return the tables `entity_resolutions` and `doubtful_pairs`."""
-        resolutions = _make_table("entity_resolutions", self._resolution_rows())
+        resolutions = _make_table("entity_resolutions", self._make_resolution_rows())
         return {
             "entity_resolutions": resolutions.sort("title", "resolved"),
-            "doubtful_pairs": _make_table("doubtful_pairs", self._doubtful_rows()),
+            "doubtful_pairs": _make_table("doubtful_pairs", self._make_doubtful_rows()),
         }
 
-    def _resolution_rows(self) -> Iterator[tuple[Any, ...]]:
+    def _make_resolution_rows(self) -> Iterator[tuple[Any, ...]]:
         for at, node in enumerate(self.nodes):
             pair = self.joined.get(at)
             if pair is not None:
@@ -103,7 +103,7 @@ class Resolution:
         for title, part in sorted(split):
             yield title, part, 1.0, list(EVIDENCE_OF_PERSON), "person"
 
-    def _doubtful_rows(self) -> Iterator[tuple[Any, ...]]:
+    def _make_doubtful_rows(self) -> Iterator[tuple[Any, ...]]:
         verdicts = {True: "same", False: "different", None: "no answer"}
         rows = []
         for pair in self.scored:
@@ -162,7 +162,7 @@ class TableRewriter:
                 self._texts[document].append((start, text))
 
     @property
-    def is_empty(self) -> bool:
+    def changes_nothing(self) -> bool:
         """True if no entity was merged, split or renamed."""
         return not self._titles
 

@@ -62,7 +62,7 @@ def mean_different_things(a: Name, b: Name) -> bool:
         return False
     if a.numbers != b.numbers:
         return True
-    if a.single_letters != b.single_letters and a.letters != b.letters:
+    if a.last_single_letter != b.last_single_letter and a.letters != b.letters:
         return True
     differing = a.distinguishing_words ^ b.distinguishing_words
     # Only Mr, Mrs and Miss may be missing: "Mrs Novak" may be "Novak", but not "Mr Novak".
@@ -85,7 +85,7 @@ def can_be_one_person(a: Name, b: Name) -> bool:
     look_like_people = a.may_be_person and b.may_be_person and _has_initial(a, b)
     if "person" not in (a.kind, b.kind) and not look_like_people:
         return True
-    one, other = a.parts, b.parts
+    one, other = a.person_words, b.person_words
     if min(len(one), len(other)) < 2 or fold(one[-1]) != fold(other[-1]):
         return True
     return _is_short_name_of(one, other) or _is_short_name_of(other, one)
@@ -97,7 +97,7 @@ def _can_be_people(a: Name, b: Name) -> bool:
 
 
 def _has_initial(a: Name, b: Name) -> bool:
-    return any(map(is_initial, (*a.parts[:-1], *b.parts[:-1])))
+    return any(map(is_initial, (*a.person_words[:-1], *b.person_words[:-1])))
 
 
 def _bracketed_meaning(name: Name) -> str:
@@ -156,7 +156,7 @@ def _compare_umlauts(a: Name, b: Name) -> Similarity | None:
 
 
 def _is_acronym_of(short: Name, long: Name) -> bool:
-    return short.is_acronym and not long.is_acronym and short.letters in long.first_letters
+    return short.is_acronym and not long.is_acronym and short.letters in long.acronyms
 
 
 def _is_short_name_of(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
@@ -180,16 +180,17 @@ def _compare_initials(a: Name, b: Name) -> Similarity | None:
     """Compare a name that has initials with a full name: R. F. Scott, Robert Falcon Scott."""
     if not (a.may_be_person and b.may_be_person and _can_be_people(a, b)):
         return None
-    if not (_is_short_name_of(a.parts, b.parts) or _is_short_name_of(b.parts, a.parts)):
+    one, other = a.person_words, b.person_words
+    if not (_is_short_name_of(one, other) or _is_short_name_of(other, one)):
         return None
     if "person" not in (a.kind, b.kind):
         return Similarity(0.7, ("an initial",)) if _has_initial(a, b) else None
-    if len(a.parts) != len(b.parts):
+    if len(one) != len(other):
         # Lower the score for a further given name: "Sam Walton" is not "S. Robson Walton".
         return Similarity(0.7, ("a further given name",))
-    both_have_initials = all(any(map(is_initial, name.parts[:-1])) for name in (a, b))
-    n_equal = sum(fold(x) == fold(y) for x, y in zip(a.parts, b.parts, strict=True))
-    if len(a.parts) > 2 and (n_equal > 1 or not both_have_initials):
+    both_have_initials = all(any(map(is_initial, name.person_words[:-1])) for name in (a, b))
+    n_equal = sum(fold(x) == fold(y) for x, y in zip(one, other, strict=True))
+    if len(one) > 2 and (n_equal > 1 or not both_have_initials):
         return Similarity(0.85, (INITIALS,))
     return Similarity(0.75, ("an initial",))
 

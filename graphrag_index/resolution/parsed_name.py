@@ -89,7 +89,7 @@ class Name:
         return tuple(sorted(found)) + tuple(sorted(str(_parse_roman(word)) for word in roman))
 
     @cached_property
-    def single_letters(self) -> tuple[str, ...]:
+    def last_single_letter(self) -> tuple[str, ...]:
         """The last word of the name if it is a single letter: "C" in "Vitamin C"."""
         return tuple(word for word in self.words[-1:] if len(word) == 1 and len(self.words) > 1)
 
@@ -110,7 +110,7 @@ class Name:
         return 2 <= len(letters) <= 6 and letters.isalpha()
 
     @cached_property
-    def first_letters(self) -> frozenset[str]:
+    def acronyms(self) -> frozenset[str]:
         """Possible acronyms: the first letters of all words, or of capitalized words only."""
         if self.title.isspace() or not 2 <= len(self.plain.words) <= 8:
             return frozenset()
@@ -133,7 +133,7 @@ class Name:
         return bool(_APOSTROPHE_S.search(self.title))
 
     @cached_property
-    def parts(self) -> tuple[str, ...]:
+    def person_words(self) -> tuple[str, ...]:
         """The words of the name if it is a person: given names first, no title before them."""
         title = self.title
         if title.count(",") == 1:
@@ -149,12 +149,12 @@ class Name:
     @cached_property
     def may_be_person(self) -> bool:
         """True if the words look like given names or initials, followed by a surname."""
-        last = self.parts[-1] if self.parts else ""
+        last = self.person_words[-1] if self.person_words else ""
         return (
-            2 <= len(self.parts) <= 5
+            2 <= len(self.person_words) <= 5
             and last[:1].isupper()
             and not (last.isupper() and len(last) > 1 and not self.title.isupper())
-            and all(word[:1].isupper() or word in PARTICLES for word in self.parts)
+            and all(word[:1].isupper() or word in PARTICLES for word in self.person_words)
         )
 
     @cached_property
@@ -184,7 +184,7 @@ def _parse_plain(title: str) -> PlainName:
     brackets = _FINAL_BRACKETS.search(title)
     if brackets and brackets.start():
         inside, before = brackets[1].strip(), title[: brackets.start()]
-        if Name(inside).is_acronym and fold(inside.replace(".", "")) in Name(before).first_letters:
+        if Name(inside).is_acronym and fold(inside.replace(".", "")) in Name(before).acronyms:
             title, left_out = before, {"acronym"}
     raw = title.split(" ")
     last = raw[-1].strip(".,")

@@ -156,13 +156,13 @@ class _ShortForms:
     ) -> None:
         self.names = names
         # Pairs (acronym, letters of the full name) in names such as "Royal Society (RS)".
-        self.explained = {
+        self.explained_by_name = {
             (fold(name.bracketed_words.replace(".", "")), name.plain.letters)
             for name in names
             if "acronym" in name.plain.left_out
         }
         # Pairs of an acronym and a full name for which a text explains the acronym.
-        self.by_text: set[tuple[int, int]] = set()
+        self.explained_by_text: set[tuple[int, int]] = set()
         # Letters of the full names that a short form may stand for, by (short form, its kind).
         self.full_names: dict[tuple[int, str], set[str]] = defaultdict(set)
         for pair, likeness in similarities.items():
@@ -171,13 +171,13 @@ class _ShortForms:
                 if INITIALS in likeness.evidence:
                     self.full_names[short, INITIALS].add(letters)
                 elif FIRST_LETTERS in likeness.evidence and self._is_explained(short, long, texts):
-                    self.by_text.add(pair)
+                    self.explained_by_text.add(pair)
                     self.full_names[short, FIRST_LETTERS].add(letters)
 
     def _is_explained(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
         a, b = self.names[short], self.names[long]
         return a.is_acronym and (
-            (a.letters, b.plain.letters) in self.explained
+            (a.letters, b.plain.letters) in self.explained_by_name
             or text_explains_name(
                 f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title
             )
@@ -188,7 +188,7 @@ class _ShortForms:
     ) -> Similarity:
         """Raise the score if a short form fits one name only; lower it if a title is missing."""
         evidence = likeness.evidence
-        if FIRST_LETTERS in evidence and (left, right) in self.by_text:
+        if FIRST_LETTERS in evidence and (left, right) in self.explained_by_text:
             short = left if self.names[left].is_acronym else right
             if len(self.full_names[short, FIRST_LETTERS]) > 1:
                 return replace(likeness, evidence=(*evidence, "others are explained as well"))

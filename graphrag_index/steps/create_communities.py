@@ -94,7 +94,7 @@ def create_communities(
         levels = _update_levels(graph, before, leiden, rebuild, settings)
     else:
         levels = rebuild(max_levels=settings.max_levels)
-    islands = before.islands if before else None
+    islands = before.island_of_nodes if before else None
     levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
     communities, levels = number_communities(levels, is_island)
     numbers, lineage = trace_lineage(communities, levels, before)
@@ -169,7 +169,7 @@ def _update_levels(
         max_cluster_size=max_cluster_size,
         max_levels=max_levels,
     )
-    resolution = leiden.resolution_of(graph.n_nodes) if leiden.quality == "modularity" else 1.0
+    resolution = leiden.choose_resolution(graph.n_nodes) if leiden.quality == "modularity" else 1.0
     rebuilt = rebuild(max_levels=1)
     now, then = (compute_modularity(graph, labels[0], resolution) for labels in (levels, rebuilt))
     if then - now > settings.max_drift:

@@ -105,8 +105,8 @@ def create_community_reports(
                     writer.add_new_report(at, outcome.values[0], substitutes, key)
             progress.advance()
             if len(writer.reports) == BATCH_REPORTS:
-                yield writer.take_batch()
-        yield writer.take_batch()
+                yield writer.take_report_rows()
+        yield writer.take_report_rows()
     if n_kept:
         logger.info("%d reports of the last run are reused, because little has changed", n_kept)
     if n_failed or n_dropped:

@@ -125,9 +125,9 @@ def resolve_entities(
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
     joined = group_nodes(order, sure, never, partial(_must_stay_apart, nodes, names))
     resolution = Resolution(found, nodes, joined, scored, answers)
-    yield resolution.make_tables()
+    yield resolution.make_resolution_tables()
     rewriter = TableRewriter(resolution, base_text_units)
-    if rewriter.is_empty:
+    if rewriter.changes_nothing:
         yield dict.fromkeys(_REWRITTEN_TABLES if given_ids is not None else _REWRITTEN_TABLES[:-1])
         return
     tables = {

@@ -283,7 +283,7 @@ class TestReply:
         )
         # Two of the summary, and a relationship.
         assert reading.dropped == 3
-        numbered = reading.value.renumber({"Entities": np.arange(100) + 1000})
+        numbered = reading.value.number_citations({"Entities": np.arange(100) + 1000})
         assert numbered.summary == "A [Data: Entities (1090, 1070)]. B [Data: Entities (1090)]."
 
     @pytest.mark.parametrize("data", [[], {}, "text", 3, {"title": "T", "rating": 3}, [1, 2]])
