@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
 from graphrag_index.llm.limits import Budget, retry_after
+from graphrag_index.llm.probe import ServerProbe
 from graphrag_index.llm.protocol import (
-    RequestWriter,
     StreamedReply,
     encode_json,
     error_message,
@@ -23,11 +23,13 @@ from graphrag_index.llm.protocol import (
     read_events,
 )
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
+from graphrag_index.llm.request_writer import RequestWriter
 from graphrag_index.llm.retries import (
     RejectedError,
     ReplyTimeoutError,
     RetriedCalls,
     RetryError,
+    ServerError,
     SlowReplyError,
     UnsupportedError,
     redact,
@@ -101,6 +103,7 @@ class LLMClient:
         # Searches use a ledger in memory, so that their replies are not kept.
         keeps_replies = ledger.path != IN_MEMORY
         self.calls = RetriedCalls(name, settings, budget or Budget(None), keeps_replies)
+        self.probe = ServerProbe(self.writer, self.calls, self._post)
 
     async def close(self) -> None:
         await self.transport.close()
@@ -124,32 +127,36 @@ class LLMClient:
         began = time.monotonic()
         while True:
             stream, sent = self.settings.stream or sink is not None, self.writer.capabilities
+            sent_at = time.monotonic()
             body = self.writer.chat_body(messages, format, max_tokens, stream)
             try:
                 if "stream" in body:
                     reply = await self._stream_reply(body, sink)
                 else:
-                    reply = read_chat(await self._post_json("/chat/completions", body))
-            except UnsupportedError as error:
-                if not self.writer.adapt_to_chat_error(error, body, sent):
-                    raise RejectedError(str(error)) from None
+                    reply = read_chat(_parse_json(await self._post("/chat/completions", body)))
+            except (UnsupportedError, ServerError) as error:
+                if not await self.probe.adapt_to_error(error, body, format, sent, sent_at):
+                    raise _final_error(error) from None
                 continue
             except ReplyTimeoutError as error:
                 if self.calls.last_success > began or await self._lists_models():
                     raise SlowReplyError(str(error)) from None
                 raise
+            self.writer.note_answer(body)
             return replace(reply, response_format=sent.response_format)
 
     async def request_vectors(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         """Request the vectors of some texts, in the order of the texts."""
         while True:
-            body = self.writer.embedding_body(texts)
+            body, sent = self.writer.embedding_body(texts), self.writer.capabilities
+            sent_at = time.monotonic()
             try:
-                data = await self._post_json("/embeddings", body)
-            except UnsupportedError as error:
-                if not self.writer.adapt_to_embedding_error(error, body):
-                    raise RejectedError(str(error)) from None
+                data = _parse_json(await self._post("/embeddings", body))
+            except (UnsupportedError, ServerError) as error:
+                if not await self.probe.adapt_to_error(error, body, None, sent, sent_at):
+                    raise _final_error(error) from None
                 continue
+            self.writer.note_answer(body)
             return read_embeddings(data, len(texts))
 
     async def _lists_models(self) -> bool:
@@ -208,7 +215,12 @@ class LLMClient:
         if status in _RETRYABLE_STATUSES or status >= 500:
             if status == 429 and "quota" in message.lower() and "insufficient" in message.lower():
                 return self._settings_error(status, message)
+            if status >= 500:
+                return ServerError(reason, after)
             return RetryError(reason, after, rate=status == 429)
+        # OpenRouter answers 404 if no provider of the model supports a part of the request.
+        if status == 404 and "endpoints found that support" in message:
+            return UnsupportedError(reason)
         if status in (401, 403, 404):
             return self._settings_error(status, message)
         is_about_content = any(word in message.lower() for word in _CONTENT_ERROR_WORDS)
@@ -228,10 +240,10 @@ class LLMClient:
         message = self.redact(message)
         return ModelError(f"Model {self.name}: {self.address} {reason} (HTTP {status}: {message}).")
 
-    async def _post_json(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Send a JSON body, and parse the JSON of the response."""
+    async def _post(self, path: str, body: Mapping[str, Any]) -> bytes:
+        """Send a JSON body, and read the content of the response."""
         async with self._open_response(path, body) as response:
-            return _parse_json(await response.read())
+            return await response.read()
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""
@@ -261,6 +273,11 @@ class LLMClient:
                 content = await response.read()
                 raise self.response_error(response.status, response.headers, content)
             yield response
+
+
+def _final_error(error: UnsupportedError | ServerError) -> Exception:
+    """Return the error of a request that the server refuses for no reason that can be removed."""
+    return RejectedError(str(error)) if isinstance(error, UnsupportedError) else error
 
 
 def _parse_json(content: bytes) -> Any:

@@ -58,6 +58,10 @@ class RetryError(Exception):
         self.lost = lost  # whether the request was sent, so that it may cost money
 
 
+class ServerError(RetryError):
+    """An HTTP status of 500 or above: an outage, or a server that cannot handle the request."""
+
+
 class ReplyTimeoutError(RetryError):
     """A call whose reply was not complete within `timeout` seconds."""
 
@@ -123,6 +127,11 @@ class RetriedCalls:
         self._failing: set[object] = set()
         self._denied: set[object] = set()
         self._stopped: Exception | None = None
+
+    def note_probe(self, usage: Usage) -> None:
+        """Note that the server has answered a probe, so that it is not down."""
+        self.last_success = time.monotonic()
+        self._budget.add_cost(cost_of(usage, self.price))
 
     def stop_calls(self, error: Exception) -> None:
         """Make every further call fail with this error; waiting calls stop waiting."""

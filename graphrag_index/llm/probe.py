@@ -1,0 +1,276 @@
+"""Tiny requests that find out which parts of a request a server supports."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.protocol import read_chat, read_embeddings, read_usage
+from graphrag_index.llm.request import (
+    PLAIN_TEXT,
+    Message,
+    ParsedReply,
+    ReplyFormat,
+    object_schema,
+)
+from graphrag_index.llm.request_writer import (
+    REQUIRED_PARTS,
+    RESPONSE_FORMATS,
+    Capabilities,
+    RequestWriter,
+    format_parts,
+    part_names,
+)
+from graphrag_index.llm.retries import (
+    RejectedError,
+    RetriedCalls,
+    RetryError,
+    ServerError,
+    UnsupportedError,
+)
+
+# Servers demand the word JSON in a request for JSON. The question does not ask for JSON, so that
+# a reply shows whether the server takes notice of the format.
+PROBE_MESSAGE = Message(role="user", content="Is fire hot? Answer in one word. (JSON is allowed.)")
+PROBE_FORMAT = ReplyFormat(
+    "probe", object_schema({"answer": {"type": "string"}}), ParsedReply, 'JSON: {"answer": "..."}'
+)
+PROBE_TOKENS = 32
+# Parameters that limit the length of a reply, best first.
+LIMITS = ("max_completion_tokens", "max_tokens")
+# Number of failures, without a reason, after which a part of a request counts as refused.
+MAX_TRIES = 3
+
+Body = dict[str, Any]
+# The parts of a request that are alternatives to each other, best first: (name, part).
+Alternatives = list[tuple[str, Body]]
+
+
+class UnansweredError(Exception):
+    """The server does not answer even the plainest request. The message is its last answer."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A tiny request with one more part. `reason` says why it is refused; "" if it is answered."""
+
+    name: str
+    reason: str
+    seconds: float
+    answer: bytes = b""
+
+
+class ServerProbe:
+    """Tiny requests to the server of one model, for use in one event loop only.
+
+    `send` sends a body to a path, and returns the content of the answer.
+    """
+
+    def __init__(
+        self,
+        writer: RequestWriter,
+        calls: RetriedCalls,
+        send: Callable[[str, Body], Awaitable[bytes]],
+    ) -> None:
+        self._writer, self._calls, self._send = writer, calls, send
+        self._lock = asyncio.Lock()
+        self._ended_at = 0.0
+        # Parts of requests that were tried already.
+        self._tried: set[str] = set()
+
+    async def adapt_to_error(
+        self,
+        error: UnsupportedError | ServerError,
+        body: Body,
+        format: ReplyFormat | None,
+        sent: Capabilities,
+        sent_at: float,
+    ) -> bool:
+        """Drop the parts of a request that the server refuses; True if a retry may succeed.
+
+        A part may be named in the error. Otherwise, and only if the server has not answered a
+        request with these parts yet, tiny requests find it out. `format` is None for a request of
+        vectors. `sent` are the capabilities and `sent_at` is the time when the request was sent.
+        """
+        writer = self._writer
+        is_new = not writer.has_answered(body)
+        if isinstance(error, ServerError) and not is_new:
+            return False
+        async with self._lock:
+            if writer.capabilities != sent:
+                return True
+            if isinstance(error, ServerError):
+                is_adapted = writer.adapt_to_server_error(error, body, sent)
+            elif format is None:
+                is_adapted = writer.adapt_to_embedding_error(error, body)
+            else:
+                is_adapted = writer.adapt_to_chat_error(error, body, sent)
+            after = error.after if isinstance(error, ServerError) else None
+            if is_adapted or not is_new or after is not None or self._ended_at > sent_at:
+                return is_adapted
+            is_tried = part_names(body) <= self._tried
+            if is_tried and isinstance(error, UnsupportedError):
+                return False
+            try:
+                if is_tried:
+                    await self._find_plain_body(format is not None)
+                elif format is None:
+                    await self.probe_vectors()
+                else:
+                    await self.probe_chat(format, "stream" in body)
+            except UnansweredError:
+                return False
+            finally:
+                self._ended_at = time.monotonic()
+            self._tried |= part_names(body)
+            return writer.capabilities != sent
+
+    async def probe_chat(
+        self, format: ReplyFormat = PROBE_FORMAT, stream: bool = True, is_checked: bool = False
+    ) -> list[Trial]:
+        """Find out the parts of a chat request that the server supports, and remember them.
+
+        With `is_checked`, a response format also counts as refused if the server ignores it.
+        Raises `UnansweredError` if the server answers no request, and `RejectedError` if it
+        refuses the response format of the settings.
+        """
+        writer = self._writer
+        full = writer.chat_body([PROBE_MESSAGE], PLAIN_TEXT, PROBE_TOKENS, stream)
+        groups = [[(name, {name: value})] for name, value in full.items()]
+        groups = [group for group in groups if group[0][0] not in {*REQUIRED_PARTS, *LIMITS}]
+        known = writer.capabilities.response_format
+        is_auto = writer.settings.structured == "auto"
+        formats = RESPONSE_FORMATS[RESPONSE_FORMATS.index(known) : -1] if is_auto else [known]
+        if format.schema and known != RESPONSE_FORMATS[-1]:
+            alternatives = [(name, format_parts(name, format)) for name in formats]
+            # The replies to streamed requests are not checked.
+            position = next((i for i, g in enumerate(groups) if g[0][0] == "stream"), len(groups))
+            groups.insert(position, alternatives)
+        trials = await self._try_parts("/chat/completions", groups, is_checked)
+        reasons = {trial.name: trial.reason for trial in trials}
+        left = [name for name in formats if not reasons.get(name)]
+        if not left and not is_auto:
+            raise RejectedError(
+                f"{reasons[known]} (a request without {known} is answered: set structured of this "
+                "model to auto)"
+            )
+        parameters = [name for name in reasons if reasons[name] and name not in RESPONSE_FORMATS]
+        writer.drop_parts(parameters, left[0] if left else RESPONSE_FORMATS[-1])
+        return trials
+
+    async def probe_vectors(self) -> list[Trial]:
+        """Find out the parts of a request of vectors that the server supports, and remember them.
+
+        Raises `UnansweredError` if the server answers no request.
+        """
+        writer = self._writer
+        full = writer.embedding_body(["fire"])
+        names = [name for name in full if name not in REQUIRED_PARTS]
+        groups = [[(name, {name: full[name]})] for name in names]
+        trials = await self._try_parts("/embeddings", groups)
+        refused = [trial.name for trial in trials if trial.reason]
+        writer.drop_parts(refused, writer.capabilities.response_format)
+        return trials
+
+    async def _try_parts(
+        self, path: str, groups: Sequence[Alternatives], is_checked: bool = False
+    ) -> list[Trial]:
+        """Add parts to a plain request one after the other, and keep each that is answered."""
+        body, trials = await self._find_plain_body(path == "/chat/completions")
+        for group in groups:
+            for name, part in group:
+                trial = await self._try(path, name, {**body, **part}, MAX_TRIES)
+                if is_checked and name in RESPONSE_FORMATS and _is_ignored(trial.answer):
+                    trial = Trial(name, "the reply is in another format", trial.seconds)
+                trials.append(trial)
+                if not trial.reason:
+                    body |= part
+                    break
+        if trials[-1].reason:
+            # All parts seem to be refused by a server that went down in the meantime.
+            trial = await self._try(path, "", body, 1)
+            if trial.reason:
+                raise UnansweredError(trial.reason)
+        return trials
+
+    async def _find_plain_body(self, is_chat: bool) -> tuple[Body, list[Trial]]:
+        """Return the body of the plainest request that the server answers, and all trials.
+
+        Raises `UnansweredError` if there is none.
+        """
+        writer, trials = self._writer, list[Trial]()
+        if not is_chat:
+            body: Body = {"model": writer.model, "input": ["fire"]}
+            trial = await self._try("/embeddings", "vectors", body, 1)
+            if trial.reason:
+                raise UnansweredError(trial.reason)
+            return body, [trial]
+        base: Body = {"model": writer.model, "messages": [PROBE_MESSAGE]}
+        dropped = writer.capabilities.dropped
+        bodies = {name: {**base, name: PROBE_TOKENS} for name in LIMITS if name not in dropped}
+        for name, body in bodies.items() or [("chat", base)]:
+            trials.append(await self._try("/chat/completions", name, body, 1))
+            if not trials[-1].reason:
+                break
+        else:
+            raise UnansweredError(trials[-1].reason)
+        for i, trial in enumerate(trials[:-1]):
+            # The first failure may have been a temporary one.
+            again = await self._try("/chat/completions", trial.name, bodies[trial.name], MAX_TRIES)
+            if not again.reason:
+                return bodies[trial.name], [*trials[:i], again]
+        return body, trials
+
+    async def _try(self, path: str, name: str, body: Body, n_tries: int) -> Trial:
+        """Send a tiny request, up to `n_tries` times if the server fails without a reason."""
+        began, reason = time.monotonic(), ""
+        for _ in range(n_tries):
+            try:
+                answer = await self._send(path, body)
+            except ServerError as error:
+                reason = str(error)
+            except (UnsupportedError, RejectedError) as error:
+                reason = str(error)
+                break
+            except ModelError as error:
+                # The server may answer 404 if no model supports a part of the request.
+                if n_tries == 1:
+                    raise
+                reason = str(error)
+                break
+            else:
+                self._calls.note_probe(read_usage(_parse_object(answer).get("usage")))
+                return Trial(name, "", time.monotonic() - began, answer)
+        return Trial(name, reason, time.monotonic() - began)
+
+
+def _parse_object(answer: bytes) -> Mapping[str, Any]:
+    """Parse a JSON object; empty if the answer is something else, such as a stream."""
+    try:
+        data = json.loads(answer)
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _is_ignored(answer: bytes) -> bool:
+    """Return whether a complete reply to a request for JSON is not JSON."""
+    try:
+        reply = read_chat(_parse_object(answer))
+    except RetryError:
+        return False
+    if reply.finish == "length":
+        return False
+    return "answer" not in _parse_object(reply.text.encode())
+
+
+def count_components(trial: Trial) -> int | None:
+    """Return the length of the vector in an answer; None if there is none."""
+    try:
+        (vector,), _ = read_embeddings(_parse_object(trial.answer), 1)
+    except RetryError:
+        return None
+    return len(vector)

@@ -1,0 +1,277 @@
+"""Request bodies for the server of one model, without the parts that the server refuses."""
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.request import Message, ReplyFormat
+from graphrag_index.llm.retries import UnsupportedError
+from graphrag_index.llm.transport import server_address
+from graphrag_index.schema.settings.models import ModelSettings
+
+logger = logging.getLogger(__name__)
+
+# Ways to request a reply in a given format, best first.
+RESPONSE_FORMATS = ("json_schema", "tool", "json_object", "text")
+# Maps each parameter that a server may not support to its replacement; None: omit it.
+OPTIONAL_PARAMETERS = {
+    "max_completion_tokens": "max_tokens",
+    "temperature": None,
+    "stream_options": None,
+    "stream": None,
+}
+# After this many invalid replies and no valid reply, assume that the server ignores the format.
+MAX_INVALID_REPLIES = 3
+# Words in an error message about the format of the reply.
+_FORMAT_WORDS = re.compile("schema|tool|function|format|json_object|unsupported|not support")
+# Words in an error message about an unknown parameter.
+_UNKNOWN_WORDS = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
+# Names in an error of the server itself (HTTP 500 and above) that is about the reply format.
+_FORMAT_NAMES = re.compile("response_format|json_schema|json_object|tool_choice|['\"`]tools['\"`]")
+# Parts of a request that every server must support.
+REQUIRED_PARTS = frozenset(("model", "messages", "input"))
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The best response format that a server supports, and the parameters that it rejects."""
+
+    response_format: str
+    dropped: tuple[str, ...] = ()  # rejected parameters, which requests omit
+
+    def to_json(self) -> str:
+        """Serialize the capabilities for the ledger."""
+        return json.dumps({"response_format": self.response_format, "dropped": list(self.dropped)})
+
+    @classmethod
+    def from_json(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
+        """Deserialize capabilities; None means full support.
+
+        The setting `structured`, unless it is "auto", overrides the response format.
+        """
+        found: Any = json.loads(known) if known else {"response_format": RESPONSE_FORMATS[0]}
+        chosen = found["response_format"] if settings.structured == "auto" else settings.structured
+        return cls(chosen, tuple(found.get("dropped", ())))
+
+    @staticmethod
+    def cache_key(settings: ModelSettings) -> str:
+        """Return the name of the ledger's metadata entry for the capabilities."""
+        return f"endpoint capabilities: {settings.model} at {settings.base_url}"
+
+
+class RequestWriter:
+    """Writer of request bodies for one model. It omits parameters that the server rejects."""
+
+    def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
+        self.name, self.settings, self._ledger = name, settings, ledger
+        # The name of the model on the server.
+        self.model = settings.deployment or settings.model
+        self._cache_key = Capabilities.cache_key(settings)
+        self.capabilities = Capabilities.from_json(settings, ledger.get_meta(self._cache_key))
+        self._has_valid_reply, self._n_invalid = False, 0
+        # Parts of the requests that the server has answered in this run.
+        self._answered: set[str] = set()
+
+    def chat_body(
+        self,
+        messages: Sequence[Message],
+        format: ReplyFormat,
+        max_tokens: int,
+        stream: bool = False,
+    ) -> dict[str, Any]:
+        """Write the body of a chat request."""
+        settings, dropped = self.settings, self.capabilities.dropped
+        response_format = self.capabilities.response_format if format.schema else "plain"
+        body: dict[str, Any] = {"model": self.model, "messages": list(messages)}
+        body["max_completion_tokens"] = max_tokens
+        if settings.temperature is not None:
+            body["temperature"] = settings.temperature
+        if stream:
+            body["stream"] = True
+            body["stream_options"] = {"include_usage": True}
+        for name in dropped:
+            value, replacement = body.pop(name, None), OPTIONAL_PARAMETERS.get(name)
+            if replacement is not None and value is not None:
+                body[replacement] = value
+        if "stream" not in body:
+            body.pop("stream_options", None)
+        body |= {name: v for name, v in settings.parameters.items() if name not in dropped}
+        body |= format_parts(response_format, format)
+        if response_format in ("json_object", "text"):
+            # Describe the format in words at the end of the first message.
+            first, *rest = messages
+            content = f"{first['content']}\n\n{format.instructions}"
+            body["messages"] = [Message(role=first["role"], content=content), *rest]
+        return body
+
+    def embedding_body(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Write the body of an embedding request."""
+        body: dict[str, Any] = {"model": self.model, "input": list(texts)}
+        if self.settings.dimensions and "dimensions" not in self.capabilities.dropped:
+            body["dimensions"] = self.settings.dimensions
+        if "encoding_format" not in self.capabilities.dropped:
+            body["encoding_format"] = "base64"
+        return body
+
+    def adapt_to_chat_error(
+        self, error: UnsupportedError, body: Mapping[str, Any], sent: Capabilities
+    ) -> bool:
+        """Drop the parameter or the response format that the server rejects in an error.
+
+        `sent` are the capabilities when the request was sent. If another call has changed the
+        capabilities since then, nothing is dropped. Returns False if the error is not about a
+        parameter or the format, so that a retry would fail too.
+        """
+        if self.capabilities != sent:
+            return True
+        text = str(error).lower()
+        name = self._refused_parameter(text, body)
+        if name is not None:
+            self._drop_parameter(name)
+            return True
+        if self.settings.structured != "auto" or not body.keys() & {"response_format", "tools"}:
+            return False
+        return _FORMAT_WORDS.search(text) is not None and self._fall_back_to_next_format()
+
+    def adapt_to_embedding_error(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
+        """Drop the parameter that the server rejects in an error; False if it rejects none."""
+        text = str(error).lower()
+        # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
+        name = "dimensions" if _reports_unknown_parameter(text, "dimensions") else "encoding_format"
+        if name in text and name in body:
+            self._drop_parameter(name)
+            return True
+        return False
+
+    def adapt_to_server_error(
+        self, error: Exception, body: Mapping[str, Any], sent: Capabilities
+    ) -> bool:
+        """Drop the part of a request that an HTTP status of 500 or above names; False if none."""
+        text = str(error).lower()
+        # Errors of other kinds contain words such as "stream" too, but not in quotation marks.
+        is_named = _FORMAT_NAMES.search(text) or any(
+            re.search(rf"['\"`]{re.escape(name.lower())}['\"`]", text)
+            for name in body.keys() - REQUIRED_PARTS
+        )
+        if not is_named:
+            return False
+        refusal = UnsupportedError(text)
+        if "input" in body:
+            return self.adapt_to_embedding_error(refusal, body)
+        return self.adapt_to_chat_error(refusal, body, sent)
+
+    def note_answer(self, body: Mapping[str, Any]) -> None:
+        """Note that the server has answered a request, and so supports all of its parts."""
+        if not self._answered and self._ledger.get_meta(self._cache_key) is None:
+            self._save_capabilities(self.capabilities)
+        self._answered |= part_names(body)
+
+    def has_answered(self, body: Mapping[str, Any]) -> bool:
+        """Return whether the server has answered requests with all parts of this one."""
+        return part_names(body) <= self._answered
+
+    def drop_parts(self, names: Iterable[str], response_format: str) -> None:
+        """Omit parameters from all further requests, and use this response format."""
+        for name in names:
+            if name not in self.capabilities.dropped:
+                self._drop_parameter(name)
+        if response_format != self.capabilities.response_format:
+            found = replace(self.capabilities, response_format=response_format)
+            self._save_capabilities(found)
+
+    def describe(self) -> str:
+        """Describe the requests to the server, as far as its first answers have told."""
+        if self._ledger.get_meta(self._cache_key) is None:
+            return "the first request finds out its reply format"
+        known = self.capabilities
+        without = f", without {' and '.join(known.dropped)}" if known.dropped else ""
+        return f"replies as {known.response_format}{without}"
+
+    def note_length(self, n_tokens: int, max_tokens: int) -> None:
+        """Limit replies by `max_tokens` if the server ignores `max_completion_tokens`."""
+        name = "max_completion_tokens"
+        if n_tokens > 2 * max_tokens + 100 and name not in self.capabilities.dropped:
+            self._drop_parameter(name)
+
+    def note_compliance(self, is_valid: bool, response_format: str) -> None:
+        """Note whether the first reply to a request was valid.
+
+        Some servers accept a schema and ignore it, so that the model never sees the format. If
+        only invalid replies arrive, further requests use the next response format.
+        """
+        self._has_valid_reply = self._has_valid_reply or is_valid
+        is_current = response_format == self.capabilities.response_format
+        if self._has_valid_reply or response_format not in RESPONSE_FORMATS[:2] or not is_current:
+            return
+        self._n_invalid += 1
+        if self._n_invalid == MAX_INVALID_REPLIES and self.settings.structured == "auto":
+            self._n_invalid = 0
+            self._fall_back_to_next_format()
+
+    def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
+        """Return the parameter that an error message (in lower case) rejects, or None."""
+        for name in (*OPTIONAL_PARAMETERS, *filter(None, OPTIONAL_PARAMETERS.values())):
+            # Not within a word: "stream" is no part of "upstream".
+            is_named = name in body and re.search(rf"(?<!\w){name}", text)
+            if is_named and name not in self.capabilities.dropped:
+                return name
+        for name in self.settings.parameters:
+            if name in body and _reports_unknown_parameter(text, name.lower()):
+                return name
+        return None
+
+    def _drop_parameter(self, name: str) -> None:
+        """Omit a parameter from all further requests."""
+        if name in self.settings.parameters:
+            logger.warning(
+                "Model %s: %s does not support the parameter %s; further requests omit it.",
+                self.name,
+                server_address(self.settings),
+                name,
+            )
+        dropped = (*self.capabilities.dropped, name)
+        self._save_capabilities(replace(self.capabilities, dropped=dropped))
+
+    def _fall_back_to_next_format(self) -> bool:
+        """Use the next response format for all further requests; False if there is none."""
+        position = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
+        if position == len(RESPONSE_FORMATS):
+            return False
+        next_format = RESPONSE_FORMATS[position]
+        self._save_capabilities(replace(self.capabilities, response_format=next_format))
+        return True
+
+    def _save_capabilities(self, capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
+        self._ledger.set_meta(self._cache_key, capabilities.to_json())
+
+
+def _reports_unknown_parameter(text: str, name: str) -> bool:
+    """Tell whether an error says that a parameter is unknown, not that its value is wrong."""
+    is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return bool(is_named and "value" not in text and _UNKNOWN_WORDS.search(text))
+
+
+def format_parts(response_format: str, format: ReplyFormat) -> dict[str, Any]:
+    """Return the parts of a request that ask for a reply format; empty for a plain text."""
+    if response_format == "json_schema":
+        schema = {"name": format.name, "strict": True, "schema": format.schema}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    if response_format == "tool":
+        function = {"name": format.name, "parameters": format.schema}
+        return {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": format.name}},
+        }
+    return {"response_format": {"type": "json_object"}} if response_format == "json_object" else {}
+
+
+def part_names(body: Mapping[str, Any]) -> set[str]:
+    """Return the names of the parts of a request that a server may refuse."""
+    # Servers may support one type of `response_format` and refuse another.
+    types = {str(body["response_format"]["type"])} if "response_format" in body else set()
+    return types.union(body.keys() - REQUIRED_PARTS)
