@@ -160,7 +160,7 @@ def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
 
     pairs = [np.zeros(0, np.int64)]
 
-    def edges() -> Iterable[pl.DataFrame]:
+    def stream_edge_objects() -> Iterable[pl.DataFrame]:
         for rows in graph.stream_edges():
             ends = rows.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
             pairs.append(ends.min(axis=1) * len(graph.keys) + ends.max(axis=1))
@@ -170,7 +170,7 @@ def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
         file.write(f'{{"directed":false,"graph":{{"version":{graph.version.number}}},\n"nodes":[')
         _write_objects(file, graph.stream_nodes())
         file.write('\n],\n"edges":[')
-        _write_objects(file, edges())
+        _write_objects(file, stream_edge_objects())
         all_pairs = np.concatenate(pairs)
         all_pairs.sort()
         is_multiple = bool((all_pairs[1:] == all_pairs[:-1]).any())

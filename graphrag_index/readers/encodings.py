@@ -62,7 +62,7 @@ _LETTER_INSIDE_WORD = re.compile(r"(?<=[^\W\d_])[^\W\d_\x00-\x7f]")
 _NON_ASCII_WORD = re.compile(r"\w*[^\x00-\x7f]\w*")
 
 
-class Encoding(NamedTuple):
+class DetectedEncoding(NamedTuple):
     """A detected encoding."""
 
     name: str
@@ -128,20 +128,20 @@ def _describe_unicode_error(error: UnicodeError) -> str:
     return f"cannot be decoded: {error}"
 
 
-def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
+def detect_encoding(stream: BinaryIO, declared: str | None = None) -> DetectedEncoding:
     """Detect the encoding of a file; raise UnreadableFile if it is unknown."""
     head = stream.read(_SAMPLE_BYTES)
     for mark, name in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
-            return Encoding(name)
+            return DetectedEncoding(name)
     if name := _detect_utf16(head):
-        return Encoding(name)
+        return DetectedEncoding(name)
     if 0 in head or len(head.translate(None, _CONTROL_BYTES)) < 0.95 * len(head):
         raise UnreadableFile("looks binary; if it is text, set load_documents.encoding")
     stream.seek(0)
     invalid = _find_first_non_utf8_byte(stream)
     if invalid is None:
-        return Encoding("utf-8")
+        return DetectedEncoding("utf-8")
     start = max(0, invalid - _SAMPLE_BYTES // 2)
     stream.seek(start)
     sample = stream.read(_SAMPLE_BYTES)
@@ -152,9 +152,9 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> Encoding:
     text = sample.decode("utf-8", "replace")
     if sum(not character.isascii() for character in text) > 3 * text.count("\ufffd"):
         # Most non-ASCII characters are valid: treat the file as UTF-8 with damaged bytes.
-        return Encoding("utf-8")
+        return DetectedEncoding("utf-8")
     known = _normalize_declared_encoding(declared)
-    return Encoding(known) if known else _detect_legacy_encoding(sample)
+    return DetectedEncoding(known) if known else _detect_legacy_encoding(sample)
 
 
 def _find_first_non_utf8_byte(stream: BinaryIO) -> int | None:
@@ -219,7 +219,7 @@ def _normalize_declared_encoding(declared: str | None) -> str | None:
     return None if name == "utf-8" else name
 
 
-def _detect_legacy_encoding(sample: bytes) -> Encoding:
+def _detect_legacy_encoding(sample: bytes) -> DetectedEncoding:
     """Detect an encoding that is older than Unicode."""
     from charset_normalizer import from_bytes
 
@@ -244,7 +244,7 @@ def _detect_legacy_encoding(sample: bytes) -> Encoding:
         is_guess = errors[latin] > 0 or has_few_letters
     words = dict.fromkeys(_NON_ASCII_WORD.findall(sample.decode(name, "replace")))
     examples = ", ".join([repr(word[:40]) for word in words][:3])
-    return Encoding(name, examples if is_guess else "")
+    return DetectedEncoding(name, examples if is_guess else "")
 
 
 def _count_misreadings(sample: bytes, encoding: str) -> int | None:

@@ -32,7 +32,7 @@ def input_folder(settings: LoadDocuments, root: Path) -> Path:
     return root / Path(settings.folder).expanduser()
 
 
-def check_output(settings: LoadDocuments, root: Path, output: Path) -> None:
+def check_output_folder(settings: LoadDocuments, root: Path, output: Path) -> None:
     """Raise SettingsError if the output is the input folder or contains the input folder.
 
     An output inside the input folder is allowed: `find_files` skips the output.

@@ -161,7 +161,7 @@ class _SentenceCandidates:
         """Return the candidate sentences of a community, best first."""
         candidates = self._by_community[community]
         rows = self._rows[candidates]
-        at = self._quotations.find_rows(rows)
+        at = self._quotations.map_sentence_rows(rows)
         mentioned = (
             tuple(entity for entity in self._entities[row].tolist() if entity in members)
             for row in rows.tolist()

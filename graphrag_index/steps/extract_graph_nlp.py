@@ -273,7 +273,7 @@ def _group_quotations(
     owners: Integers, sentences: pl.Series, quotations: Quotations, ids: list[str], n_owners: int
 ) -> tuple[pl.Series, pl.Series]:
     """Return the texts and the spans of sentences, each as one list per owner."""
-    at = quotations.find_rows(sentences.to_numpy())
+    at = quotations.map_sentence_rows(sentences.to_numpy())
     places = quotations.places[at]
     evidence = places.select(
         document_id=pl.Series(ids, dtype=pl.String)[places["document"]],

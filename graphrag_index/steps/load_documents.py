@@ -12,7 +12,7 @@ from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
-from graphrag_index.readers.input_files import check_output, find_files, input_folder
+from graphrag_index.readers.input_files import check_output_folder, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import get_markitdown_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
@@ -48,7 +48,7 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 
     The input may be empty if the workflow updates an imported index.
     """
-    check_output(settings, project.root, project.output)
+    check_output_folder(settings, project.root, project.output)
     updates_imported = "skip_imported" in project.steps and has_imported(project.root)
     find_files(settings, project.root, may_be_empty=updates_imported)
 

@@ -239,7 +239,7 @@ def join_headings_above(headings: Sequence[Heading], position: int) -> str:
 
 # Maximum share of the distinctive words of the shorter of two sentences that both have. With a
 # higher share, the sentences are near-duplicates. Distinctive words are long words and numbers.
-MAX_SHARED = 0.7
+MAX_COMMON_WORD_SHARE = 0.7
 # Numbers, and words of four characters or more: shorter words are mostly function words.
 _DISTINCTIVE_WORD = re.compile(r"\w{4,}|\d+")
 _ANY_WORD = re.compile(r"\w+")
@@ -257,7 +257,7 @@ def distinctive_words(sentence: str) -> frozenset[str]:
 
 def are_near_duplicates(a: Set[str], b: Set[str]) -> bool:
     """Return whether two sentences, given as sets of distinctive words, are near-duplicates."""
-    return len(a & b) > MAX_SHARED * min(len(a), len(b))
+    return len(a & b) > MAX_COMMON_WORD_SHARE * min(len(a), len(b))
 
 
 # Number of documents in one batch, to limit memory.
@@ -266,7 +266,7 @@ BATCH_DOCUMENTS = 512
 # A line in this many documents, or this often in one document, is a page header or footer.
 MIN_LINE_REPEATS = 3
 # A document with at least this share of repeated lines is a copy: its lines can be quoted.
-MIN_REPEATED_SHARE = 0.8
+MIN_REPEATED_LINE_SHARE = 0.8
 # E-mail quotation marks (">") at the start of a line, but not "> 5 mm".
 _EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
 # A hyphen that divides a word at the end of a line, but not "Vor- und Nachteile".
@@ -303,7 +303,7 @@ def are_quotable(sentences: pl.DataFrame) -> pl.Series:
     repeated_lines = (
         lines.join(often, on="line", how="semi")
         .join(sentences.group_by("document").agg(sentences=pl.sum("quotable")), on="document")
-        .filter(pl.len().over("document") < MIN_REPEATED_SHARE * pl.col("sentences"))
+        .filter(pl.len().over("document") < MIN_REPEATED_LINE_SHARE * pl.col("sentences"))
     )
     flags = sentences["quotable"].to_numpy(writable=True)
     flags[repeated_lines["row"].to_numpy()] = False
@@ -356,6 +356,6 @@ class Quotations:
         # Store one Arrow column: a list of Python strings takes three times the memory.
         self.texts = pl.concat(parts)
 
-    def find_rows(self, rows: Integers) -> Integers:
+    def map_sentence_rows(self, rows: Integers) -> Integers:
         """Map row numbers of sentences to row numbers in `texts` and `places`."""
         return np.searchsorted(self.rows, rows)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.readers.document import UnreadableFile
-from graphrag_index.readers.encodings import Encoding, detect_encoding
+from graphrag_index.readers.encodings import DetectedEncoding, detect_encoding
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.read_documents import read_one, reasons, texts
 
@@ -72,7 +72,7 @@ def test_the_encoding_of_a_file_is_found(
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
 def test_every_text_in_utf8_is_found_to_be_utf8(text: str) -> None:
-    assert detect_encoding(io.BytesIO(("x" + text).encode("utf-8"))) == Encoding("utf-8")
+    assert detect_encoding(io.BytesIO(("x" + text).encode("utf-8"))) == DetectedEncoding("utf-8")
 
 
 @pytest.mark.parametrize("length", range(65_530, 65_538))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import ExitCode, InputError, SettingsError
-from graphrag_index.readers.input_files import check_output, find_files
+from graphrag_index.readers.input_files import check_output_folder, find_files
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
@@ -399,7 +399,7 @@ class TestOutput:
         write(tmp_path, {"a.txt": "x"})
         (tmp_path / "link").symlink_to(tmp_path / "input", target_is_directory=True)
         with pytest.raises(SettingsError) as caught:
-            check_output(LoadDocuments(folder=folder), tmp_path, tmp_path / output)
+            check_output_folder(LoadDocuments(folder=folder), tmp_path, tmp_path / output)
         place = (tmp_path / output).resolve()
         assert str(caught.value) == (
             f"The output {place} {said} the input folder: name another with `--set output=FOLDER`."
@@ -408,7 +408,7 @@ class TestOutput:
     @pytest.mark.parametrize("output", ["output", "input/output", "inputs", "in"])
     def test_it_may_lie_below_them_or_elsewhere(self, tmp_path: Path, output: str) -> None:
         for _ in range(2):
-            check_output(LoadDocuments(), tmp_path, tmp_path / output)
+            check_output_folder(LoadDocuments(), tmp_path, tmp_path / output)
             (tmp_path / output).mkdir(parents=True, exist_ok=True)
 
 

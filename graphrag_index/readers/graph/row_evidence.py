@@ -105,16 +105,16 @@ class RowEvidence:
         )
         begins = [passage.start for passage in passages]
 
-        def find_unit(at: int) -> int:
+        def find_text_unit(at: int) -> int:
             return first_unit + max(bisect_right(begins, at) - 1, 0)
 
         for start, end, record, mentions in lines:
             for entity, span in mentions:
-                self.evidence.add_mention(entity, find_unit(span[0]), span)
+                self.evidence.add_mention(entity, find_text_unit(span[0]), span)
             if record.link < 0:
                 self.evidence.add_entity_evidence(owner, (start, end))
             else:
-                units = range(find_unit(start), find_unit(end - 1) + 1)
+                units = range(find_text_unit(start), find_text_unit(end - 1) + 1)
                 self.evidence.add_relationship_evidence(record.link, (start, end), units)
 
     def _split_passages(
