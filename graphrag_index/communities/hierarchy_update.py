@@ -94,17 +94,17 @@ def update_hierarchy(
     for level in range(1, max_levels):
         before = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         is_touched = np.isin(labels, labels[is_changed])
-        is_kept = _is_in_divided_part(before, labels) & ~is_touched
+        is_kept = _flag_divided_nodes(before, labels) & ~is_touched
         above = np.where(is_kept, labels, select_large_parts(labels, max_cluster_size))
         graph = drop_edges_between_parts(graph, above)
         start = _clear_changed_parts(_clear_displaced_nodes(before, above), is_changed)
-        is_split = _is_in_divided_part(start, above)
+        is_split = _flag_divided_nodes(start, above)
         is_free = _flag_movable_nodes(graph, start, is_changed) & is_split
         above_split = np.where(is_split, above, -1)
         labels = _update_subparts(graph, above_split, before, start, is_free, leiden, level)
         resplit = split_parts(graph, np.where(is_split, -1, above), leiden, level)
         labels = np.where(resplit >= 0, resplit + labels.max(initial=-1) + 1, labels)
-        labels = np.where(_is_in_divided_part(labels, above), labels, -1)
+        labels = np.where(_flag_divided_nodes(labels, above), labels, -1)
         if labels.max(initial=-1) < 0:
             break
         levels.append(labels)
@@ -142,7 +142,7 @@ def _partition_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integ
 
 
 def _clear_displaced_nodes(start: Integers, above: Integers) -> Integers:
-    """Replace a node's label by -1 if most nodes of its part have another parent part."""
+    """Replace a node's label by -1 if most nodes of its part are in another parent part."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     homes = (
         pl.DataFrame({"part": start[known], "above": above[known]})
@@ -156,7 +156,7 @@ def _clear_displaced_nodes(start: Integers, above: Integers) -> Integers:
     return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
 
 
-def _is_in_divided_part(labels: Integers, above: Integers) -> Flags:
+def _flag_divided_nodes(labels: Integers, above: Integers) -> Flags:
     """Flag the nodes whose part in `above` has at least two sub-parts in `labels`."""
     n_parts = int(above.max(initial=-1)) + 2
     low, high = np.full(n_parts, np.iinfo(np.int64).max), np.full(n_parts, -1)
@@ -295,7 +295,7 @@ def _move_nodes(
             links[part] = links.get(part, 0.0) + weight
         best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_size)
         best_gain += float(inertia[node])
-        # If it is better for the node to leave, consider a new part of its own, with gain 0.
+        # If staying has a negative gain, let the node form a new part, which has gain 0.
         if best_gain < -least:
             best, best_gain = len(total), 0.0
         for part in sorted(links):

@@ -17,12 +17,12 @@ from graphrag_index.communities.simple_graph import (
 )
 
 _RESERVED_RADIUS = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
-_MAX_POINTS_OF_LAYOUT = 256  # maximum number of points in one force-directed layout
+_MAX_LAYOUT_POINTS = 256  # maximum number of points in one force-directed layout
 _MAX_PAIR_STEPS = 3_000_000  # maximum work of all layouts together: pairs of points × iterations
 
 
 def layout_graph(graph: Graph, *, seed: int) -> Floats:
-    """Return a position (x, y) for each node, -1 to 1; equal graphs and seeds give equal ones."""
+    """Return the position (x, y) of each node, from -1 to 1; `seed` makes it reproducible."""
     if graph.n_nodes == 0:
         return np.zeros((0, 2))
     community = partition_graph(graph, Leiden(seed=seed))
@@ -41,7 +41,7 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
     rank = _rank_nodes(community, -count_neighbours(graph))
     positions = spread_over_disc(rank, size[community])
 
-    small = (size > 2) & (size <= _MAX_POINTS_OF_LAYOUT)
+    small = (size > 2) & (size <= _MAX_LAYOUT_POINTS)
     iterations = _MAX_PAIR_STEPS // max(1, int(np.square(size[small], dtype=np.int64).sum()))
     if iterations < 20:
         # Keep the spirals: with so many communities, forces are slow and change little.
@@ -49,9 +49,9 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
     positions *= np.sqrt(size)[community, None]
     # Lay out communities of similar size in one call: up to 4 nodes, up to 8, up to 16, ...
     width = 4
-    while width <= _MAX_POINTS_OF_LAYOUT:
+    while width <= _MAX_LAYOUT_POINTS:
         stack = np.flatnonzero(small & (size > width // 2) & (size <= width))
-        _relax_communities(graph, positions, community, rank, stack, width, min(iterations, 150))
+        _lay_out_communities(graph, positions, community, rank, stack, width, min(iterations, 150))
         width *= 2
     return _fit_into_unit_discs(positions, community)
 
@@ -65,7 +65,7 @@ def _rank_nodes(community: Integers, key: Integers | Floats) -> Integers:
     return rank
 
 
-def _relax_communities(
+def _lay_out_communities(
     graph: Graph,
     positions: Floats,
     community: Integers,
@@ -168,7 +168,7 @@ def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
     degree = count_neighbours(graph)
     linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
-    work = len(linked) * min(len(linked), _MAX_POINTS_OF_LAYOUT)
+    work = len(linked) * min(len(linked), _MAX_LAYOUT_POINTS)
     iterations = int(np.clip(_MAX_PAIR_STEPS // max(work, 1), 30, 200))
     centres[linked] = _pack_discs(select_subgraph(graph, linked), radii[linked], seed, iterations)
     reach = (np.linalg.norm(centres[linked], axis=1) + radii[linked]).max(initial=0)
@@ -183,7 +183,7 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
     If there are many discs, they are packed in groups, and each group is treated as one disc.
     """
     n = graph.n_nodes
-    if n <= _MAX_POINTS_OF_LAYOUT:
+    if n <= _MAX_LAYOUT_POINTS:
         rank = _rank_nodes(np.zeros(n, dtype=np.int64), -radii)
         begin = spread_over_disc(rank, np.full(n, n)) * np.sqrt(np.square(radii).sum())
         pulls = np.zeros((1, n, n))
@@ -192,8 +192,8 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
         moved = move_by_forces(begin[None], pulls, radii[None], iterations)[0]
         return separate_discs(moved, radii, iterations)
     labels = partition_graph(graph, Leiden(seed=seed))
-    # Cut each part of the partition into groups of at most _MAX_POINTS_OF_LAYOUT discs.
-    piece = _rank_nodes(labels, np.arange(n)) // _MAX_POINTS_OF_LAYOUT
+    # Cut each part of the partition into groups of at most _MAX_LAYOUT_POINTS discs.
+    piece = _rank_nodes(labels, np.arange(n)) // _MAX_LAYOUT_POINTS
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
     centres = np.zeros((n, 2))
     outer = np.zeros(int(group.max()) + 1)

@@ -37,7 +37,7 @@ SectionIds = Mapping[str, pl.Series]
 
 EVIDENCE_TABLE = TABLES["report_evidence"]
 # Name of the column of `report_evidence` that contains the cited rows, by section.
-CITED_COLUMNS = {
+COLUMN_OF_CITED_ROWS = {
     "Entities": "entity_ids",
     "Relationships": "relationship_ids",
     "Claims": "claim_ids",
@@ -124,7 +124,7 @@ class CommunityEvidence:
                 [keys[section].gather(list(one.rows.get(section, ()))) for one in found],
                 pl.List(keys[section].dtype),
             )
-            for section, column in CITED_COLUMNS.items()
+            for section, column in COLUMN_OF_CITED_ROWS.items()
         ]
         return evidence.with_columns(
             keys["Reports"].gather([*reports]).alias("community"),
@@ -188,7 +188,7 @@ def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> 
 def _find_cited_rows(rows: pl.DataFrame, keys: SectionIds) -> dict[str, list[list[int]]]:
     """Return the cited rows of each report, by section; -1 for a row that no longer exists."""
     cited = {}
-    for section, column in CITED_COLUMNS.items():
+    for section, column in COLUMN_OF_CITED_ROWS.items():
         owners, values = spread_lists(rows[column])
         found = pl.Series(find_rows(values, keys[section]))
         cited[section] = gather_lists(owners, found, rows.height).to_list()
@@ -222,13 +222,13 @@ class ReportWriter:
         self.keys = {"Reports": rows["community"]}
         self.numbers = {"Reports": rows["community"].to_numpy()}
         tables = (members.entities, members.relationships, members.claims)
-        for name, table in zip(CITED_COLUMNS, tables, strict=False):
+        for name, table in zip(COLUMN_OF_CITED_ROWS, tables, strict=False):
             self.keys[name] = table["id"]
             self.numbers[name] = table["human_readable_id"].to_numpy()
         self.reports: dict[int, Report] = {}
         # Sub-communities that have a report, by the community that contains them.
         self._reported_below: dict[int, set[int]] = {}
-        # Hashes of the text units that support a report, if it may be part of another context.
+        # By community: hashes of the text units behind its report, if other contexts may use it.
         self._support_hashes: dict[int, Hashes] = {}
         # By community: (new report, communities whose reports are in its prompt, request key).
         self._new: dict[int, tuple[CitedReport, Sequence[int], str]] = {}

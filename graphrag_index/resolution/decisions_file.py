@@ -32,7 +32,7 @@ from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
 # Keys in the section `split`: conditions for the text units that belong to a part of an entity.
-CONDITIONS = ("paths", "documents", "text_units", "types")
+SPLIT_KEYS = ("paths", "documents", "text_units", "types")
 # Maximum size of `resolutions.yaml` in bytes. A person cannot have written a larger file.
 MAX_FILE_BYTES = 50_000_000
 
@@ -189,8 +189,8 @@ class _DecisionsParser:
             self._raise_error(name, f"a part of split: {name} must have a title")
         conditions = {key: values for key, values in part.items() if key != "title"}
         for key, values in conditions.items():
-            if key not in CONDITIONS:
-                self._raise_error(key, f"conditions of split: {name} are {', '.join(CONDITIONS)}")
+            if key not in SPLIT_KEYS:
+                self._raise_error(key, f"conditions of split: {name} are {', '.join(SPLIT_KEYS)}")
             conditions[key] = tuple(self._check_texts(values, f"split: {name}: {key}"))
         return PartConditions(self._check_text(part["title"], "split"), **conditions)
 

@@ -39,7 +39,7 @@ class Similarity:
 
 
 def compare_names(a: Name, b: Name) -> Similarity | None:
-    """Return the similarity of two names; None if they are unlike, or mean other things."""
+    """Return the similarity of two names; None if they are unlike, or mean different things."""
     if a.letters == b.letters == "":
         return None
     likeness = _compare_plain_letters(a, b) or _compare_umlauts(a, b)
@@ -65,7 +65,7 @@ def mean_different_things(a: Name, b: Name) -> bool:
     if a.last_single_letter != b.last_single_letter and a.letters != b.letters:
         return True
     differing = a.distinguishing_words ^ b.distinguishing_words
-    # Only Mr, Mrs and Miss may be missing: "Mrs Novak" may be "Novak", but not "Mr Novak".
+    # Allow only Mr, Mrs and Miss to be missing: "Mrs Novak" may be "Novak", but not "Mr Novak".
     both_have_some = a.distinguishing_words and b.distinguishing_words
     if differing and (both_have_some or not differing <= {"mr", "mrs", "miss"}):
         return True

@@ -17,7 +17,7 @@ _KIND_OF_TYPE: dict[str, str] = {
     word: kind for kind, names in _WORDS["kinds_of_types"].items() for word in names.split()
 }
 _ROMAN_NUMERAL = re.compile(r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
-_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+_NUMBER_IN_DIGITS = re.compile(r"\d+(?:[.,:/]\d+)*")
 # Signs that are part of a name: "C++" is not "C#", ".NET" is not "net".
 _SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[-−](?=\d)|^[-−](?=\d)")
 _FINAL_BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
@@ -78,7 +78,7 @@ class Name:
     @cached_property
     def numbers(self) -> tuple[str, ...]:
         """The numbers in the name: sorted numbers in digits, then sorted Roman numerals."""
-        found = [number.replace(",", ".") for number in _NUMBER.findall(self.title)]
+        found = [number.replace(",", ".") for number in _NUMBER_IN_DIGITS.findall(self.title)]
         roman = []
         for at, word in enumerate(self.words):
             if _ROMAN_NUMERAL.fullmatch(word):

@@ -41,9 +41,9 @@ NEIGHBOUR_BONUS = 0.1
 # Maximum score of two entities whose types contradict each other, such as person and place.
 MAX_SCORE_OF_DIFFERENT_TYPES = 0.6
 # Score of a short form and a full name if a text explains the short form: "Royal Society (RS)".
-EXPLAINED_SCORE = 0.95
+EXPLAINED_FORM_SCORE = 0.95
 # Score of a short form and a full name if no other name fits, and they share a document.
-UNIQUE_SCORE = 0.92
+ONLY_NAME_SCORE = 0.92
 # Factor for the similarity of vectors. The factor is low, since North Korea and South Korea, for
 # example, have similar vectors.
 VECTOR_WEIGHT = 0.75
@@ -192,12 +192,12 @@ class _ShortForms:
             short = left if self.names[left].is_acronym else right
             if len(self.full_names[short, FIRST_LETTERS]) > 1:
                 return replace(likeness, evidence=(*evidence, "others are explained as well"))
-            return Similarity(EXPLAINED_SCORE, (*evidence, "the text explains it"))
+            return Similarity(EXPLAINED_FORM_SCORE, (*evidence, "the text explains it"))
         if INITIALS in evidence:
             if any(len(self.full_names[number, INITIALS]) > 1 for number in (left, right)):
                 return replace(likeness, evidence=(*evidence, "others fit as well"))
             if in_one_document:
-                return Similarity(UNIQUE_SCORE, (*evidence, "the one that fits in its document"))
+                return Similarity(ONLY_NAME_SCORE, (*evidence, "the one that fits in its document"))
         if "without title" in evidence and not in_one_document:
             return replace(likeness, score=min(likeness.score, MAX_DOUBTFUL_SCORE))
         return likeness
