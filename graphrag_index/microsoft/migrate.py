@@ -73,7 +73,7 @@ def convert_project(
             "are: name another folder for ours; nothing was written."
         )
     if settings_path.exists():
-        raise SettingsError(f"{settings_path} is there already: nothing was written.")
+        raise SettingsError(f"{settings_path} already exists: nothing was written.")
     if input_folder is not None and not input_folder.is_dir():
         raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
     for wanted in (folder, folder / "workflows", folder / FOLDER):
@@ -92,7 +92,7 @@ def convert_project(
     texts = {folder / FOLDER / f"{name}.txt": own for name, own in own_prompts.texts.items()}
     for path, own in texts.items():
         if path.exists() and path.read_bytes() != own.encode():
-            raise SettingsError(f"{path} is there already: nothing was written.")
+            raise SettingsError(f"{path} already exists: nothing was written.")
     workflows = shipped_workflows()
     steps = [line for line in workflows["standard"].splitlines() if line.startswith("- ")]
     steps.remove("- extract_covariates")

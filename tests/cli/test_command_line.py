@@ -122,7 +122,7 @@ class TestInit:
         result = graphrag_index("init", tmp_path)
         assert (result.code, result.out) == (2, "")
         assert result.err == (
-            f"Error: {tmp_path / 'settings.yaml'} is there already: nothing was written.\n"
+            f"Error: {tmp_path / 'settings.yaml'} already exists: nothing was written.\n"
         )
 
     def test_documents_elsewhere_are_indexed_from_there(

@@ -161,8 +161,8 @@ def test_the_folder_of_theirs_is_not_written_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("there", "said"),
     [
-        ("settings.yaml", "settings.yaml is there already: nothing was written."),
-        ("prompts/extract_graph.txt", "extract_graph.txt is there already: nothing was written."),
+        ("settings.yaml", "settings.yaml already exists: nothing was written."),
+        ("prompts/extract_graph.txt", "extract_graph.txt already exists: nothing was written."),
         ("prompts", "prompts is not a folder: name another one"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_project_is_not_written_over(tmp_path: Path) -> None:
         init_project(tmp_path)
     assert caught.value.exit_code == ExitCode.WRONG_USE
     assert str(caught.value) == (
-        f"{tmp_path / 'settings.yaml'} is there already: nothing was written."
+        f"{tmp_path / 'settings.yaml'} already exists: nothing was written."
     )
     assert [path.name for path in tmp_path.iterdir()] == ["settings.yaml"]
 

@@ -14,7 +14,7 @@ class Price(Section):
 
     input: float = setting(0.0, "Prompt tokens.", ge=0)
     cached_input: float | None = setting(
-        None, "Prompt tokens from the cache of the provider; null: as input.", ge=0
+        None, "Prompt tokens from the cache of the provider; null: the price of input.", ge=0
     )
     output: float = setting(0.0, "Tokens of the reply, reasoning included.", ge=0)
     batch_discount: Share = setting(0.5, "Discount of a batch (run --batch), as a share.")
@@ -29,9 +29,9 @@ class Price(Section):
 class BatchLimits(Section):
     """Limits of the provider for batches, with `run --batch`."""
 
-    max_requests: int = setting(50_000, "Requests in a batch at most.", ge=1, le=10_000_000)
+    max_requests: int = setting(50_000, "Maximum requests in a batch.", ge=1, le=10_000_000)
     max_bytes: int = setting(
-        200_000_000, "Bytes of a batch at most; larger ones are split.", ge=1, le=1 << 40
+        200_000_000, "Maximum bytes of a batch; the rest goes into another.", ge=1, le=1 << 40
     )
     max_tokens: int | None = setting(
         None,
@@ -60,35 +60,35 @@ class ModelSettings(Section):
     )
     api_version: str = setting("2024-10-21", "Azure: version of the API.")
     deployment: str | None = setting(None, "Azure: name of the deployment; null: model.")
-    context_window: int = setting(128_000, "Tokens of prompt and reply together at most.", ge=512)
+    context_window: int = setting(128_000, "Maximum tokens of prompt and reply together.", ge=512)
     max_output_tokens: int = setting(8_192, "Longest reply, in tokens, reasoning included.", ge=16)
     temperature: float | None = setting(
-        0.0, "null: default of the server; omitted if it is not supported.", ge=0, le=2
+        0.0, "Sampling temperature; null: default of the server.", ge=0, le=2
     )
     parameters: dict[str, Any] = setting(
         {}, "Further parameters of each request, such as reasoning_effort: low."
     )
     structured: Literal["auto", "json_schema", "tool", "json_object", "text"] = setting(
-        "auto", "How a reply is made to fit its schema; auto tries these in order, once."
+        "auto", "Method to get JSON replies; auto: the first of these that works."
     )
     stream: bool = setting(
         False,
         "Stream replies: timeout then counts from the last chunk, not from the start. For slow "
         "servers.",
     )
-    timeout: float = setting(300.0, "Seconds without a response.", gt=0, le=86_400)
+    timeout: float = setting(300.0, "Seconds to wait for a response.", gt=0, le=86_400)
     retry_seconds: float = setting(600.0, "How long a failed request is retried.", ge=0, le=86_400)
     concurrency: int = setting(
         32, "Concurrent requests at most; fewer if the server returns rate limits.", ge=1, le=4_096
     )
-    requests_per_minute: int | None = setting(None, "null: no limit.", ge=1)
-    tokens_per_minute: int | None = setting(None, "null: no limit.", ge=1)
+    requests_per_minute: int | None = setting(None, "Limit of requests; null: none.", ge=1)
+    tokens_per_minute: int | None = setting(None, "Limit of tokens; null: none.", ge=1)
     batch: BatchLimits = setting(BatchLimits(), "Limits of run --batch.")
     dimensions: int | None = setting(
-        None, "Embeddings: length of shortened vectors, if the model can; null: full.", ge=1
+        None, "Embeddings: dimension of vectors, if the model can shorten them; null: all.", ge=1
     )
     price: Price | None = setting(
-        None, "null: from the price list of this program, if it has the model."
+        None, "Price of the model; null: from the price list of this program, if it has the model."
     )
 
     @property
@@ -112,7 +112,7 @@ class ModelSettings(Section):
 
     @field_validator("api_key")
     @classmethod
-    def _key_fits_a_header(cls, api_key: SecretStr) -> SecretStr:
+    def _check_api_key(cls, api_key: SecretStr) -> SecretStr:
         """Reject a key with characters that an HTTP header cannot contain."""
         key = api_key.get_secret_value().strip()
         for at, sign in enumerate(key, 1):
@@ -122,7 +122,7 @@ class ModelSettings(Section):
 
     @field_validator("base_url", mode="before")
     @classmethod
-    def _address_is_no_secret(cls, address: object) -> object:
+    def _check_base_url(cls, address: object) -> object:
         """Reject an address that contains a key, since messages and the index show the address."""
         if isinstance(address, str) and address:
             # A key can only be in the user name or the query. The messages do not repeat the key.
@@ -138,7 +138,7 @@ class ModelSettings(Section):
         return address or None
 
     @model_validator(mode="after")
-    def _azure_has_an_address(self) -> "ModelSettings":
+    def _check_azure_and_tokens(self) -> "ModelSettings":
         if self.provider == "azure" and not self.base_url:
             raise ValueError("azure needs base_url: https://NAME.openai.azure.com")
         if self.max_output_tokens >= self.context_window:

@@ -10,9 +10,9 @@ _MAX = 1_000_000
 
 TopK = Annotated[int, Field(ge=1, le=10_000)]
 Tokens = Annotated[int, Field(ge=200, le=_MAX)]
-ContextTokens = Annotated[Tokens, Field(description="Context of a model, in tokens.")]
-CallTokens = Annotated[Tokens, Field(description="Context of one call, in tokens.")]
-MaxSentences = Annotated[TopK, Field(description="Sentences of the answer at most.")]
+ContextTokens = Annotated[Tokens, Field(description="Maximum tokens of a model's context.")]
+CallTokens = Annotated[Tokens, Field(description="Maximum tokens of one call's context.")]
+MaxSentences = Annotated[TopK, Field(description="Maximum sentences of an answer.")]
 MinSimilarity = Annotated[
     Similarity, Field(description="Ignore evidence less similar to the question (cosine).")
 ]
@@ -58,9 +58,9 @@ class LocalSearch(Section):
         "search loses precision.",
     )
     max_context_tokens: ContextTokens = 8_000
-    text_unit_share: Share = setting(0.6, "Share of text units in this context.")
+    text_unit_share: Share = setting(0.6, "Share of max_context_tokens for text units.")
     report_share: Share = setting(
-        0.15, "Share of community reports; the rest is for entities, relationships, claims."
+        0.15, "Share of max_context_tokens for reports; the rest: entities, relationships, claims."
     )
     max_sentences: MaxSentences = 6
     min_similarity: MinSimilarity = 0.25
@@ -70,7 +70,7 @@ class BasicSearch(Section):
     """Questions about a passage: text units by vector, by full text, or both."""
 
     mode: Literal["vector", "text", "hybrid"] = setting(
-        "hybrid", "hybrid merges both rankings by reciprocal rank."
+        "hybrid", "Ranking by vector or by text; hybrid merges both rankings."
     )
     top_k_text_units: TopK = setting(10, "Text units to read.")
     max_context_tokens: ContextTokens = 8_000
@@ -87,8 +87,8 @@ class GlobalSearch(Section):
     selection: Literal["similar", "dynamic", "level"] = setting(
         "similar",
         "Reports to read. similar: the most similar within max_map_tokens and max_map_share; "
-        "dynamic: the model rates reports from the top of the hierarchy down; level: all of the "
-        "level.",
+        "dynamic: the model rates reports from the top of the hierarchy down; level: all reports "
+        "of the setting level.",
     )
     max_map_tokens: Tokens = setting(7_500, "similar: reports to read for one question, in tokens.")
     max_map_share: float = setting(
@@ -102,7 +102,7 @@ class GlobalSearch(Section):
     min_score: int = setting(
         20, "Ignore points of a map call with a lower score (0 to 100).", ge=0, le=100
     )
-    max_points: int = setting(6, "Themes of the answer at most.", ge=1, le=1_000)
+    max_points: int = setting(6, "Maximum number of themes in an answer.", ge=1, le=1_000)
     min_similarity: Similarity = setting(
         0.1, "Ignore reports less similar to the question (cosine)."
     )
@@ -111,7 +111,7 @@ class GlobalSearch(Section):
 class DriftSearch(Section):
     """Broad questions, then details: reports first, then rounds of local questions."""
 
-    top_k_reports: TopK = setting(8, "Reports to start from.")
+    top_k_reports: TopK = setting(8, "Number of reports to start from.")
     rounds: int = setting(2, "Rounds of follow-up questions.", ge=0, le=20)
     follow_ups: int = setting(3, "Follow-up questions in a round at most.", ge=1, le=100)
     max_context_tokens: CallTokens = 8_000
@@ -132,7 +132,7 @@ class LazySearch(Section):
         le=1_000_000,
     )
     sub_queries: int = setting(4, "Sub-questions to derive from the question at most.", ge=0, le=20)
-    top_k_text_units: int = setting(200, "Text units to rank for each of them.", ge=1, le=100_000)
+    top_k_text_units: int = setting(200, "Text units to rank per sub-question.", ge=1, le=100_000)
     communities_at_once: int = setting(
         16,
         "Communities to test in one round, those with the best untested text units first.",
@@ -148,7 +148,7 @@ class LazySearch(Section):
     min_rating: int = setting(
         3, "With a model: text units with a lower rating (1 to 5) are irrelevant.", ge=1, le=5
     )
-    max_context_tokens: Tokens = setting(8_000, "Context of the last call, in tokens.")
+    max_context_tokens: Tokens = setting(8_000, "Maximum tokens of the last call.")
     max_sentences: MaxSentences = 10
     min_similarity: MinSimilarity = 0.25
 
@@ -156,10 +156,10 @@ class LazySearch(Section):
 class PathSearch(Section):
     """Paths between two or more entities."""
 
-    max_paths: int = setting(3, "Paths between two entities at most.", ge=1, le=100)
-    max_hops: int = setting(6, "Longest path, in relationships.", ge=1, le=50)
+    max_paths: int = setting(3, "Maximum paths between two entities.", ge=1, le=100)
+    max_hops: int = setting(6, "Maximum relationships of a path.", ge=1, le=50)
     max_visited: int = setting(
-        100_000, "Entities to visit before giving up.", ge=10, le=100_000_000
+        100_000, "Maximum entities that a search for paths visits.", ge=10, le=100_000_000
     )
     max_context_tokens: ContextTokens = 8_000
 
@@ -169,23 +169,23 @@ class NeighbourhoodSearch(Section):
 
     hops: int = setting(1, "Distance from the entity, in relationships.", ge=1, le=10)
     max_relationships: int = setting(
-        100, "Relationships at most, by descending weight.", ge=1, le=_MAX
+        100, "Maximum relationships to return, heaviest first.", ge=1, le=_MAX
     )
-    max_context_tokens: Tokens = setting(8_000, "Tables for a model of your own, in tokens.")
+    max_context_tokens: Tokens = setting(8_000, "Maximum tokens of the result.")
 
 
 class StructuredSearch(Section):
     """Queries in SQL and Cypher, written by a person or a model."""
 
-    max_rows: int = setting(1_000, "Rows of a result at most.", ge=1, le=_MAX)
+    max_rows: int = setting(1_000, "Maximum rows of a result.", ge=1, le=_MAX)
     timeout: float = setting(30.0, "Time limit of a query, in seconds.", gt=0, le=86_400)
     max_memory: int = setting(1_024, "Memory limit of a query, in megabytes.", ge=64, le=_MAX)
     attempts: int = setting(
-        2, "How often a model may write the query; it is told about errors.", ge=1, le=10
+        2, "Maximum attempts of a model; a retry tells it the last error.", ge=1, le=10
     )
     sample_values: int = setting(8, "Sample values of each column in the prompt.", ge=0, le=1_000)
     max_context_tokens: Tokens = setting(
-        8_000, "Result rows in the prompt for the answer, in tokens."
+        8_000, "Maximum tokens of result rows in the prompt for the answer."
     )
     min_similarity: Similarity = setting(
         0.25,

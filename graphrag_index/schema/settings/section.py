@@ -73,7 +73,7 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
     return list(annotation.model_fields)
 
 
-# Maximum depth of nested values: more than settings need. A value may contain itself by an alias.
+# Maximum depth of nested values, and number of values. By an alias a value may contain itself.
 _MAX_DEPTH = 50
 _MAX_VALUES = 100_000
 

@@ -38,8 +38,8 @@ class Settings(Section):
     output: str = setting("output", "Folder of the index, relative to settings.yaml.", min_length=1)
     models: dict[str, ModelSettings] = setting(
         {name: ModelSettings(model=known["model"]) for name, known in DEFAULT_MODELS.items()},
-        "Models behind an OpenAI-compatible API, by the names that steps use. A workflow that "
-        "uses none of them needs no key.",
+        "Models behind an OpenAI-compatible API, by the names that other settings use. A workflow "
+        "that uses none of them needs no API key.",
     )
     load_documents: sections.LoadDocuments = sections.LoadDocuments()
     read_graph: sections.ReadGraph = sections.ReadGraph()
@@ -67,7 +67,7 @@ class Settings(Section):
     structured_search: searches.StructuredSearch = searches.StructuredSearch()
     check: sections.Check = sections.Check()
     steps: dict[str, dict[str, Any]] = setting(
-        {}, "Sections of your own steps, by the name of the function."
+        {}, "Settings of your own steps, by the name of the step's function."
     )
 
     @field_validator("output")
@@ -78,7 +78,7 @@ class Settings(Section):
     @model_validator(mode="before")
     @classmethod
     def _drop_empty_sections(cls, values: Any) -> Any:
-        # If all keys of a section are commented out, its value is null.
+        # Drop null sections, whose keys are all commented out: they get the defaults.
         if not isinstance(values, dict):
             return values
         is_empty = {key for key in cls.model_fields if values.get(key) is None}
@@ -129,7 +129,7 @@ def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settin
         raise SettingsError(describe_validation_error(error, Settings, where)) from None
 
 
-_VARIABLE = re.compile(r"\$\$|\$\{([^}]*)\}?")
+_VARIABLE_PATTERN = re.compile(r"\$\$|\$\{([^}]*)\}?")
 _NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
@@ -164,11 +164,11 @@ def _expand_variables(value: Any, variables: Mapping[str, str], where: str) -> A
             )
         return variables[name]
 
-    return _VARIABLE.sub(replace_variable, value)
+    return _VARIABLE_PATTERN.sub(replace_variable, value)
 
 
 # Pattern of NAME=value, with or without `export`; the value is in quotes, or ends at a comment.
-_ENV_LINE = re.compile(
+_ENV_LINE_PATTERN = re.compile(
     r"""(?:export\s+)?([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*(?:(?<=\s)\#.*)?"""
 )
 
@@ -187,7 +187,7 @@ def read_env_file(path: Path) -> dict[str, str]:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        found = _ENV_LINE.fullmatch(line)
+        found = _ENV_LINE_PATTERN.fullmatch(line)
         if found is None:
             raise SettingsError(f"{path}, line {number}: expected NAME=value.")
         name, *values = found.groups()
@@ -221,7 +221,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     """
     settings_path = folder / SETTINGS_FILE
     if settings_path.exists():
-        raise SettingsError(f"{settings_path} is there already: nothing was written.")
+        raise SettingsError(f"{settings_path} already exists: nothing was written.")
     if input_folder is not None and not input_folder.is_dir():
         is_file = input_folder.exists()
         why = "is a file: name the folder in which it lies;" if is_file else "does not exist:"
@@ -236,7 +236,7 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
         place = input_folder.resolve()
         if place.is_relative_to(folder.resolve()):
             place = place.relative_to(folder.resolve())
-        # Escape a dollar sign in the path, which would begin a variable.
+        # Escape dollar signs in the path, which would begin variables.
         documents = place.as_posix().replace("$", "$$")
     settings_path.write_text(
         settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
@@ -286,16 +286,16 @@ def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str
             section = type(field.default)
             summary = (section.__doc__ or "").splitlines()[0]
             lines += ["", f"# {summary}", f"{name}:"]
-            lines += _keys_text(section.model_fields, values.get(name, {}), "  ")
+            lines += _format_keys(section.model_fields, values.get(name, {}), "  ")
         elif name == "models":
-            models = _models_text(values.get("models", DEFAULT_MODELS))
+            models = _format_models(values.get("models", DEFAULT_MODELS))
             lines += ["", f"# {field.description}", "models:", *models]
         elif name != "steps":
-            lines += ["", *_keys_text({name: field}, values)]
+            lines += ["", *_format_keys({name: field}, values)]
     return "\n".join(lines) + "\n"
 
 
-def _keys_text(
+def _format_keys(
     fields: Mapping[str, FieldInfo], values: Mapping[str, Any], indent: str = ""
 ) -> Iterator[str]:
     """Yield the lines of each key of a section: its description, then its value or default."""
@@ -304,15 +304,15 @@ def _keys_text(
         yield f"{indent}{key}: {_format_yaml(values.get(key, field.default))}"
 
 
-def _models_text(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the lines of `models`: all keys of the first, only keys with values of the others."""
+def _format_models(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the lines of `models`: all keys of the first model, changed keys of the others."""
     lines: list[str] = []
     for name, values in models.items():
         fields = ModelSettings.model_fields
         if lines:
             fields = {key: field for key, field in fields.items() if key in values}
         lines += [f"  # The model {name} of the steps.", f"  {_format_yaml(name)}:"]
-        lines += _keys_text(fields, values, "    ")
+        lines += _format_keys(fields, values, "    ")
     return lines
 
 

@@ -38,16 +38,16 @@ class LoadDocuments(Section):
     include: list[str] = setting(
         ["**/*"],
         "Patterns of the files to read, relative to the folder: * and ? match characters of a "
-        "name, [ab] one of these, ** any folders. Files of unsupported types are skipped.",
+        "name, [ab] matches a or b, ** any folders. Files of unsupported types are skipped.",
     )
     exclude: list[str] = setting([], "Patterns of files and folders to skip, such as drafts/.")
     encoding: EncodingOrAuto = setting(
-        "auto", "Encoding of text files; auto detects it, a name is applied strictly."
+        "auto", "Encoding of text files; auto detects it; with a name, other files are not read."
     )
     text_column: str = setting("text", "Records: the field that holds the text.")
     title_column: str | None = setting("title", "Records and front matter: the field of the title.")
     id_column: str | None = setting(
-        None, "Records: the field of a stable id; null derives it from the text."
+        None, "Records: the field of a stable id; null: the id is derived from the text."
     )
     date_column: str | None = setting(
         "date", "Records and front matter: the field of the document's date."
@@ -74,15 +74,15 @@ class ReadGraph(Section):
         "relationships, or the nodes of the .graphml.",
     )
     relationships: str | None = setting(
-        None, "File of the relationships, of the same types; a .graphml may hold both."
+        None, "File of the relationships, of the same types as entities; a .graphml may hold both."
     )
     text_units: str | None = setting(
         None,
-        "File of the passages that are their evidence: .parquet, .csv or .tsv; with null each "
-        "row is its own evidence.",
+        "File of the passages that prove entities and relationships: .parquet, .csv or .tsv; "
+        "null: each row is its own evidence.",
     )
     documents: str | None = setting(
-        None, "File of the documents that contain those passages; optional."
+        None, "File of the documents that contain the passages of text_units; optional."
     )
     entity_columns: dict[EntityField, str | None] = setting(
         {},
@@ -90,13 +90,13 @@ class ReadGraph(Section):
         "Fields: id, title, type, description, aliases and text_unit_ids.",
     )
     relationship_columns: dict[RelationshipField, str | None] = setting(
-        {}, "The same for id, source, target, weight, type, description and text_unit_ids."
+        {}, "Like entity_columns: id, source, target, weight, type, description, text_unit_ids."
     )
     text_unit_columns: dict[TextUnitField, str | None] = setting(
-        {}, "The same for id, text and document_id."
+        {}, "Like entity_columns: id, text, document_id."
     )
     document_columns: dict[DocumentField, str | None] = setting(
-        {}, "The same for id, title, text, path and creation_date."
+        {}, "Like entity_columns: id, title, text, path, creation_date."
     )
     attributes: list[str] = setting(
         [],
@@ -104,7 +104,7 @@ class ReadGraph(Section):
         "country].",
     )
     add_missing_entities: bool = setting(
-        False, "Add entities that only relationships name; false refuses them."
+        False, "Add entities that only relationships name; false: such entities are an error."
     )
     encoding: Encoding = setting("utf-8", "Encoding of .csv and .tsv files.")
     max_tokens: int = setting(
@@ -118,7 +118,7 @@ class CreateTextUnits(Section):
     max_tokens: int = setting(240, "Longest text unit, in tokens.", ge=8, le=1_000_000)
     overlap_tokens: int = setting(
         30,
-        "Whole sentences to repeat from the text unit before, up to so many tokens.",
+        "Maximum tokens of whole sentences repeated from the end of the previous text unit.",
         ge=0,
         le=500_000,
     )
@@ -127,7 +127,7 @@ class CreateTextUnits(Section):
     )
 
     @model_validator(mode="after")
-    def _overlap_is_smaller(self) -> "CreateTextUnits":
+    def _check_overlap(self) -> "CreateTextUnits":
         if self.overlap_tokens * 2 > self.max_tokens:
             raise ValueError("overlap_tokens must be at most half of max_tokens")
         return self
@@ -136,25 +136,25 @@ class CreateTextUnits(Section):
 class ExtractGraphNlp(Section):
     """Names, terms and their relationships, found without a language model."""
 
-    min_frequency: Positive = setting(1, "Fewest mentions of a name.")
+    min_frequency: Positive = setting(1, "Minimum number of mentions of a name.")
     min_frequency_caseless: int = setting(
-        3, "The same in scripts without capital letters (Chinese, Arabic, ...).", ge=2, le=_MAX
+        3, "Minimum mentions of a name in scripts without capitals (Chinese, ...).", ge=2, le=_MAX
     )
     noun_phrases: bool = setting(True, "Also find terms in lower case, such as 'sea ice'.")
-    min_frequency_noun_phrase: int = setting(3, "Fewest occurrences of such a term.", ge=2, le=_MAX)
+    min_frequency_noun_phrase: int = setting(3, "Minimum mentions of a noun phrase.", ge=2, le=_MAX)
     merge_variants: bool = setting(
         True, "Merge short, titled and inflected forms of a name where unambiguous."
     )
     max_links: int = setting(
-        8, "Each mention is linked to at most so many after it.", ge=1, le=1_000
+        8, "Maximum number of following mentions to which a mention is linked.", ge=1, le=1_000
     )
     neighbour_weight: Share = setting(
-        0.2, "Weight of two names in neighbouring sentences; in one sentence it is 1."
+        0.2, "Weight of a link between names in neighbouring sentences; in one sentence it is 1."
     )
     min_evidence: float = setting(
-        1.0, "Drop relationships whose sum of these weights is lower.", ge=0
+        1.0, "Drop relationships whose links have a lower sum of weights.", ge=0
     )
-    min_weight: float = setting(0.0, "Drop relationships of a lower weight.", ge=0)
+    min_weight: float = setting(0.0, "Drop relationships with a lower final weight.", ge=0)
 
 
 class FinalizeGraph(Section):
@@ -171,21 +171,21 @@ class CreateCommunities(Section):
         "native", "Implementation of Leiden; see docs/settings.md."
     )
     quality: Literal["modularity", "cpm"] = setting(
-        "modularity", "Quality to maximize; microsoft supports modularity only."
+        "modularity", "Quality measure to maximize; the engine microsoft supports modularity only."
     )
     resolution: float = setting(1.0, "Higher values give smaller communities.", gt=0, le=1_000_000)
     scale_resolution: bool = setting(
         True,
-        "Modularity: above 1,000 entities raise the resolution in proportion to them, so that "
-        "communities do not grow with the corpus.",
+        "Modularity with over 1,000 entities: raise the resolution in proportion to their number, "
+        "so that communities do not grow with the corpus.",
     )
     max_cluster_size: int = setting(
-        10, "Communities of more entities are split again one level down.", ge=2, le=_MAX
+        10, "Communities with more entities are split again, one level down.", ge=2, le=_MAX
     )
-    max_levels: int = setting(6, "Deepest hierarchy.", ge=1, le=100)
-    iterations: int = setting(2, "Passes of Leiden.", ge=1, le=1_000)
+    max_levels: int = setting(6, "Maximum number of levels.", ge=1, le=100)
+    iterations: int = setting(2, "Number of passes of the Leiden algorithm.", ge=1, le=1_000)
     min_component_size: Positive = setting(
-        3, "Smaller connected components are grouped into islands."
+        3, "Connected components with fewer entities are gathered into shared communities."
     )
     seed: int = setting(42, "Seed of the partition.", ge=0, le=_MAX_SEED)
     stability: Literal["keep", "rebuild"] = setting(
@@ -194,13 +194,13 @@ class CreateCommunities(Section):
         "change affects; or rebuild them as for a first index.",
     )
     max_drift: Share = setting(
-        0.02, "Warn if a rebuild would improve the modularity by more than this."
+        0.02, "Warn if a rebuild of the communities would raise the modularity by more than this."
     )
 
     @model_validator(mode="after")
-    def _engine_knows_the_quality(self) -> "CreateCommunities":
+    def _check_engine_and_quality(self) -> "CreateCommunities":
         if self.engine == "microsoft" and self.quality == "cpm":
-            raise ValueError("the engine microsoft knows the quality modularity only")
+            raise ValueError("the engine microsoft supports only the quality modularity")
         return self
 
 
@@ -208,7 +208,7 @@ class CreateCommunityReportsNlp(Section):
     """Community reports made of quoted sentences, without a language model."""
 
     max_findings: int = setting(6, "Findings of a report at most.", ge=1, le=1_000)
-    max_sentences: int = setting(14, "Sentences of evidence in a report at most.", ge=2, le=10_000)
+    max_sentences: int = setting(14, "Maximum sentences of a report.", ge=2, le=10_000)
 
 
 class GenerateTextEmbeddings(Section):
@@ -233,7 +233,7 @@ class Star(Section):
 
     key: str = setting("title", "Name of the entity: a metadata column of the document, or title.")
     type: str = setting("report", "Type of the entity.")
-    relationship: str = setting("mentions", "Type of the links.")
+    relationship: str = setting("mentions", "Type of the relationships to the other entities.")
 
 
 class ExtractGraph(Section):
@@ -251,7 +251,7 @@ class ExtractGraph(Section):
         "that they join; empty: the model chooses. Additions work likewise.",
     )
     strict: bool = setting(
-        False, "Drop (and count) records of other types; false only prefers the types."
+        False, "Drop and count records of unlisted types; false: only prefer listed types."
     )
     max_gleanings: int = setting(
         0,
@@ -261,7 +261,7 @@ class ExtractGraph(Section):
         le=10,
     )
     star: Star | None = setting(
-        None, "Link each document's key, such as a report number, to its entities."
+        None, "Add an entity for each document, such as a report number, linked to its entities."
     )
 
 
@@ -273,16 +273,16 @@ class ResolveEntities(Section):
         "File of decisions by people, relative to settings.yaml; optional.",
         min_length=1,
     )
-    merge: bool = setting(True, "Merge by rules; false applies the decisions of people only.")
-    merge_above: Share = setting(0.9, "Pairs with this score or more are merged.")
+    merge: bool = setting(True, "Merge names by rules; false: apply only the decisions of people.")
+    merge_above: Share = setting(0.9, "Minimum score at which two names are merged.")
     doubt_above: Share = setting(
-        0.7, "Pairs with this score or more are listed, or a model decides."
+        0.7, "Minimum score of a doubtful pair, for people or a model to decide."
     )
     model: str | None = setting(
         None, "Name of the model in `models` that decides doubtful pairs; null: none."
     )
     max_questions: int = setting(
-        1_000, "Pairs to ask the model about at most, highest score first.", ge=0, le=10_000_000
+        1_000, "Maximum doubtful pairs for the model, highest scores first.", ge=0, le=10_000_000
     )
     max_embedded: int = setting(
         0,
@@ -293,7 +293,7 @@ class ResolveEntities(Section):
     )
 
     @model_validator(mode="after")
-    def _doubt_is_below(self) -> "ResolveEntities":
+    def _check_score_limits(self) -> "ResolveEntities":
         if self.doubt_above > self.merge_above:
             raise ValueError("doubt_above must be at most merge_above")
         return self
@@ -306,13 +306,13 @@ class SummarizeDescriptions(Section):
     max_words: int = setting(150, "Longest summary, in words.", ge=10, le=1_000_000)
     max_input_tokens: int = setting(
         4_000,
-        "Tokens of descriptions in one request; more are summarized in turns.",
+        "Maximum tokens of descriptions in one request; longer ones take several requests.",
         ge=200,
         le=1_000_000,
     )
     max_tokens_without_call: int = setting(
         60,
-        "Descriptions up to so many tokens together are joined without a call.",
+        "Descriptions with at most this many tokens in total are joined without a model call.",
         ge=0,
         le=1_000_000,
     )
@@ -330,7 +330,7 @@ class CreateCommunityReports(Section):
         le=1_000_000,
     )
     max_findings: int = setting(8, "Findings of a report at most.", ge=1, le=1_000_000)
-    max_words: int = setting(600, "Words of all findings of a report at most.", ge=50, le=1_000_000)
+    max_words: int = setting(600, "Maximum words of all findings.", ge=50, le=1_000_000)
     rewrite_above: Share = setting(
         0.2,
         "Rewrite a report when more than this share of its community's evidence has changed; 0: "
@@ -354,24 +354,22 @@ class ExtractCovariates(Section):
 
 
 class Check(Section):
-    """Thresholds of `graphrag-index check`: counts, or shares (1.0: all)."""
+    """Limits of `graphrag-index check`: maximum counts, or maximum shares (1.0: all)."""
 
     max_dangling_ids: Count = setting(0, "References to ids that do not exist.")
-    max_duplicates: Count = setting(0, "Rows with the id, number, title or ends of another row.")
-    max_unresolved_citations: Count = setting(0, "Citations in reports of rows that do not exist.")
-    max_missing_vectors: Count = setting(0, "Texts without a vector, or with one of zeros.")
-    max_stale_vectors: Count = setting(0, "Vectors of a text that has changed or is gone.")
+    max_duplicates: Count = setting(0, "Rows that repeat the id, number, title or link of another.")
+    max_unresolved_citations: Count = setting(0, "Citations of missing rows in reports.")
+    max_missing_vectors: Count = setting(0, "Texts without a vector, or with a vector of zeros.")
+    max_stale_vectors: Count = setting(0, "Vectors of changed or deleted texts.")
     max_stale_search_tables: Count = setting(
-        0, "Rows of search tables that differ from the tables."
+        0, "Rows of search tables that differ from the source tables."
     )
-    max_uncovered_entities: Share = setting(1.0, "Share of the entities in no community or report.")
-    max_uncovered_documents: Share = setting(
-        1.0, "Share of the documents in no community or report."
-    )
-    max_missing_reports: Share = setting(1.0, "Share of the communities without a report.")
-    max_empty_reports: Share = setting(1.0, "Share of the empty reports.")
+    max_uncovered_entities: Share = setting(1.0, "Share of entities without community or report.")
+    max_uncovered_documents: Share = setting(1.0, "Share of documents without community or report.")
+    max_missing_reports: Share = setting(1.0, "Share of communities without a report.")
+    max_empty_reports: Share = setting(1.0, "Share of reports that are empty.")
     max_oversized_communities: Share = setting(
-        1.0, "Share of the leaf communities that are oversized."
+        1.0, "Share of oversized ones among communities without children."
     )
-    oversized_above: Positive = setting(50, "A leaf community with more entities is oversized.")
-    max_equal_documents: Share = setting(1.0, "Share of the documents with the text of another.")
+    oversized_above: Positive = setting(50, "Entities above which a community is oversized.")
+    max_equal_documents: Share = setting(1.0, "Share of documents that repeat another's text.")
