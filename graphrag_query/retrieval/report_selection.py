@@ -12,11 +12,12 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
-from graphrag_index.text.normalize import stem_word
+from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
+from graphrag_query.question.cues import cue_words, find_cues
 from graphrag_query.question.question import PROMPT_TOKENS, Question
-from graphrag_query.question.question_words import WORD_LISTS
+from graphrag_query.question.question_words import WORD, WORD_LISTS, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Weight of a report's rank (divided by 10), added to its cosine similarity to the question.
@@ -65,7 +66,12 @@ def subject_words(question: Question) -> list[str]:
 
     The list is empty if the question asks about the whole corpus.
     """
-    return [word for word in question.content_words if word not in _WHOLE_CORPUS]
+    text = question.text
+    if "whole" in find_cues(text):
+        cues = cue_words(text, "whole", "summary", "listing")
+        text = " ".join(word for word in WORD.findall(text) if fold(word) not in cues)
+    words = content_words(text, question.language)
+    return [word for word in words if word not in _WHOLE_CORPUS]
 
 
 def score_reports(question: Question) -> pl.DataFrame:
@@ -183,9 +189,9 @@ def split_reports(question: Question, reports: pl.DataFrame, max_tokens: int) ->
 
     A report takes at most half of a context; longer reports are shortened.
     """
-    assert question.llm is not None
     limit = max(8, question.max_context_tokens(max_tokens) - HEADING_TOKENS)
-    room = max(8, question.llm.max_prompt_tokens - PROMPT_TOKENS)
+    max_prompt_tokens = 1 << 40 if question.llm is None else question.llm.max_prompt_tokens
+    room = max(8, max_prompt_tokens - PROMPT_TOKENS)
     # Twice the limit, because `RenderedRows` shortens a row to a quarter of its budget.
     rows = RenderedRows.from_rows(reports, TokenBudget(2 * limit, 2 * room))
     batches = []

@@ -3,16 +3,16 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import fold, is_unspaced
+from graphrag_index.text.normalize import is_unspaced
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM, first_item
+from graphrag_query.question.cues import find_cues
 from graphrag_query.question.question import Question
 from graphrag_query.searches.basic_search import basic_search
 from graphrag_query.searches.drift_search import drift_search
@@ -170,36 +170,3 @@ CHOICE_FORMAT = ReplyFormat(
     read_choice,
     'a JSON object like {"why": "it asks who somebody was", "search": "local"}',
 )
-
-
-def _fold_words(text: str) -> str:
-    """Fold each word of a text and keep the other characters."""
-    return re.sub(r"(?:[^\W_]|[\u0300-\u036f])+", lambda word: fold(word.group()), text)
-
-
-@cache
-def _compile_cues() -> dict[str, re.Pattern[str]]:
-    """Compile the typical words of questions into patterns, one per kind of answer."""
-    cues = read_lists("data/cues", Path(__file__).parent)
-    return {kind: _compile_phrases(phrases) for kind, phrases in cues.items()}
-
-
-def _compile_phrases(phrases: str) -> re.Pattern[str]:
-    parts = []
-    for phrase in (part.strip() for part in phrases.split("|")):
-        start = "^" if phrase.startswith("^") else ""
-        plain = _fold_words(phrase.removeprefix("^"))
-        # In the word lists, "_" means up to six words between two words.
-        pattern = re.escape(plain).replace(r"\ _\ ", r"\s(?:\w+\s){0,6}?")
-        pattern = pattern.replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
-        bound = "" if is_unspaced(phrase) else r"\b"
-        end = "" if plain.endswith(("*", '"', "“")) or not bound else r"\b"
-        parts.append(f"{start}{bound}{pattern}{end}")
-    return re.compile("|".join(parts))
-
-
-def find_cues(question: str) -> dict[str, str]:
-    """Map kinds of answers, such as `summary`, to the words of a question that ask for them."""
-    plain = " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _fold_words(question)).split())
-    found = {kind: pattern.search(plain) for kind, pattern in _compile_cues().items()}
-    return {kind: match.group().strip() for kind, match in found.items() if match}

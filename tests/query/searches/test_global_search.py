@@ -9,9 +9,11 @@ import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.report_selection import subject_words
 from graphrag_query.searches.global_sentences import MAX_REPORTS, cited_sentences, locate_sentence
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
+from tests.fixtures.fake_llm import question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
@@ -85,6 +87,40 @@ def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
     answer = graphrag_query.open(project / "output").global_("What are the main events?")
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.text == "The index knows no events of these documents."
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What are the main themes and who matters most?", []),
+        ("Quels sont les thèmes principaux ?", []),
+        ("What do the documents say about blockchain?", ["blockchain"]),
+        ("What patterns can be seen across all expeditions?", ["expedit"]),
+        # Without a word about the whole corpus, a word such as "main" may belong to the subject.
+        ("Where is the central hut?", ["central", "hut"]),
+        # The words between the parts of a typical phrase are kept.
+        ("Compare all ship documents.", ["ship"]),
+    ],
+)
+def test_words_that_ask_for_the_kind_of_answer_are_no_subject(
+    index: Index, question: str, subject: list[str]
+) -> None:
+    assert subject_words(question_to(index, question)) == subject
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the main themes and who matters most?",
+        "Was sind die wichtigsten Themen?",
+        "¿De qué tratan estos textos en conjunto?",
+    ],
+)
+def test_a_question_that_only_asks_about_the_whole_is_answered_by_themes(
+    index: Index, question: str
+) -> None:
+    answer = index.global_(question)
+    assert answer.text.startswith("The largest themes of the documents:")
 
 
 def test_what_no_report_speaks_of_is_no_evidence(index: Index) -> None:

@@ -1,0 +1,58 @@
+"""Typical words of questions, which show the kind of answer that a question asks for."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from graphrag_index.text.languages import read_lists
+from graphrag_index.text.normalize import fold, is_unspaced
+
+_GAP = r"\s((?:\w+\s){0,6}?)"
+
+
+def find_cues(question: str) -> dict[str, str]:
+    """Map kinds of answers, such as `summary`, to the words of a question that ask for them."""
+    plain = _fold_question(question)
+    found = {kind: pattern.search(plain) for kind, pattern in _compile_cues().items()}
+    return {kind: match.group().strip() for kind, match in found.items() if match}
+
+
+def cue_words(question: str, *kinds: str) -> frozenset[str]:
+    """Return the folded words of a question that ask for these kinds of answers."""
+    plain, patterns = _fold_question(question), _compile_cues()
+    words: set[str] = set()
+    for kind in kinds:
+        for match in patterns[kind].finditer(plain):
+            between = " ".join(filter(None, match.groups())).split()
+            words.update(set(match.group().split()).difference(between))
+    return frozenset(words)
+
+
+def _fold_question(question: str) -> str:
+    return " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _fold_words(question)).split())
+
+
+def _fold_words(text: str) -> str:
+    """Fold each word of a text and keep the other characters."""
+    return re.sub(r"(?:[^\W_]|[\u0300-\u036f])+", lambda word: fold(word.group()), text)
+
+
+@cache
+def _compile_cues() -> dict[str, re.Pattern[str]]:
+    """Compile the typical words of questions into patterns, one per kind of answer."""
+    cues = read_lists("cues", Path(__file__).parent)
+    return {kind: _compile_phrases(phrases) for kind, phrases in cues.items()}
+
+
+def _compile_phrases(phrases: str) -> re.Pattern[str]:
+    parts = []
+    for phrase in (part.strip() for part in phrases.split("|")):
+        start = "^" if phrase.startswith("^") else ""
+        plain = _fold_words(phrase.removeprefix("^"))
+        # In the word lists, "_" means up to six words between two words.
+        pattern = re.escape(plain).replace(r"\ _\ ", _GAP)
+        pattern = pattern.replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
+        bound = "" if is_unspaced(phrase) else r"\b"
+        end = "" if plain.endswith(("*", '"', "“")) or not bound else r"\b"
+        parts.append(f"{start}{bound}{pattern}{end}")
+    return re.compile("|".join(parts))
