@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.errors import ModelError, SettingsError, TableError
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_query.answer import Answer, Outcome
@@ -17,7 +17,8 @@ from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.searches.router import SEARCHES, check_method, choose_search
+from graphrag_query.searches.global_search import report_context
+from graphrag_query.searches.router import METHODS, SEARCHES, check_method, choose_search
 from graphrag_query.structured.queries import run_cypher, run_sql
 from graphrag_query.structured.sandbox import QueryResult, read_limits
 
@@ -216,16 +217,29 @@ class Index:
     def context(self, question: str, method: str = "local", **values: Any) -> Context:
         """Return the context of a question, as it would be in the prompt, without calling a model.
 
-        Raises `SettingsError` if the search needs a model to find its context.
+        For global search, the context has all reports that the calls would read. Drift and lazy
+        search choose further passages by replies of a model; here they choose as without a
+        model. Raises `SettingsError` if the search cannot choose without a model, `TableError` if
+        the index lacks a table of the search, and `ModelError` if the embedding model fails.
         """
+        check_method(method)
+        if method == "structured":
+            having = ", ".join(name for name in METHODS if name != method)
+            raise SettingsError(
+                "The search structured has no context before a model has written its query. These "
+                f"searches have one: {having}."
+            )
         search = self.settings.search.with_values({"model": "none"})
         without_llm = Index(self.store, self.settings.model_copy(update={"search": search}))
         found = without_llm.search(method, question, **values)
-        if found.context is None and found.outcome is Outcome.ANSWERED:
-            raise SettingsError(
-                f"The search {method} has no single context, because it calls a model several "
-                "times. The searches local, basic and global have a single context."
-            )
+        if found.outcome is Outcome.INDEX_INCOMPLETE:
+            raise TableError(found.text)
+        if found.outcome is Outcome.PROVIDER_ERROR:
+            raise ModelError(found.text)
+        if found.context is None and found.method == "global":
+            asked = without_llm._build_question(found.method, question, (), None)
+            with self.store.pinned_version():
+                return report_context(asked, self.settings.global_search.with_values(values))
         return found.context or Context({}, "", 0, {})
 
     def where(

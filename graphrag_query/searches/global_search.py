@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.errors import ModelError
+from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, object_schema
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import ShownRows, check_citations, find_cited_rows
@@ -82,6 +82,23 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
     else:
         answer = question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, notes=chosen.notes)
     return replace(answer, parameters={"level": chosen.level}, left_out=chosen.left_out)
+
+
+def report_context(question: Question, settings: GlobalSearch) -> Context:
+    """Return the reports that the calls of a model would read, the best first.
+
+    The context is empty if the question names something that the documents do not mention.
+    Raises `SettingsError` if a model chooses the reports.
+    """
+    if settings.selection == "dynamic":
+        raise SettingsError(
+            "With selection: dynamic, global search has no context before a model has rated the "
+            "reports. Set global_search.selection to similar or level."
+        )
+    if question.refuse() is not None:
+        return merge_contexts([])
+    reports = choose_reports(question, settings).reports
+    return merge_contexts(split_reports(question, reports, settings.max_context_tokens))
 
 
 def _map_reduce(

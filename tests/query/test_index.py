@@ -6,11 +6,15 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.written_answer import HEADING_TOKENS
 from graphrag_query.index import Index
+from graphrag_query.searches.global_search import global_search
 from graphrag_query.searches.router import METHODS
 from tests.conftest import run_project
+from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, shown
 
 
 def without_time(answer: Answer) -> Answer:
@@ -53,6 +57,39 @@ def test_the_context_can_be_had_without_asking(index: Index) -> None:
     assert context.n_tokens <= 500
 
 
+@pytest.mark.parametrize("values", [{}, {"max_map_tokens": 600}, {"selection": "level"}])
+@pytest.mark.parametrize("question", ["How did they fight scurvy?", "What are the main themes?"])
+def test_the_context_of_global_search_is_what_the_model_reads(
+    index: Index, question: str, values: dict[str, object]
+) -> None:
+    context = index.context(question, method="global", **values)
+    llm = FakeLLM(one_point_a_report)
+    global_search(question_to(index, question, llm), GlobalSearch().with_values(values))
+    calls = [asked for asked in llm.asked if asked.format.name == "points"] or llm.asked
+    read = [number for asked in calls for number in shown(asked)]
+    assert list(context.tables) == ["Reports"]
+    assert context.tables["Reports"]["id"].to_list() == read
+    assert all(f"\n{number}," in context.text for number in read)
+    if "max_map_tokens" in values:
+        assert context.n_tokens <= 600 + HEADING_TOKENS
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "structured"])
+def test_every_search_without_a_query_of_a_model_has_a_context(index: Index, method: str) -> None:
+    context = index.context("When did Roald Amundsen reach the South Pole?", method=method)
+    assert not context.is_empty
+    assert "Amundsen" in context.text
+
+
+def test_a_search_that_has_no_context_names_those_that_have_one(index: Index) -> None:
+    having = "ask, local, global, basic, drift, lazy, path, neighbourhood"
+    with pytest.raises(SettingsError, match=rf"searches have one: {having}\."):
+        index.context("How many ships?", method="structured")
+    with pytest.raises(SettingsError, match="selection to similar or level"):
+        index.context("How did they fight scurvy?", method="global", selection="dynamic")
+    assert index.context("What did Marie Curie say?", method="global").is_empty
+
+
 def test_an_unknown_search_or_setting_is_told(index: Index) -> None:
     with pytest.raises(SettingsError, match="There is no search 'universal'"):
         index.search("universal", "Who?")
@@ -70,6 +107,8 @@ def test_a_search_that_lacks_a_table_says_so(sample_project: Path, tmp_path: Pat
     answer = graphrag_query.open(tmp_path / "output").global_("What are the themes?")
     assert answer.outcome is Outcome.INDEX_INCOMPLETE
     assert "no community_reports" in answer.text
+    with pytest.raises(TableError, match="no community_reports"):
+        graphrag_query.open(tmp_path / "output").context("What are the themes?", "global")
 
 
 def test_what_a_run_left_out_is_told_with_every_answer(
