@@ -166,9 +166,14 @@ def _add_root_option(message: str, arguments: Sequence[str]) -> str:
     """Add the option `--root` of the current command to the command that a message suggests."""
     for option, value in pairwise(arguments):
         if option == "--root":
-            root = f' "{value}"' if os.name == "nt" else f" {shlex.quote(value)}"
-            return message.replace("`graphrag-index run`", f"`graphrag-index run --root{root}`")
+            command = f"`graphrag-index run --root {quote_argument(value)}`"
+            return message.replace("`graphrag-index run`", command)
     return message
+
+
+def quote_argument(value: str) -> str:
+    """Quote an argument of a command for the shell."""
+    return f'"{value}"' if os.name == "nt" else shlex.quote(value)
 
 
 def join_names(names: Iterable[str], at_most: int = 8) -> str:

@@ -4,7 +4,8 @@ import csv
 import gc
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from inspect import Signature, signature
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.errors import SettingsError, run_program
+from graphrag_index.errors import GraphRAGError, SettingsError, run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _open_index(
 def _open_filtered(
     *,
     root: Root = Path(),
-    index_folder: IndexFolder = None,
+    index_: IndexFolder = None,
     set_: Set = None,
     as_of: AsOf = None,
     where: Where = None,
@@ -145,25 +146,41 @@ def _open_filtered(
         if not (column and equals):
             raise SettingsError(f"--where {condition}: expected COLUMN=PATTERN.")
         documents.setdefault(column, []).append(pattern)
-    index = _open_index(root, index_folder, set_, as_of)
+    index = _open_index(root, index_, set_, as_of)
     if documents or type_ or since or until:
         return index.where(documents, type_ or (), since, until)
     return index
 
 
 def _with_index(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of `_open_filtered` to a command, and pass it the opened index."""
+    """Add the options of `_open_filtered` to a command.
+
+    The command gets the opened index and the options that the user has set.
+    """
     options = signature(_open_filtered).parameters
 
     def run(**values: Any) -> None:
-        with _open_filtered(**{name: values.pop(name) for name in options}) as index:
-            command(index, **values)
+        opening = {name: values.pop(name) for name in options}
+        with _open_filtered(**opening) as index:
+            command(index, _write_options(opening), **values)
 
-    own = list(signature(command).parameters.values())[1:]
+    own = list(signature(command).parameters.values())[2:]
     # Typer reads the arguments and options of a command from its signature.
     run.__dict__["__signature__"] = Signature([*own, *options.values()])
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     return run
+
+
+def _write_options(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Write the options of `_open_filtered` that differ from their defaults for a command line."""
+    written: list[str] = []
+    for name, parameter in signature(_open_filtered).parameters.items():
+        given = values[name]
+        if given != parameter.default:
+            option = f"--{name.rstrip('_').replace('_', '-')}"
+            for value in given if isinstance(given, list) else [given]:
+                written += [option, str(value)]
+    return tuple(written)
 
 
 def _search_command(method: str) -> Callable[..., None]:
@@ -171,6 +188,7 @@ def _search_command(method: str) -> Callable[..., None]:
 
     def command(
         index: "Index",
+        options: tuple[str, ...],
         question: Question,
         *,
         json_: Json = False,
@@ -178,11 +196,13 @@ def _search_command(method: str) -> Callable[..., None]:
         stream: Stream = False,
         session: SessionFile = None,
     ) -> None:
-        if session is None:
-            _print_answer(partial(index.search, method, question), json_, show_context, stream)
-        else:
+        search = partial(index.search, method, question)
+        if session is not None:
             search = partial(index.converse, index.conversation(session), question, method)
-            _print_answer(search, json_, show_context, stream, question)
+        if show_context:
+            search = partial(_search_with_context, index, search)
+        asked = None if session is None else question
+        _print_answer(search, options, json_, show_context, stream, asked)
 
     return _with_index(command)
 
@@ -192,13 +212,14 @@ def _names_command(method: str) -> Callable[..., None]:
 
     def command(
         index: "Index",
+        options: tuple[str, ...],
         names: Names,
         *,
         json_: Json = False,
         show_context: ShowContext = False,
         stream: Stream = False,
     ) -> None:
-        _print_answer(partial(index.search, method, *names), json_, show_context, stream)
+        _print_answer(partial(index.search, method, *names), options, json_, show_context, stream)
 
     return _with_index(command)
 
@@ -255,6 +276,7 @@ for _name, _help in LANGUAGES.items():
 @_with_index
 def chat(
     index: "Index",
+    options: tuple[str, ...],
     *,
     session: SessionFile = None,
     method: Annotated[
@@ -270,13 +292,27 @@ def chat(
 
     def ask(question: str) -> "Answer":
         with show_status("Looking ..."):
-            return index.converse(conversation, question, method)
+            return index.converse(conversation, question, method).with_options(options)
 
     converse(ask)
 
 
+def _search_with_context(
+    index: "Index", search: Callable[..., "Answer"], **values: Any
+) -> "Answer":
+    """Run a search; add the context that a model would get if global search asked no model."""
+    answer = search(**values)
+    if answer.context is None and answer.method == "global":
+        try:
+            return replace(answer, context=index.context(answer.question, answer.method))
+        except GraphRAGError as error:
+            return replace(answer, notes=(*answer.notes, str(error)))
+    return answer
+
+
 def _print_answer(
     search: Callable[..., "Answer"],
+    options: tuple[str, ...],
     as_json: bool,
     show_context: bool,
     stream: bool,
@@ -284,7 +320,8 @@ def _print_answer(
 ) -> None:
     """Run a search, print the answer, and exit with the code of its outcome.
 
-    In a conversation, `question` is the question as the user wrote it.
+    A command that the answer suggests gets the `options`. In a conversation, `question` is the
+    question as the user wrote it.
     """
     from graphrag_query.answering.written_answer import AnswerStream
     from graphrag_query.display import terminal
@@ -294,6 +331,7 @@ def _print_answer(
     else:
         with terminal.show_status("Looking ..."):
             answer = search()
+    answer = answer.with_options(options)
     if as_json:
         print(json.dumps(answer.to_dict(show_context), ensure_ascii=False, indent=2))
     else:
@@ -301,7 +339,7 @@ def _print_answer(
             terminal.print_rewritten(question, answer)
         if show_context:
             context = answer.context.text if answer.context is not None else ""
-            print(context or "This search has no single context.", end="\n\n")
+            print(context or "The search has read nothing that a model would see.", end="\n\n")
         terminal.print_answer(answer, shown_already=stream)
     code = terminal.exit_code(answer)
     if code:

@@ -1,10 +1,11 @@
 """The result of a search: text, citations, outcome and usage."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from graphrag_index.errors import quote_argument
 from graphrag_query.display.notebook import as_html, as_markdown
 
 if TYPE_CHECKING:
@@ -66,6 +67,34 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Suggestion:
+    """Another search, which finds evidence where the search of the answer found none.
+
+    In Python, run it with ``index.search(method, *arguments)``.
+    """
+
+    method: str
+    arguments: tuple[str, ...]  # the question, or names of entities
+    why: str
+    options: tuple[str, ...] = ()  # options of the command, such as --root
+
+    @property
+    def command(self) -> str:
+        """The command that runs the search."""
+        return " ".join(
+            ["graphrag-query", self.method, *map(quote_argument, [*self.options, *self.arguments])]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the suggestion as values for JSON."""
+        names = ("method", "arguments", "why", "command")
+        return {name: getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        return f"{self.why} Try: {self.command}"
+
+
+@dataclass(frozen=True)
 class Answer:
     """An answer with its evidence.
 
@@ -88,13 +117,22 @@ class Answer:
     notes: tuple[str, ...] = ()
     follow_ups: tuple[str, ...] = ()  # questions that could be asked next
     left_out: tuple[int, ...] = ()  # reports that a global search did not use
+    suggestion: Suggestion | None = None  # another search, if this one found no evidence
     context: "Context | None" = None
     graph: "Subgraph | None" = None  # sub-graph that a path or neighbourhood search found
+
+    def with_options(self, options: tuple[str, ...]) -> "Answer":
+        """Add options to the command of the suggestion."""
+        if self.suggestion is None:
+            return self
+        return replace(self, suggestion=replace(self.suggestion, options=options))
 
     def to_dict(self, with_context: bool = False) -> dict[str, Any]:
         """Return the answer as values for JSON. The key `answer` has its text."""
         content = {"answer": self.text, **vars(self)}
         content |= {"citations": list(map(vars, self.citations)), "usage": vars(self.usage)}
+        if self.suggestion is not None:
+            content["suggestion"] = self.suggestion.to_dict()
         parts = {name: content.pop(name) for name in ("text", "context", "graph")}
         for name in ("context", "graph") if with_context else ():
             if parts[name] is not None:

@@ -19,6 +19,7 @@ from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.global_search import report_context
 from graphrag_query.searches.router import METHODS, SEARCHES, check_method, choose_search
+from graphrag_query.searches.suggestion import suggest_search
 from graphrag_query.structured.queries import run_cypher, run_sql
 from graphrag_query.structured.sandbox import QueryResult, read_limits
 
@@ -133,6 +134,9 @@ class Index:
                     answer, parameters = self._incomplete_answer(asked, method, missing), {}
                 else:
                     answer = self._with_follow_ups(chosen.run(asked, settings), asked)
+                if answer.outcome is Outcome.NO_EVIDENCE:
+                    suggestion = suggest_search(asked, method, self.settings)
+                    answer = replace(answer, suggestion=suggestion)
                 if answer.outcome is Outcome.ANSWERED and not chosen.names_entities:
                     notes += asked.mentions.spelling_notes()
         except ModelError as error:

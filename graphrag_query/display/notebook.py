@@ -109,6 +109,8 @@ def _describe_outcome(answer: "Answer") -> str:
 def _note_lists(answer: "Answer") -> Iterator[tuple[str, Sequence[str]]]:
     if answer.notes:
         yield "Notes", answer.notes
+    if answer.suggestion is not None:
+        yield "Another search", (str(answer.suggestion),)
     if answer.follow_ups:
         yield "Ask next", answer.follow_ups
 

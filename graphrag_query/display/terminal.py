@@ -28,6 +28,8 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
     print()
     for note in answer.notes:
         print(f"Note: {note}")
+    if answer.suggestion is not None:
+        print(answer.suggestion)
     print(summarize_answer(answer))
     if answer.follow_ups:
         print("\nTo ask next:")

@@ -45,7 +45,7 @@ MAX_SENTENCES_OF_THEME = 2
 _CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
 _TYPES = WORD_LISTS["types"]
 # Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
-_TYPE_OF_WORD = {stem_word(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
+TYPE_OF_WORD = {stem_word(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
 NO_SIMILAR_REPORT = "No community report is similar enough to this question."
 
 Place = tuple[str, int]  # (document id, first character of a sentence)
@@ -73,7 +73,7 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     """
     index = question.index
     subject = subject_words(question)
-    kinds = {_TYPE_OF_WORD.get(word) for word in subject}
+    kinds = {TYPE_OF_WORD.get(word) for word in subject}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind:
         return _list_main_entities(question, kind, settings.max_points)

@@ -1,6 +1,8 @@
 import contextlib
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +41,42 @@ def test_no_evidence_is_an_answer_and_not_a_failure(sample_project: Path) -> Non
     assert json.loads(result.stdout)["outcome"] == "no_evidence"
 
 
+THEMES = "What are the main themes and who matters most?"
+
+
+def test_the_suggested_command_can_be_run(sample_project: Path) -> None:
+    options = ("--root", str(sample_project), "--where", "path=p*", "--where", "language=en")
+    result = ask("local", THEMES, *options)
+    assert result.returncode == 0
+    [command] = re.findall(r" Try: graphrag-query (.*)", result.stdout)
+    arguments = shlex.split(command)
+    assert arguments == ["global", *options, THEMES]
+    followed = ask(*arguments)
+    assert followed.returncode == 0
+    assert "answered: looked at" in followed.stdout
+    data = json.loads(ask("local", THEMES, *options, "--json").stdout)["suggestion"]
+    assert (data["method"], data["arguments"]) == ("global", [THEMES])
+    assert shlex.split(data["command"])[1:] == arguments
+
+
+def test_an_answer_and_a_plain_refusal_suggest_no_command(sample_project: Path) -> None:
+    for question in ("Who was Tom Crean?", "How do I bake sourdough bread?"):
+        root = ("--root", str(sample_project))
+        assert "Try: " not in ask("local", question, *root).stdout
+        assert json.loads(ask("local", question, "--json", *root).stdout)["suggestion"] is None
+
+
+def test_the_context_of_global_search_is_printed(sample_project: Path) -> None:
+    root = ("--root", str(sample_project))
+    result = ask("global", "What are the main themes?", "--show-context", *root)
+    assert result.stdout.startswith("-----Reports-----\nid,text\n")
+    as_json = ask("global", "What are the main themes?", "--show-context", "--json", *root)
+    assert json.loads(as_json.stdout)["context"]["Reports"]
+    dynamic = ("--set", "global_search.selection=dynamic")
+    refused = ask("global", "What are the main themes?", "--show-context", *dynamic, *root)
+    assert "Note: With selection: dynamic, global search has no context" in refused.stdout
+
+
 def test_names_are_given_one_by_one(sample_project: Path) -> None:
     asked = ("path", "Crean", "Ernest Shackleton", "--json", "--root", str(sample_project))
     result = ask(*asked)
@@ -70,6 +108,20 @@ def test_a_conversation_can_be_held_to_some_documents(sample_project: Path) -> N
     cited = [line for line in result.stdout.splitlines() if ", characters " in line]
     assert cited
     assert all("(people/tom-crean.txt, " in line for line in cited)
+
+
+def test_a_conversation_prints_the_suggested_command(sample_project: Path) -> None:
+    root = ["--root", str(sample_project)]
+    result = subprocess.run(
+        [sys.executable, "-m", "graphrag_query", "chat", "--method", "local", *root],
+        input=f"{THEMES}\n",
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    [command] = re.findall(r" Try: (.*)", result.stdout)
+    assert shlex.split(command) == ["graphrag-query", "global", *root, THEMES]
 
 
 def test_a_missing_index_is_one_sentence(sample_project: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_query.answer import Answer, Citation, Outcome
+from graphrag_query.answer import Answer, Citation, Outcome, Suggestion
 from graphrag_query.display.notebook import as_html, as_markdown
 from graphrag_query.display.subgraph import MAX_DRAWN, Subgraph, draw_svg
 from tests.fixtures.examples import examples
@@ -32,6 +32,13 @@ def answer(text: str = "Ada feeds **Bo** [1]. Not [7].", evil: str = "A. b") -> 
         follow_ups=("And Bo?",),
         graph=subgraph(),
     )
+
+
+def test_a_suggestion_is_shown() -> None:
+    shown = replace(answer(), suggestion=Suggestion("global", ("<b>",), "Why."))
+    line = "Why. Try: graphrag-query global &#x27;&lt;b&gt;&#x27;"
+    assert f"Another search:<ul><li>{line}</li></ul>" in as_html(shown)
+    assert "Another search:\n\n- Why. Try: graphrag-query global '&lt;b&gt;'" in as_markdown(shown)
 
 
 class Tags(HTMLParser):

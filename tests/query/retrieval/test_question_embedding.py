@@ -172,6 +172,20 @@ def test_another_model_by_the_same_name_is_told_by_its_dimension(project: Path) 
         assert finds_its_own(opened(project, *mended))
 
 
+def test_a_suggestion_has_no_sentences_embedded(indexed: Path, server: Server) -> None:
+    with opened(indexed) as index:
+        n_asked = len(server.requests)
+        assert index.path("Which fossil plant was found in the rocks?").suggestion is None
+        assert len(server.requests) == n_asked
+        found = index.path("What are the main themes?").suggestion
+        assert found is not None
+        assert found.method == "global"
+        embedded = [r for r in server.requests[n_asked:] if r.path == "/v1/embeddings"]
+        sent = [text for request in embedded for text in request.json["input"]]
+        # The first request of a connection asks for the dimension. The reports have vectors.
+        assert sent == ["dimension", "What are the main themes?"]
+
+
 def test_without_settings_an_index_is_asked_by_its_own(indexed: Path) -> None:
     index = graphrag_query.open(indexed / "output")
     assert index.store.embedder.identity == ("test-embedding", None)

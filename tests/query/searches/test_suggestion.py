@@ -1,0 +1,182 @@
+"""A search without evidence suggests another search, only if that search finds evidence."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import graphrag_query
+from graphrag_index.storage.table_store import TableStore
+from graphrag_query.answer import Answer, Outcome, Suggestion
+from graphrag_query.index import Index
+from tests.fixtures.model_index import index_behind
+from tests.server import ChatRequest, Server
+
+THEMES = "What are the main themes and who matters most?"
+ALL_METHODS = ("local", "basic", "global", "drift", "lazy", "path", "neighbourhood", "ask")
+
+
+def follow(index: Index, answer: Answer) -> tuple[str, Outcome]:
+    """Run the suggested search; return its name and its outcome."""
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.suggestion is not None
+    method, arguments = answer.suggestion.method, answer.suggestion.arguments
+    return method, index.search(method, *arguments).outcome
+
+
+@pytest.mark.parametrize("method", ["local", "basic", "drift", "lazy", "path", "neighbourhood"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        THEMES,
+        "Who are the most important people?",
+        "What do these texts have in common?",
+        "What is this about?",
+        "Was sind die wichtigsten Themen?",
+        "Quels sont les thèmes principaux ?",
+        "¿De qué tratan estos textos en conjunto?",
+    ],
+)
+def test_a_question_about_the_whole_is_sent_to_global(
+    index: Index, method: str, question: str
+) -> None:
+    answer = index.search(method, question)
+    assert follow(index, answer) == ("global", Outcome.ANSWERED)
+
+
+@pytest.mark.parametrize("method", ["path", "neighbourhood"])
+@pytest.mark.parametrize(
+    "question", ["Which fossil plant was found in the rocks?", "How did they fight scurvy?"]
+)
+def test_a_question_about_a_fact_is_sent_to_local(index: Index, method: str, question: str) -> None:
+    answer = index.search(method, question)
+    assert answer.suggestion == Suggestion("local", (question,), "Local search finds an answer.")
+    assert follow(index, answer) == ("local", Outcome.ANSWERED)
+
+
+@pytest.mark.parametrize("question", ["Who matters most?", "Who is central here?"])
+def test_the_entities_of_the_highest_degree_are_named(index: Index, question: str) -> None:
+    answer = index.global_(question)
+    entities = index.store.scan("entities").sort("degree", descending=True).collect()
+    assert answer.suggestion is not None
+    assert answer.suggestion.arguments == (entities["title"][0],)
+    assert all(title in answer.suggestion.why for title in entities["title"][:3])
+    assert follow(index, answer) == ("neighbourhood", Outcome.ANSWERED)
+
+
+def test_only_entities_of_the_type_that_is_asked_for_are_named(index: Index) -> None:
+    answer = index.global_("What are the key topics, and which people are connected most?")
+    assert answer.suggestion is not None
+    named = answer.suggestion.why.partition(": ")[2].rstrip(".").split(", ")
+    entities = index.store.scan("entities").collect()
+    types = dict(entities.select("title", "type").iter_rows())
+    assert [types[name] for name in named] == ["person"] * 5
+
+
+@pytest.mark.parametrize("method", ALL_METHODS)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I bake sourdough bread?",
+        "What is the capital of Mongolia?",
+        "What are the main ingredients of sourdough?",
+        "What are the main themes of Moby-Dick?",
+        "What do the documents say about blockchain?",
+        "Which trends shape the smartphone market?",
+        "What were the most common causes of divorce?",
+        "What is the best pizza topping overall?",
+        "asdf qwer zxcv",
+    ],
+)
+def test_a_question_about_nothing_in_the_corpus_is_a_plain_refusal(
+    index: Index, method: str, question: str
+) -> None:
+    answer = index.search(method, question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.suggestion is None
+
+
+@pytest.mark.parametrize("method", ["local", "basic", "path"])
+@pytest.mark.parametrize("question", ["Why?", "How are you?"])
+def test_a_question_without_a_content_word_suggests_nothing(
+    index: Index, method: str, question: str
+) -> None:
+    answer = index.search(method, question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.suggestion is None
+
+
+def test_an_answer_suggests_nothing(index: Index) -> None:
+    assert index.local("Who was Tom Crean?").suggestion is None
+
+
+def test_two_names_without_a_path_suggest_nothing(index: Index) -> None:
+    answer = index.path("Tom Crean", "Fridtjof Nansen", max_hops=1)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.suggestion is None
+
+
+@pytest.fixture(scope="module")
+def without_reports(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    output = tmp_path_factory.mktemp("without") / "output"
+    shutil.copytree(sample_project / "output", output, symlinks=True)
+    store = TableStore(output)
+    version = store.read_pointer()
+    assert version is not None
+    steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
+    store.move_pointer(replace(version, steps=steps))
+    return graphrag_query.open(output)
+
+
+def test_without_reports_the_entities_are_suggested(without_reports: Index) -> None:
+    answer = without_reports.local(THEMES)
+    assert follow(without_reports, answer) == ("neighbourhood", Outcome.ANSWERED)
+
+
+def test_filters_hold_for_the_suggestion(index: Index) -> None:
+    places = index.where(entity_types=["geo"])
+    answer = places.global_("Who is central here?")
+    assert follow(places, answer) == ("neighbourhood", Outcome.ANSWERED)
+    assert answer.suggestion is not None
+    [title] = answer.suggestion.arguments
+    types = dict(index.store.scan("entities").select("title", "type").collect().iter_rows())
+    assert types[title] == "geo"
+
+
+def test_a_conversation_suggests_the_rewritten_question(index: Index) -> None:
+    conversation = index.conversation()
+    index.converse(conversation, "Who was Tom Crean?")
+    answer = index.converse(conversation, "What ponies did he have?", "path")
+    assert answer.suggestion is not None
+    assert answer.suggestion.arguments == ("What ponies did Tom Crean have?",)
+
+
+def no_record(chat: ChatRequest) -> str:
+    return "NO_RECORD"
+
+
+def test_a_model_is_not_asked_for_the_suggestion(sample_project: Path) -> None:
+    with Server(answer=no_record) as server, index_behind(server, sample_project) as index:
+        answer = index.local(THEMES)
+        assert answer.usage.calls == 1
+        chats = [asked for asked in server.requests if "chat" in asked.path]
+        assert len(chats) == 1
+    assert answer.suggestion is not None
+    assert answer.suggestion.method == "global"
+
+
+def test_a_named_entity_is_sent_from_global_to_local(sample_project: Path) -> None:
+    with Server(answer=no_record) as server, index_behind(server, sample_project) as index:
+        found = index.global_("Where was Frank Wild born?")
+        unknown = index.global_("Where was Marie Curie born?")
+    assert found.suggestion is not None
+    assert found.suggestion.method == "local"
+    assert unknown.outcome is Outcome.NO_EVIDENCE
+    assert unknown.suggestion is None
+
+
+def test_a_command_is_quoted_for_the_shell() -> None:
+    suggestion = Suggestion("global", ("Who's who; rm?",), "Why.", ("--root", "a b"))
+    assert suggestion.command == "graphrag-query global --root 'a b' 'Who'\"'\"'s who; rm?'"
+    assert str(suggestion) == f"Why. Try: {suggestion.command}"
