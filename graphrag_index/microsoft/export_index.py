@@ -11,7 +11,8 @@
 The columns of our table are those of the Parquet file and of the Arrow file together. Three columns
 are in both files, and the Arrow file has our value. In the Parquet file `documents.raw_data` is a
 struct, the title of an island community is `Community <number>`, and `communities.text_unit_ids`
-holds the text units of the relationships only. Values and row order are otherwise unchanged.
+holds the text units of the relationships only. Metadata that Microsoft GraphRAG put before the text
+of a text unit is in the text again. Values and row order are otherwise unchanged.
 
 A vector of zeros means that no vector could be computed. Such vectors are left out, except those of
 reports. An island community holds several small components of the graph.
@@ -27,6 +28,7 @@ import polars as pl
 import pyarrow as pa
 
 from graphrag_index.errors import ExportError, TableError, describe_error
+from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
 from graphrag_index.storage.memo import read_batches
@@ -213,6 +215,8 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
 
     for name in (name for name in FIRST_OWN if name in tables):
         rows = tables[name]
+        if name == "text_units":
+            rows = restore_text(rows)
         if name == "communities":
             rows = _use_microsoft_values(rows, tables["relationships"])
         rows = rows.select(shared_columns(name))

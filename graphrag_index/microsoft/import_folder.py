@@ -17,6 +17,7 @@ import polars as pl
 
 from graphrag_index.errors import InputError, TableError, describe_error
 from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_SUFFIX
+from graphrag_index.microsoft.prepended_text import separate_text_again
 from graphrag_index.microsoft.read_communities import column_defaults
 from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_error
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
@@ -185,7 +186,8 @@ def _join_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
             f"{path if columns else index.files[name]} has no column {missing[0]}: export the "
             "index again."
         )
-    return whole.select(list(schema)).cast(schema)
+    rows = whole.select(list(schema)).cast(schema)
+    return separate_text_again(rows) if name == "text_units" else rows
 
 
 def _make_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
 from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
 from graphrag_index.microsoft.read_positions import first_rows
@@ -75,8 +76,8 @@ class MicrosoftStore:
                 f"There are no vectors of {rows} of {self.dimension:,} numbers in "
                 f"{self.output / 'lancedb'}: these rows are found by names and words alone."
             )
-        # The search that shows these notes has computed the positions already.
-        are_found = self.index.positions.text_units["is_found"]
+        # The search that shows these notes has computed the spans already.
+        are_found = self.index.text_unit_spans["is_found"]
         if n_lost := int((~are_found).sum()):
             notes.append(
                 f"{n_lost:,} of {len(are_found):,} text units do not occur literally in their "
@@ -218,7 +219,11 @@ class MicrosoftStore:
                 columns = [c for c in TABLES[name].columns if c not in ("text", "vector")]
                 source, texts = EMBEDDED_COLUMNS[name]
                 text = pl.concat_str(texts, separator=":")
-                rows = self.tables[source].select(*columns, text=text)
+                rows = self.tables[source]
+                if source == "text_units":
+                    # The words of prepended metadata are searched too.
+                    rows = restore_text(rows)
+                rows = rows.select(*columns, text=text)
                 # `self.tables` makes ids unique, but vectors are stored under the original ids.
                 ids = self.index.tables[source].select("id")
                 self._vectors[name] = InMemoryVectors(rows, ids, vectors, width)

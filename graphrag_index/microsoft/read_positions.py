@@ -1,4 +1,4 @@
-"""Offsets of text units in documents, and of names in text units, for Microsoft's tables."""
+"""Offsets of names in the text units of Microsoft's tables, and evidence around the names."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +18,13 @@ from graphrag_index.schema.list_columns import (
 )
 from graphrag_index.schema.table import EVIDENCE, parse_columns
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import fold_in_place, is_unspaced
 from graphrag_index.text.sentences import split_sentences
 
 # (start, end) of a part of a text, in characters; the end is exclusive.
 Span = tuple[int, int]
 
-# A metadata line at the start of a text unit: `title: Polar Times.`
-_METADATA_LINE = re.compile(r"[^\n:]{1,100}: [^\n]*\n")
-# The replacement character remains where a text was cut inside the bytes of a character.
-_CUT_MARK = "\ufffd"
 _WORD = re.compile(r"\w+")
 # Minimum length of a word of a name that may be found instead of the name.
 _MIN_WORD_LENGTH = 4
@@ -71,10 +68,8 @@ class EntityMentions(NamedTuple):
 
 
 class TextPositions(NamedTuple):
-    """Offsets of text units and names, and the evidence sentences around the names."""
+    """Offsets of names, and the evidence sentences around the names."""
 
-    # `start_char`, `end_char`, `is_found`; the start is 0 if the document lacks the text unit.
-    text_units: pl.DataFrame
     mentions: pl.DataFrame
     # Per entity: the sentence of its first mention in each text unit.
     entity_evidence: pl.DataFrame
@@ -83,7 +78,10 @@ class TextPositions(NamedTuple):
 
 
 def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
-    """Locate text units in their documents, and names in text units, in one pass."""
+    """Locate names in text units, and the sentences around them, in one pass.
+
+    The texts of the text units are without the characters that their documents lack.
+    """
     entities = tables["entities"].select("id", "title", "text_unit_ids").collect()
     links = tables["relationships"].select("source", "target", "text_unit_ids").collect()
     text_units = tables["text_units"].select("id", "entity_ids").collect()
@@ -97,13 +95,12 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     titles = entities["title"].to_list()
     ends = links.select("source", "target").rows()
 
-    bounds: list[tuple[int, int, bool]] = []
     mentions: list[tuple[int, int, int, int]] = []
     of_entities: list[tuple[int, str, int, int]] = []
     of_links: list[tuple[int, str, int, int]] = []
-    for number, text, document_id, start in _located_text_units(tables):
-        offset = start or 0
-        bounds.append((offset, offset + len(text), start is not None))
+    rows = tables["text_units"].select("text", "document_id", "start_char")
+    batches = chain.from_iterable(batch.iter_rows() for batch in read_batches(rows, _BATCH_ROWS))
+    for number, (text, document_id, offset) in enumerate(batches):
         own, own_links = of_units[number].tolist(), links_of_units[number].tolist()
         wanted = [*(titles[e] for e in own), *(end for row in own_links for end in ends[row])]
         if not wanted:
@@ -123,51 +120,14 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
             are_located = one.is_located and other.is_located
             if are_located and (span := _find_sentences_between(sentences, one, other)):
                 of_links.append((row, document_id, offset + span[0], offset + span[1]))
-    schema = {"start_char": pl.Int64, "end_char": pl.Int64, "is_found": pl.Boolean}
     table = TABLES["mentions"].schema
     columns = ["text_unit", "entity", "start_char", "end_char"]
     mention_rows = pl.DataFrame(np.array(mentions, np.int64).reshape(-1, 4), schema=columns)
     return TextPositions(
-        pl.DataFrame(bounds, schema=schema, orient="row"),
         mention_rows.select(list(table)).cast(table),
         _build_evidence_column(of_entities, len(titles)),
         _build_evidence_column(of_links, len(ends)),
     )
-
-
-def _located_text_units(
-    tables: Mapping[str, pl.LazyFrame],
-) -> Iterator[tuple[int, str, str, int | None]]:
-    """Yield (number, text, document id, offset or None if not found) of each text unit."""
-    unit_documents = tables["text_units"].select("document_id").collect()["document_id"]
-    rows = first_rows(unit_documents, tables["documents"].select("id").collect()["id"])
-    # Offset of the last text unit so far, by document row.
-    latest: dict[int, int] = {}
-    texts: dict[int, str] = {}
-    for first in range(0, len(unit_documents), _BATCH_ROWS):
-        units = tables["text_units"].select("text").slice(first, _BATCH_ROWS).collect()["text"]
-        here = np.unique(rows[first : first + len(units)])
-        texts = _document_texts(tables["documents"], here[here >= 0].tolist(), texts)
-        for number, text in enumerate(units.to_list(), first):
-            document = int(rows[number])
-            start = None
-            if document >= 0:
-                start = find_text_unit(text, texts[document], latest.get(document, -1) + 1)
-            if start is not None:
-                latest[document] = max(start, 0)
-            yield number, text, unit_documents[number], start
-
-
-def _document_texts(
-    documents: pl.LazyFrame, rows: list[int], known: Mapping[int, str]
-) -> dict[int, str]:
-    """Read the texts of these documents by row; reuse the texts of the last batch."""
-    found = {row: known[row] for row in rows if row in known}
-    if new := [row for row in rows if row not in known]:
-        read = documents.select("text").slice(new[0], new[-1] - new[0] + 1)
-        read = read.with_row_index("row", new[0]).filter(pl.col("row").is_in(new))
-        found |= dict(read.collect().iter_rows())
-    return found
 
 
 def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:
@@ -178,27 +138,6 @@ def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -
     values = places.select("document_id", "start_char", "end_char").to_struct()
     lists = gather_lists(places["row"].to_numpy(), values, n_rows)
     return pl.DataFrame({"evidence": lists.cast(EVIDENCE)})
-
-
-def find_text_unit(text: str, document: str, earliest: int) -> int | None:
-    """Return the offset of a text unit in its document; None if the document lacks the text.
-
-    The search begins at `earliest`, one character after the start of the previous text unit, since
-    text units overlap and may be equal. Metadata lines at the start of a text unit are not in the
-    document; their length is subtracted from the offset, so the offset may be negative.
-    """
-    body = text
-    while True:
-        core = body.strip(_CUT_MARK)
-        n_cut = len(body) - len(body.lstrip(_CUT_MARK))
-        for start in (earliest, 0):
-            at = document.find(core, start) if core else -1
-            if at >= 0:
-                return at - n_cut - (len(text) - len(body))
-        line = _METADATA_LINE.match(body)
-        if line is None or line.end() == len(body):
-            return None
-        body = body[line.end() :]
 
 
 def find_names(text: str, titles: Sequence[str]) -> list[EntityMentions]:

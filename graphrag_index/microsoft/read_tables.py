@@ -16,6 +16,8 @@ from typing import Any
 
 import polars as pl
 
+from graphrag_index.microsoft.locate_text_units import SPAN_COLUMNS, locate_text_units
+from graphrag_index.microsoft.prepended_text import separate_text
 from graphrag_index.microsoft.read_communities import (
     column_defaults,
     complete_communities,
@@ -67,8 +69,20 @@ class MicrosoftIndex:
 
     @cached_property
     def positions(self) -> TextPositions:
-        """Offsets of text units and names; the first use reads all texts."""
-        return compute_positions(self._file_tables)
+        """Offsets of names and evidence; the first use reads all texts."""
+        text_units = self._separate_text(self._file_tables["text_units"])
+        return compute_positions({**self._file_tables, "text_units": text_units})
+
+    @cached_property
+    def text_unit_spans(self) -> pl.DataFrame:
+        """Spans of text units in their documents; the first use reads all texts."""
+        return locate_text_units(self._file_tables)
+
+    def _separate_text(self, text_units: pl.LazyFrame) -> pl.LazyFrame:
+        """Add the spans of text units, and move characters that documents lack to `metadata`."""
+        spans = pl.defer(lambda: self.text_unit_spans, schema=SPAN_COLUMNS)
+        rows = text_units.drop("start_char", "end_char")
+        return separate_text(pl.concat([rows, spans], how="horizontal"))
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows in a table file."""
@@ -98,7 +112,9 @@ class MicrosoftIndex:
     def _public_tables(self) -> dict[str, pl.LazyFrame]:
         tables = {
             "documents": self._derive_columns("documents", self._derive_documents),
-            "text_units": self._derive_columns("text_units", self._derive_text_units),
+            "text_units": self._separate_text(
+                self._derive_columns("text_units", self._derive_text_units)
+            ),
             "entities": self._derive_columns("entities", self._derive_entities),
             "relationships": self._derive_columns("relationships", self._derive_relationships),
             "mentions": pl.defer(lambda: self.positions.mentions, schema=TABLES["mentions"].schema),
@@ -165,7 +181,7 @@ class MicrosoftIndex:
     def _derive_text_units(self) -> Mapping[str, Any]:
         rows, has = self._file_tables["text_units"], self._file_columns("text_units")
         ids = rows.select("id").collect()["id"]
-        made = self.positions.text_units.select("start_char", "end_char").to_dict()
+        made: dict[str, Any] = {}
         for kind in ("entity", "relationship", "covariate"):
             column, table = f"{kind}_ids", "entities" if kind == "entity" else f"{kind}s"
             if column not in has and table in self._file_tables:

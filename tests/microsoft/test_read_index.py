@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import TableError
 from graphrag_index.microsoft.read_communities import complete_communities
-from graphrag_index.microsoft.read_positions import find_names, find_text_unit
+from graphrag_index.microsoft.read_positions import find_names
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from tests.fixtures.microsoft_index import (
@@ -339,16 +339,6 @@ def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(TableError, match=r"entities.parquet cannot be read .*: it is cut off"):
         MicrosoftIndex(folder)
-
-
-def test_a_text_unit_is_found_where_its_document_has_it() -> None:
-    document = "\ufeffOne two. One two. Thrée"
-    assert find_text_unit("\ufeffOne two.", document, 0) == 0
-    assert find_text_unit("One two.", document, 2) == 10
-    # Cut through a letter; lines of metadata before it; not there.
-    assert find_text_unit(" Thr\ufffd", document, 0) == 18
-    assert find_text_unit("title: a.\nsource: b.\nOne", document, 0) == 1 - 21
-    assert find_text_unit("title: a.\nFour", document, 0) is None
 
 
 def test_names_are_found_in_whatever_case_as_whole_words() -> None:
