@@ -28,7 +28,8 @@ class Citation:
 
     `quote` is ``documents.text[start_char:end_char]`` of the document. `cited_as` is the row
     that the model cited: the text unit of the passage, or a row that the passage supports, such
-    as ``Reports (3)``.
+    as ``Reports (3)``. `prepended` has the metadata that Microsoft GraphRAG put before the text
+    unit; it is not part of the quotation.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Citation:
     quote: str
     text_unit: int  # human_readable_id of the text unit
     cited_as: str = ""
+    prepended: str = ""
 
 
 @dataclass(frozen=True)

@@ -200,6 +200,7 @@ def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: st
         quote=candidate.text,
         text_unit=candidate.text_unit,
         cited_as=cited_as or f"Sources ({candidate.text_unit})",
+        prepended=unit["prepended"],
     )
 
 

@@ -102,11 +102,16 @@ def pack_sections(sections: Sequence[Section], max_tokens: int) -> Context:
     return Context(tables, "\n".join(parts), sum(used) + headings, left_out)
 
 
+def describe_place(text_unit: Mapping[str, Any]) -> str:
+    """Return the headings of a text unit and the metadata before it, joined by ` > `."""
+    return " > ".join(filter(None, (text_unit["headings"], text_unit["prepended"])))
+
+
 def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
     """Return text units as rows of a section, in the same order."""
     units = text_units.items()
     return pl.DataFrame(
-        [(number, unit["title"], unit["headings"], unit["text"]) for number, unit in units],
+        [(number, unit["title"], describe_place(unit), unit["text"]) for number, unit in units],
         {"id": pl.Int64, "document": pl.String, "headings": pl.String, "text": pl.String},
         orient="row",
     )

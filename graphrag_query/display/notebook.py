@@ -81,7 +81,8 @@ def as_html(answer: "Answer") -> str:
 
 def format_place(citation: "Citation") -> str:
     """Return the file path and the character positions of a quotation as text."""
-    return f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
+    place = f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
+    return f"{place} – {citation.prepended}" if citation.prepended else place
 
 
 def format_count(name: str, n: int) -> str:

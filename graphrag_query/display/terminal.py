@@ -24,7 +24,8 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
         print()
     for citation in answer.citations:
         place = f"{citation.path}, characters {citation.start_char} to {citation.end_char}"
-        print(f"[{citation.number}] {citation.document} ({place})")
+        metadata = f" – {citation.prepended}" if citation.prepended else ""
+        print(f"[{citation.number}] {citation.document} ({place}){metadata}")
     print()
     for note in answer.notes:
         print(f"Note: {note}")

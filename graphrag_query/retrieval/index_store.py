@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import TableError
+from graphrag_index.microsoft.prepended_text import read_prepended
 from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
@@ -264,14 +265,16 @@ class IndexStore:
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
         """Fetch text units with the title and path of the document, ordered by number.
 
-        Unknown numbers are left out.
+        Unknown numbers are left out. `prepended` has the metadata that Microsoft GraphRAG put
+        before the text.
         """
         known = range(self.n_rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
         found = self._fetch_rows("text_unit_rows", wanted)
         columns = (pl.col("id").alias("document_id"), "title", "path", "language")
         documents = self.documents(found["document"]).select(columns)
-        joined = pl.concat([found, documents], how="horizontal")
+        prepended = pl.Series("prepended", map(read_prepended, found["metadata"]), pl.String)
+        joined = pl.concat([found, documents, prepended.to_frame()], how="horizontal")
         return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
 
     def text_unit_texts(self, numbers: Iterable[int]) -> list[str]:

@@ -28,6 +28,7 @@ from graphrag_query.answering.llm import (
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
+    describe_place,
     pack_sections,
     source_context,
     source_rows,
@@ -253,7 +254,7 @@ def sub_query_request(llm: LLM, question: str, most: int) -> Request:
 
 def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> Request:
     """Build the request to rate how relevant a text unit is, from 0 to 5."""
-    place = " > ".join(filter(None, (text_unit["title"], text_unit["headings"])))
+    place = " > ".join(filter(None, (text_unit["title"], describe_place(text_unit))))
     asked = f"Passage of {place}:\n{text_unit['text']}\n\nQuestion: {question}"
     unit = f"relevance of text unit {text_unit['human_readable_id']}"
     return Request(unit, llm.messages("lazy_relevance", asked), RATING_FORMAT)

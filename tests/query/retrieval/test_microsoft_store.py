@@ -14,7 +14,7 @@ from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.microsoft.microsoft_store import InMemoryVectors
 from graphrag_index.microsoft.read_files import ParquetVectors
 from graphrag_index.schema.settings.settings import Settings, parse_settings
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Outcome
 from graphrag_query.answering.cited_text import supporting_text_units
 from graphrag_query.index import Index
 from tests.fixtures.commands import ask
@@ -22,6 +22,7 @@ from tests.fixtures.microsoft_index import (
     MICROSOFT,
     SEARCHES,
     answered,
+    check_citations,
     version_0,
     version_1,
     version_2,
@@ -69,17 +70,6 @@ def without_models() -> Index:
     if not MICROSOFT.is_dir():
         pytest.skip("the index is not here")
     return graphrag_query.open(MICROSOFT)
-
-
-def check_citations(index: Index, answer: Answer) -> None:
-    """See that each citation is what its document has there."""
-    rows = index.store.scan("documents").select("id", "text").collect()
-    texts = dict(rows.iter_rows())
-    assert answer.citations
-    for citation in answer.citations:
-        assert f"[{citation.number}]" in answer.text
-        span = slice(citation.start_char, citation.end_char)
-        assert texts[citation.document_id][span] == citation.quote
 
 
 @pytest.mark.parametrize("method", list(SEARCHES))
