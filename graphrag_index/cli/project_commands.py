@@ -1,11 +1,18 @@
 """The commands that prepare a project: `init`, `validate`, `schema` and `download-model`."""
 
+import sys
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphrag_index.cli import Root, Set, load_project, quote_path, root_option
+from graphrag_index.errors import ModelError
+
+if TYPE_CHECKING:
+    from graphrag_index.pipeline.workflow import Workflow
+    from graphrag_index.schema.settings.settings import Settings
 
 
 def init(
@@ -38,14 +45,51 @@ def init(
     print(f"Next: graphrag-index download-model && graphrag-index run{root_option(folder)}")
 
 
-def validate(root: Root = Path(), set_: Set = None) -> None:
+def validate(
+    root: Root = Path(),
+    set_: Set = None,
+    probe: Annotated[
+        bool,
+        typer.Option(
+            "--probe", help="Also send about 10 tiny requests to each model; print what works."
+        ),
+    ] = False,
+) -> None:
     """Check settings, workflow, models and input, without running anything."""
     settings, workflow = load_project(root, set_)
     from graphrag_index.pipeline.workflow import check_workflow, make_services
 
     check_workflow(workflow, settings, root, make_services(settings, None, root))
+    if probe:
+        _probe_servers(workflow, settings, root)
     steps = ", ".join(step.name for step in workflow.steps)
     print(f"All is well. The workflow {workflow.name} runs: {steps}.")
+
+
+def _probe_servers(workflow: "Workflow", settings: "Settings", root: Path) -> None:
+    """Print what works with each model; raise the first error at the end."""
+    from graphrag_index.cli.request_tables import describe_trials
+    from graphrag_index.llm.transport import server_address
+    from graphrag_index.pipeline.workflow import open_models
+
+    errors: list[ModelError] = []
+    with closing(open_models(workflow, settings, root)) as models:
+        if not models.needed:
+            print(f"The workflow {workflow.name} asks no model: nothing was sent.")
+        for name in models.needed:
+            address = server_address(settings.models[name])
+            print(f"Asking the server of the model {name}, {address} ...", flush=True)
+            try:
+                trials, description = models.probe_server(name)
+            except ModelError as error:
+                errors.append(error)
+                continue
+            print("\n".join(describe_trials(trials)))
+            print(f"{description}\n")
+    for further in errors[1:]:
+        print(f"Error: {further}", file=sys.stderr)
+    if errors:
+        raise errors[0]
 
 
 def schema() -> None:

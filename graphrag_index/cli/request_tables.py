@@ -12,11 +12,14 @@ from graphrag_index.errors import join_names
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
+from graphrag_index.llm.probe import PROBE_TOKENS, Trial
+from graphrag_index.llm.request_writer import FORMAT_LABELS
 from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts
 
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
+MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
 MAX_PRINTED_NAMES = 5  # maximum number of changed documents, and of unread files, printed
 
 
@@ -116,6 +119,18 @@ def describe_quarantined(quarantined: Sequence[QuarantinedRequest]) -> str:
     hint = ": `graphrag-index status --all` lists them."
     lines = indent_first_lines(requests, MAX_PRINTED_REQUESTS, hint)
     return "\n".join([f"{what} no valid reply:", *lines])
+
+
+def describe_trials(trials: Sequence[Trial]) -> list[str]:
+    """Return a line for each tiny request to a server, and a line with their number."""
+    lines = []
+    for trial in trials:
+        label = FORMAT_LABELS.get(trial.name, trial.name)
+        reason = trial.reason[:MAX_REASON_CHARS]
+        result = f"refused ({reason}); further requests omit it" if reason else "works"
+        lines.append(f"  {label:<22} {trial.seconds:>5.1f} s  {result}")
+    n_requests = sum(trial.n_requests for trial in trials)
+    return [*lines, f"  {n_requests} requests of at most {PROBE_TOKENS} tokens for each reply"]
 
 
 def write_dry_run(found: DryRun, out: TextIO) -> None:

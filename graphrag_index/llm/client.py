@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
 from graphrag_index.llm.limits import Budget, retry_after
-from graphrag_index.llm.probe import ServerProbe
+from graphrag_index.llm.probe import ServerProbe, Trial, UnansweredError
 from graphrag_index.llm.protocol import (
     StreamedReply,
     encode_json,
@@ -112,6 +112,11 @@ class LLMClient:
         """Replace the API key in a text by asterisks."""
         return redact(text, self.settings.key)
 
+    def describe(self, embeds: bool) -> str:
+        """Describe the model, its server and its requests in one line."""
+        model = f"Model {self.name}: {self.settings.model} at {self.address}"
+        return f"{model} ({self.writer.describe(embeds)})"
+
     async def send_chat(
         self,
         messages: Sequence[Message],
@@ -202,6 +207,28 @@ class LLMClient:
                 f"Model {self.name}: {self.address} has no model {wanted!r}; it has {shown}."
             )
 
+    async def probe_server(self, embeds: bool) -> list[Trial]:
+        """Send a tiny request of each kind; remember the parts of requests that are refused.
+
+        Raises `ModelError` if the server does not answer, or refuses what every request needs.
+        """
+        await self.check_server()
+        self.writer.assume_full_support()
+        try:
+            if embeds:
+                trials = await self.probe.probe_vectors()
+                (vector,), _ = read_embeddings(_parse_json(_answers(trials)[-1]), 1)
+                check_dimension(self.name, self.settings, len(vector))
+            else:
+                trials = await self.probe.probe_chat(is_checked=True)
+                read_chat(_parse_json(_answers(trials)[0]))
+        except (UnansweredError, RejectedError, RetryError) as error:
+            raise ModelError(
+                f"Model {self.name}: {self.address} does not answer a tiny request "
+                f"({self.redact(str(error))}): see the messages of the server."
+            ) from None
+        return [replace(trial, reason=self.redact(trial.reason)) for trial in trials]
+
     def response_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         """Return the exception for a response with an error status."""
         return self.status_error(status, _parse_error(content), retry_after(headers))
@@ -278,6 +305,19 @@ class LLMClient:
 def _final_error(error: UnsupportedError | ServerError) -> Exception:
     """Return the error of a request that the server refuses for no reason that can be removed."""
     return RejectedError(str(error)) if isinstance(error, UnsupportedError) else error
+
+
+def _answers(trials: Sequence[Trial]) -> list[bytes]:
+    return [trial.answer for trial in trials if not trial.reason]
+
+
+def check_dimension(name: str, settings: ModelSettings, dimension: int) -> None:
+    """Raise `ModelError` if a model returns vectors of another dimension than its settings say."""
+    if settings.dimensions not in (None, dimension):
+        raise ModelError(
+            f"Model {name} returns vectors of {dimension} numbers and ignores `dimensions`: set "
+            f"this to {dimension} or null."
+        )
 
 
 def _parse_json(content: bytes) -> Any:

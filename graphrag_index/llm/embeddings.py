@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.chat_model import RemoteModel
+from graphrag_index.llm.client import check_dimension
 from graphrag_index.llm.ledger import DONE, QUARANTINED
 from graphrag_index.llm.limits import cost_of
 from graphrag_index.llm.request import Usage, estimate_tokens
@@ -53,11 +54,7 @@ class RemoteEmbeddingModel(RemoteModel):
         """
         known = self.get_meta(self._dimension_name)
         self.dimension = int(known or self._loop.run_coroutine(self._request_dimension()))
-        if self.settings.dimensions not in (None, self.dimension):
-            raise ModelError(
-                f"Model {self.name} returns vectors of {self.dimension} numbers and ignores "
-                f"`dimensions`: set this to {self.dimension} or null."
-            )
+        check_dimension(self.name, self.settings, self.dimension)
         if not known:
             self.set_meta(self._dimension_name, str(self.dimension))
 

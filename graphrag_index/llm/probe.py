@@ -4,11 +4,11 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.protocol import read_chat, read_embeddings, read_usage
+from graphrag_index.llm.protocol import read_chat, read_usage
 from graphrag_index.llm.request import (
     PLAIN_TEXT,
     Message,
@@ -60,6 +60,7 @@ class Trial:
     name: str
     reason: str
     seconds: float
+    n_requests: int
     answer: bytes = b""
 
 
@@ -184,7 +185,7 @@ class ServerProbe:
             for name, part in group:
                 trial = await self._try(path, name, {**body, **part}, MAX_TRIES)
                 if is_checked and name in RESPONSE_FORMATS and _is_ignored(trial.answer):
-                    trial = Trial(name, "the reply is in another format", trial.seconds)
+                    trial = replace(trial, reason="the reply is in another format")
                 trials.append(trial)
                 if not trial.reason:
                     body |= part
@@ -226,8 +227,9 @@ class ServerProbe:
 
     async def _try(self, path: str, name: str, body: Body, n_tries: int) -> Trial:
         """Send a tiny request, up to `n_tries` times if the server fails without a reason."""
-        began, reason = time.monotonic(), ""
-        for _ in range(n_tries):
+        began, reason, n_sent = time.monotonic(), "", 0
+        while n_sent < n_tries:
+            n_sent += 1
             try:
                 answer = await self._send(path, body)
             except ServerError as error:
@@ -243,8 +245,8 @@ class ServerProbe:
                 break
             else:
                 self._calls.note_probe(read_usage(_parse_object(answer).get("usage")))
-                return Trial(name, "", time.monotonic() - began, answer)
-        return Trial(name, reason, time.monotonic() - began)
+                return Trial(name, "", time.monotonic() - began, n_sent, answer)
+        return Trial(name, reason, time.monotonic() - began, n_sent)
 
 
 def _parse_object(answer: bytes) -> Mapping[str, Any]:
@@ -265,12 +267,3 @@ def _is_ignored(answer: bytes) -> bool:
     if reply.finish == "length":
         return False
     return "answer" not in _parse_object(reply.text.encode())
-
-
-def count_components(trial: Trial) -> int | None:
-    """Return the length of the vector in an answer; None if there is none."""
-    try:
-        (vector,), _ = read_embeddings(_parse_object(trial.answer), 1)
-    except RetryError:
-        return None
-    return len(vector)

@@ -13,6 +13,7 @@ from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
 from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, QuarantinedRequest
 from graphrag_index.llm.limits import Budget, price_list_date, price_of_model
+from graphrag_index.llm.probe import Trial
 from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 
@@ -35,7 +36,7 @@ class Models:
     `check`, it first checks that the servers of all needed models answer and accept the key.
     So a wrong key is found before any request is paid for. `budget` is the maximum cost of the
     run in dollars; None means no limit. With `batch`, chat models send their requests in the
-    provider's batches.
+    provider's batches. `announce` gets a line about each needed model before its first request.
     """
 
     def __init__(
@@ -47,9 +48,11 @@ class Models:
         budget: float | None = None,
         batch: bool = False,
         check: bool = True,
+        announce: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
         self._needed, self._limit, self._is_batch, self._checks = needed, budget, batch, check
+        self._announce = announce
         self._forget = self._tracks_use = False
         self._ledger: Ledger | None = None
         self._loop: LoopThread | None = None
@@ -91,6 +94,25 @@ class Models:
         self._opened.append(model)
         model.find_dimension()
         return model
+
+    @property
+    def needed(self) -> list[str]:
+        """The names of the models that the run needs."""
+        return list(self._needed)
+
+    def probe_server(self, name: str) -> tuple[list[Trial], str]:
+        """Send tiny requests to the server of a needed model, and remember what works.
+
+        Returns the trials, and a description of the model and its requests. Raises `ModelError`
+        if the server does not answer, or refuses what every request needs.
+        """
+        embeds, loop = bool(self._needed[name]), LoopThread()
+        client = LLMClient(name, self.settings[name], self.ledger)
+        try:
+            return loop.run_coroutine(client.probe_server(embeds)), client.describe(embeds)
+        finally:
+            loop.run_coroutine(client.close())
+            loop.close()
 
     def reopen_requests(self, steps: Iterable[str]) -> list[str]:
         """Reopen the quarantined requests of these steps, so that they are sent again.
@@ -196,6 +218,7 @@ class Models:
             self._budget.held_for_batches = sum(batch.max_cost for batch in self.open_batches())
             for needed in names if self._checks else ():
                 client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
+                self._announce(client.describe(embeds=bool(self._needed.get(needed))))
                 try:
                     self._loop.run_coroutine(client.check_server())
                 finally:

@@ -17,6 +17,12 @@ logger = logging.getLogger(__name__)
 
 # Ways to request a reply in a given format, best first.
 RESPONSE_FORMATS = ("json_schema", "tool", "json_object", "text")
+FORMAT_LABELS = {
+    "json_schema": "replies by JSON schema",
+    "tool": "replies by tool call",
+    "json_object": "replies as JSON",
+    "text": "replies as text",
+}
 # Maps each parameter that a server may not support to its replacement; None: omit it.
 OPTIONAL_PARAMETERS = {
     "max_completion_tokens": "max_tokens",
@@ -179,17 +185,23 @@ class RequestWriter:
         for name in names:
             if name not in self.capabilities.dropped:
                 self._drop_parameter(name)
-        if response_format != self.capabilities.response_format:
-            found = replace(self.capabilities, response_format=response_format)
-            self._save_capabilities(found)
+        self._save_capabilities(replace(self.capabilities, response_format=response_format))
 
-    def describe(self) -> str:
-        """Describe the requests to the server, as far as its first answers have told."""
-        if self._ledger.get_meta(self._cache_key) is None:
-            return "the first request finds out its reply format"
-        known = self.capabilities
-        without = f", without {' and '.join(known.dropped)}" if known.dropped else ""
-        return f"replies as {known.response_format}{without}"
+    def assume_full_support(self) -> None:
+        """Forget which parts of requests the server has refused."""
+        self.capabilities = Capabilities.from_json(self.settings, None)
+
+    def describe(self, embeds: bool) -> str:
+        """Describe the requests of chats, or of vectors, as far as the server has answered any."""
+        is_known = self._ledger.get_meta(self._cache_key) is not None
+        if embeds:
+            kind = "vectors"
+        elif is_known or self.settings.structured != "auto":
+            kind = FORMAT_LABELS[self.capabilities.response_format]
+        else:
+            kind = "reply format not known before the first request"
+        dropped = " and ".join(self.capabilities.dropped)
+        return f"{kind}, without {dropped}" if dropped else kind
 
     def note_length(self, n_tokens: int, max_tokens: int) -> None:
         """Limit replies by `max_tokens` if the server ignores `max_completion_tokens`."""

@@ -323,6 +323,7 @@ def open_models(
     root: Path,
     budget: float | None = None,
     batch: bool = False,
+    announce: Callable[[str], None] = lambda line: None,
 ) -> "Models":
     """Return the models of a workflow; a model is opened when a step asks for the model."""
     from graphrag_index.llm.registry import Models
@@ -332,7 +333,9 @@ def open_models(
         find_model(settings.models, name, step.name)
         needed[name] = step.name if embeds else needed.get(name, "")
     store = TableStore(root / settings.output)
-    return Models(settings.models, store.output, store.next_number, needed, budget, batch)
+    return Models(
+        settings.models, store.output, store.next_number, needed, budget, batch, announce=announce
+    )
 
 
 def find_asking_steps(workflow: Workflow, settings: Settings) -> set[str]:

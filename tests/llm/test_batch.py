@@ -524,6 +524,8 @@ def test_the_command_submits_and_the_same_command_collects(server: Server, tmp_p
     first = call(root, "run", "--batch")
     assert (first.returncode, first.stdout, first.stderr) == (
         5,
+        f"Model chat: test-model at {server.url} (reply format not known before the first "
+        "request)\n"
         "2 requests of list_words are submitted in batch batch_1. "
         "The same command collects the replies later.\n",
         "",
@@ -562,7 +564,7 @@ def test_the_command_waits_for_batches_on_request(server: Server, tmp_path: Path
     # What is quarantined goes into a batch too; a plain `run` knows that the step goes on.
     retried = call(root, "retry", "--batch")
     assert retried.returncode == 5
-    assert retried.stdout.startswith("1 request of list_words is submitted")
+    assert "\n1 request of list_words is submitted" in retried.stdout
     assert call(root, "run", "--batch", "--wait").returncode == 0
     assert words_of(root) == WORDS
     wrong = call(root, "run", "--wait")
