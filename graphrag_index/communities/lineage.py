@@ -257,7 +257,7 @@ def _make_lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
         pl.col("overlap", "size", "previous_size").fill_null(0),
         pl.col("came_from", "went_to").fill_null(pl.lit([], pl.List(pl.Int64))),
     )
-    return rows.select(list(table.schema)).cast(table.schema).sort("level", "community")
+    return rows.select(table.cast_columns).sort("level", "community")
 
 
 def add_community_columns(
@@ -315,10 +315,8 @@ def add_community_columns(
     )
     names = rows.select("level", pl.col("entity_ids").list.join(",")).iter_rows()
     ids = [content_id("community", str(level), ids) for level, ids in names]
-    schema = TABLES["communities"].schema
-    return rows.with_columns(pl.Series("id", ids, dtype=pl.String)).select(
-        pl.col(name).cast(schema[name]) for name in schema
-    )
+    rows = rows.with_columns(pl.Series("id", ids, dtype=pl.String))
+    return rows.select(TABLES["communities"].cast_columns)
 
 
 def keep_previous_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:

@@ -105,14 +105,12 @@ def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str
     for end in ("source", "target"):
         links = _replace_entity_numbers(links, end, of_units)
     mentions = _replace_entity_numbers(mentions, "entity", of_units)
-    columns = TABLES["extracted_mentions"].columns
+    mentions = mentions.select(TABLES["extracted_mentions"].cast_columns)
     return {
         "extracted_entities": _merge_entities(entities, numbers, keys.gather(firsts)),
         "extracted_relationships": _merge_relationships(links),
         "extracted_mentions": _drop_equal_rows(
-            mentions.select(pl.col(name).cast(kind) for name, kind in columns.items()).sort(
-                "text_unit", "start_char", "end_char", "entity"
-            )
+            mentions.sort("text_unit", "start_char", "end_char", "entity")
         ),
     }
 
@@ -149,7 +147,7 @@ def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl
             "title": _most_frequent(rows["owner"], rows["name"], rows["name"], n),
             "aliases": _gather_by_owner(_drop_equal_rows(forms.filter(is_other)), n),
         }
-    ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_entities"].columns.items())
+    ).select(TABLES["extracted_entities"].cast_columns)
 
 
 def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
@@ -163,7 +161,7 @@ def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     return pl.DataFrame(
         {**_merge_shared_columns(rows, n), **ends[firsts].to_dict(), "weight": weights}
-    ).select(pl.col(n).cast(t) for n, t in TABLES["extracted_relationships"].columns.items())
+    ).select(TABLES["extracted_relationships"].cast_columns)
 
 
 def _merge_shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:

@@ -180,13 +180,13 @@ def _join_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
             )
     if name in index.raw:
         parts.append(index.raw[name].rows.drop(columns, strict=False))
-    whole, schema = pl.concat(parts, how="horizontal"), TABLES[name].schema
-    if missing := [column for column in schema if column not in whole.collect_schema()]:
+    whole, table = pl.concat(parts, how="horizontal"), TABLES[name]
+    if missing := [column for column in table.columns if column not in whole.collect_schema()]:
         raise TableError(
             f"{path if columns else index.files[name]} has no column {missing[0]}: export the "
             "index again."
         )
-    rows = whole.select(list(schema)).cast(schema)
+    rows = whole.select(table.cast_columns)
     return separate_text_again(rows) if name == "text_units" else rows
 
 

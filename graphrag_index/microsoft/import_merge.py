@@ -193,7 +193,7 @@ def _to_extracted_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         descriptions=pl.when(is_described).then(pl.concat_list("description")).otherwise([]),
         description_text_units=pl.when(is_described).then(pl.concat_list(first)).otherwise([]),
     )
-    return made.select(pl.col(c).cast(kind) for c, kind in TABLES[name].columns.items())
+    return made.select(TABLES[name].cast_columns)
 
 
 def _find_imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:

@@ -120,11 +120,10 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
             are_located = one.is_located and other.is_located
             if are_located and (span := _find_sentences_between(sentences, one, other)):
                 of_links.append((row, document_id, offset + span[0], offset + span[1]))
-    table = TABLES["mentions"].schema
     columns = ["text_unit", "entity", "start_char", "end_char"]
     mention_rows = pl.DataFrame(np.array(mentions, np.int64).reshape(-1, 4), schema=columns)
     return TextPositions(
-        mention_rows.select(list(table)).cast(table),
+        mention_rows.select(TABLES["mentions"].cast_columns),
         _build_evidence_column(of_entities, len(titles)),
         _build_evidence_column(of_links, len(ends)),
     )

@@ -82,6 +82,11 @@ class Table:
     def schema(self) -> pl.Schema:
         return pl.Schema(self.columns)
 
+    @property
+    def cast_columns(self) -> list[pl.Expr]:
+        """Expressions that select the columns of the table in order, and cast them to its types."""
+        return [pl.col(name).cast(dtype) for name, dtype in self.columns.items()]
+
     def empty(self) -> pl.DataFrame:
         return pl.DataFrame(schema=self.schema)
 

@@ -108,12 +108,7 @@ def create_text_units(
             ),
             "sentences": found["sentences"].with_columns(document=pl.col("at") + offset),
         }
-        yield {
-            name: rows.select(
-                pl.col(column).cast(kind) for column, kind in TABLES[name].schema.items()
-            )
-            for name, rows in tables.items()
-        }
+        yield {name: rows.select(TABLES[name].cast_columns) for name, rows in tables.items()}
         n_units += tables["base_text_units"].height
         progress.advance(batch.height)
 

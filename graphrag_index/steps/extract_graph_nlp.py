@@ -265,8 +265,7 @@ def _make_relationship_rows(
         texts.list.join("").alias("description"),
         evidence.alias("evidence"),
     )
-    columns = TABLES["extracted_relationships"].columns
-    return rows.select(pl.col(name).cast(kind) for name, kind in columns.items())
+    return rows.select(TABLES["extracted_relationships"].cast_columns)
 
 
 def _group_quotations(

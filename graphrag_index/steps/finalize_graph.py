@@ -315,7 +315,6 @@ def link_text_units(
         "relationship_ids": _group_by_text_unit(ids, relationships, pl.col("text_unit_ids")),
         "covariate_ids": _group_by_text_unit(ids, covariates, pl.concat_list("text_unit_id")),
     }
-    schema = TABLES["text_units"].schema
     # An empty table is written as one empty batch.
     for start in range(0, max(len(ids), 1), BATCH_TEXT_UNITS):
         batch = base_text_units.slice(start, BATCH_TEXT_UNITS).collect()
@@ -325,7 +324,7 @@ def link_text_units(
             own = row_ids.gather(grouped.rows[first:last])
             owners = grouped.owners[first:last] - start
             lists.append(gather_lists(owners, own, len(batch)).alias(name))
-        yield batch.with_columns(lists).select(pl.col(name).cast(schema[name]) for name in schema)
+        yield batch.with_columns(lists).select(TABLES["text_units"].cast_columns)
 
 
 def _group_by_text_unit(

@@ -218,8 +218,8 @@ def _replace_document_ids(evidence: pl.Series, document_ids: pl.Series) -> pl.Se
 
 
 def _copy_columns(name: str, rows: pl.LazyFrame, size: int) -> Frames:
-    columns = [pl.col(column).cast(dtype) for column, dtype in TABLES[name].schema.items()]
-    return ({name: batch} for batch in read_batches(rows.select(columns), size))
+    batches = read_batches(rows.select(TABLES[name].cast_columns), size)
+    return ({name: batch} for batch in batches)
 
 
 def _text_unit_tables(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:

@@ -128,7 +128,7 @@ def cast_to_table(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     """Order and cast the columns of a frame like its table; raise TableError if they do not fit."""
     check_columns(frame, table)
     try:
-        return frame.select(pl.col(name).cast(dtype) for name, dtype in table.columns.items())
+        return frame.select(table.cast_columns)
     except pl.exceptions.PolarsError as error:
         raise TableError(f"The table {table.name} has values of a wrong type: {error}.") from error
 
