@@ -15,14 +15,13 @@ References
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.leiden import (
-    Leiden,
+    choose_resolution,
     drop_edges_between_parts,
     partition_graph,
     select_large_parts,
@@ -38,6 +37,7 @@ from graphrag_index.communities.simple_graph import (
     select_subgraph,
     sum_edge_weights,
 )
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 Flags = npt.NDArray[np.bool_]
 
@@ -69,13 +69,7 @@ def find_changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
 
 
 def update_hierarchy(
-    graph: Graph,
-    previous: Sequence[Integers],
-    is_changed: Flags,
-    leiden: Leiden | None = None,
-    *,
-    max_cluster_size: int = 10,
-    max_levels: int = 6,
+    graph: Graph, previous: Sequence[Integers], is_changed: Flags, settings: CreateCommunities
 ) -> list[Integers]:
     """Update the communities of an earlier graph to a changed graph, level by level.
 
@@ -85,24 +79,24 @@ def update_hierarchy(
     `is_changed` flags may move; new nodes and their neighbours may move too. Returns labels by
     level as `leiden.build_hierarchy` does.
     """
-    leiden = leiden or Leiden()
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
     start = _clear_changed_parts(previous[0], is_changed)
     is_free = _flag_movable_nodes(graph, start, is_changed)
-    labels = _update_subparts(graph, everything, previous[0], start, is_free, leiden, 0)
+    labels = _update_subparts(graph, everything, previous[0], start, is_free, settings, 0)
     levels = [labels]
-    for level in range(1, max_levels):
+    for level in range(1, settings.max_levels):
         before = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         is_touched = np.isin(labels, labels[is_changed])
         is_kept = _flag_divided_nodes(before, labels) & ~is_touched
-        above = np.where(is_kept, labels, select_large_parts(labels, max_cluster_size))
+        large = select_large_parts(labels, settings.max_cluster_size)
+        above = np.where(is_kept, labels, large)
         graph = drop_edges_between_parts(graph, above)
         start = _clear_changed_parts(_clear_displaced_nodes(before, above), is_changed)
         is_split = _flag_divided_nodes(start, above)
         is_free = _flag_movable_nodes(graph, start, is_changed) & is_split
         above_split = np.where(is_split, above, -1)
-        labels = _update_subparts(graph, above_split, before, start, is_free, leiden, level)
-        resplit = split_parts(graph, np.where(is_split, -1, above), leiden, level)
+        labels = _update_subparts(graph, above_split, before, start, is_free, settings, level)
+        resplit = split_parts(graph, np.where(is_split, -1, above), settings, level)
         labels = np.where(resplit >= 0, resplit + labels.max(initial=-1) + 1, labels)
         labels = np.where(_flag_divided_nodes(labels, above), labels, -1)
         if labels.max(initial=-1) < 0:
@@ -128,14 +122,14 @@ def _flag_movable_nodes(graph: Graph, start: Integers, is_changed: Flags) -> Fla
     return is_free
 
 
-def _partition_new_nodes(graph: Graph, start: Integers, leiden: Leiden) -> Integers:
+def _partition_new_nodes(graph: Graph, start: Integers, settings: CreateCommunities) -> Integers:
     """Use Leiden to form parts of the new nodes, at the resolution of the whole graph."""
     nodes = np.flatnonzero(start < 0)
     among = select_subgraph(graph, nodes)
-    resolution = leiden.choose_resolution(graph.n_nodes)
-    if leiden.quality == "modularity" and len(among.weights):
+    resolution = choose_resolution(settings, graph.n_nodes)
+    if settings.quality == "modularity" and len(among.weights):
         resolution *= float(among.weights.sum() / graph.weights.sum())
-    same = replace(leiden, resolution=resolution, scale_resolution=False)
+    same = settings.model_copy(update={"resolution": resolution, "scale_resolution": False})
     placed = start.copy()
     placed[nodes] = int(start.max(initial=-1)) + 1 + partition_graph(among, same)
     return placed
@@ -172,7 +166,7 @@ def _update_subparts(
     before: Integers,
     start: Integers,
     is_free: Flags,
-    leiden: Leiden,
+    settings: CreateCommunities,
     level: int,
 ) -> Integers:
     """Move free nodes between the sub-parts of each part in `above`.
@@ -185,11 +179,11 @@ def _update_subparts(
     strength = sum_edge_weights(graph)
     inertia = np.where(start < 0, 0.0, MIN_GAIN_TO_LEAVE * strength)
     if level == 0:
-        start = _partition_new_nodes(graph, start, leiden)
+        start = _partition_new_nodes(graph, start, settings)
     # Give each node without a part a new part of its own.
     alone = int(start.max(initial=-1)) + 1 + np.arange(graph.n_nodes)
     labels = np.unique(np.where(start >= 0, start, alone), return_inverse=True)[1]
-    size, pull = _compute_quality_factors(strength, above, leiden, level)
+    size, pull = _compute_quality_factors(strength, above, settings, level)
     while True:
         is_touched |= np.isin(labels, labels[is_free])
         labels = _move_nodes_and_groups(graph, labels, is_free, size, pull, inertia)
@@ -224,7 +218,7 @@ def _flag_cut_off_nodes(labels: Integers, components: Integers) -> Flags:
 
 
 def _compute_quality_factors(
-    strength: Floats, above: Integers, leiden: Leiden, level: int
+    strength: Floats, above: Integers, settings: CreateCommunities, level: int
 ) -> tuple[Floats, Floats]:
     """Return two factors of the quality function for each node: size and pull.
 
@@ -234,8 +228,8 @@ def _compute_quality_factors(
     """
     n_parts = int(above.max(initial=-1)) + 1
     sizes = np.bincount(above[above >= 0], minlength=n_parts)
-    resolution = np.array([leiden.choose_resolution(int(n), level) for n in sizes.tolist()])
-    if leiden.quality == "cpm":
+    resolution = np.array([choose_resolution(settings, n, level) for n in sizes.tolist()])
+    if settings.quality == "cpm":
         return np.ones(len(above)), np.append(resolution, 0.0)[above]
     total = np.bincount(above[above >= 0], weights=strength[above >= 0], minlength=n_parts)
     pull = np.where(total > 0, resolution / np.where(total > 0, total, 1), 0)

@@ -6,7 +6,7 @@ each other. Discs without links lie on rings around all other discs.
 
 import numpy as np
 
-from graphrag_index.communities.leiden import Leiden, partition_graph
+from graphrag_index.communities.leiden import partition_graph
 from graphrag_index.communities.simple_graph import (
     Floats,
     Graph,
@@ -15,6 +15,7 @@ from graphrag_index.communities.simple_graph import (
     count_neighbours,
     select_subgraph,
 )
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 _RESERVED_RADIUS = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
 _MAX_LAYOUT_POINTS = 256  # maximum number of points in one force-directed layout
@@ -25,7 +26,7 @@ def layout_graph(graph: Graph, *, seed: int) -> Floats:
     """Return the position (x, y) of each node, from -1 to 1; `seed` makes it reproducible."""
     if graph.n_nodes == 0:
         return np.zeros((0, 2))
-    community = partition_graph(graph, Leiden(seed=seed))
+    community = partition_graph(graph, CreateCommunities(seed=seed))
     size = np.bincount(community)
     inner = _fill_discs(graph, community)
     radii = np.sqrt(size)
@@ -191,7 +192,7 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
         pulls[0, graph.targets, graph.sources] = graph.weights
         moved = move_by_forces(begin[None], pulls, radii[None], iterations)[0]
         return separate_discs(moved, radii, iterations)
-    labels = partition_graph(graph, Leiden(seed=seed))
+    labels = partition_graph(graph, CreateCommunities(seed=seed))
     # Cut each part of the partition into groups of at most _MAX_LAYOUT_POINTS discs.
     piece = _rank_nodes(labels, np.arange(n)) // _MAX_LAYOUT_POINTS
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]

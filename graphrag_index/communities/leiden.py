@@ -11,9 +11,8 @@ References
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,20 +28,18 @@ from graphrag_index.communities.simple_graph import (
 )
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 
-Quality = Literal["modularity", "cpm"]
-
 # A graph with more nodes than this is split at a higher resolution than the settings say.
 MAX_NODES_UNSCALED = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
 
 # An implementation of Leiden: a function that returns the label of each node of a graph with
-# edges. Its arguments are graph, quality, resolution, iterations and seed.
-Engine = Callable[[SparseRows, Quality, float, int, int], Integers]
+# edges. Its arguments are graph, settings and resolution; it ignores the settings' resolution.
+Engine = Callable[[SparseRows, CreateCommunities, float], Integers]
 
 
 def partition_with_graspologic(
-    rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: SparseRows, settings: CreateCommunities, resolution: float
 ) -> Integers:
     """Partition a graph with Leiden in the Rust library of graspologic."""
     from graspologic_native import leiden_csr
@@ -53,9 +50,9 @@ def partition_with_graspologic(
         rows.weights,
         rows.n_nodes,
         resolution=resolution,
-        iterations=iterations,
-        use_modularity=quality == "modularity",
-        seed=seed,
+        iterations=settings.iterations,
+        use_modularity=settings.quality == "modularity",
+        seed=settings.seed,
     )
     labels = np.empty(rows.n_nodes, dtype=np.int64)
     nodes = np.fromiter(found.keys(), dtype=np.int64, count=len(found))
@@ -64,20 +61,20 @@ def partition_with_graspologic(
 
 
 def partition_with_igraph(
-    rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: SparseRows, settings: CreateCommunities, resolution: float
 ) -> Integers:
     """Partition a graph with Leiden in the C library igraph, under the licence GPL."""
     import igraph
 
     graph, weights = _to_igraph(rows)
     # Seed the random generator of igraph for this call; the whole process shares it.
-    igraph.set_random_number_generator(random.Random(seed))
+    igraph.set_random_number_generator(random.Random(settings.seed))
     try:
         found = graph.community_leiden(
-            objective_function="CPM" if quality == "cpm" else "modularity",
+            objective_function="CPM" if settings.quality == "cpm" else "modularity",
             weights=weights,
             resolution=resolution,
-            n_iterations=iterations,
+            n_iterations=settings.iterations,
         )
     finally:
         igraph.set_random_number_generator(random)
@@ -85,7 +82,7 @@ def partition_with_igraph(
 
 
 def partition_with_leidenalg(
-    rows: SparseRows, quality: Quality, resolution: float, iterations: int, seed: int
+    rows: SparseRows, settings: CreateCommunities, resolution: float
 ) -> Integers:
     """Partition a graph with leidenalg by the first author of Leiden, under the licence GPL."""
     import leidenalg
@@ -95,11 +92,11 @@ def partition_with_leidenalg(
         graph,
         # For modularity, avoid ModularityVertexPartition, which supports the resolution 1 only.
         leidenalg.CPMVertexPartition
-        if quality == "cpm"
+        if settings.quality == "cpm"
         else leidenalg.RBConfigurationVertexPartition,
         weights=weights,
-        n_iterations=iterations,
-        seed=seed,
+        n_iterations=settings.iterations,
+        seed=settings.seed,
         resolution_parameter=resolution,
     )
     return np.array(found.membership, dtype=np.int64)
@@ -122,65 +119,51 @@ def _to_igraph(rows: SparseRows) -> tuple[Any, list[float]]:
     return igraph.Graph(n=rows.n_nodes, edges=list(edges)), rows.weights[once].tolist()
 
 
-@dataclass(frozen=True)
-class Leiden:
-    """An implementation of Leiden (the engine) with its parameters.
+def choose_resolution(settings: CreateCommunities, n_nodes: int, level: int = 0) -> float:
+    """Return the resolution that splits a graph, or a part of a graph, into parts of `level`.
 
-    With CPM, the resolution of each level is four times the resolution of the level above, since
-    the same resolution would not split a part again.
+    At a fixed resolution, modularity merges communities that are small compared with the graph,
+    even if they are clearly separate [2]_. So the resolution is scaled by the number of nodes:
+    communities of a large corpus are then as large as those of a small corpus. CPM does not have
+    this problem. With CPM, the resolution of each level is four times the resolution of the level
+    above, since the same resolution would not split a part again.
     """
-
-    engine: Engine = partition_with_graspologic
-    quality: Quality = "modularity"
-    resolution: float = 1.0
-    scale_resolution: bool = True
-    iterations: int = 2
-    seed: int = 42
-
-    def choose_resolution(self, n_nodes: int, level: int = 0) -> float:
-        """Return the resolution that splits a graph, or a part of a graph, into parts of `level`.
-
-        At a fixed resolution, modularity merges communities that are small compared with the
-        graph, even if they are clearly separate [2]_. So the resolution is scaled by the number
-        of nodes: communities of a large corpus are then as large as those of a small corpus. CPM
-        does not have this problem.
-        """
-        if self.quality == "cpm":
-            return self.resolution * 4.0**level
-        scale = max(1.0, n_nodes / MAX_NODES_UNSCALED) if self.scale_resolution else 1
-        return self.resolution * scale
-
-    def __call__(self, rows: SparseRows, level: int = 0) -> Integers:
-        resolution = self.choose_resolution(rows.n_nodes, level)
-        return self.engine(rows, self.quality, resolution, self.iterations, self.seed)
+    if settings.quality == "cpm":
+        return settings.resolution * 4.0**level
+    scale = max(1.0, n_nodes / MAX_NODES_UNSCALED) if settings.scale_resolution else 1
+    return settings.resolution * scale
 
 
-def partition_graph(graph: Graph, leiden: Leiden | None = None) -> Integers:
+def run_leiden(rows: SparseRows, settings: CreateCommunities, level: int = 0) -> Integers:
+    """Partition a graph with Leiden, at the resolution of `level`."""
+    resolution = choose_resolution(settings, rows.n_nodes, level)
+    return LEIDEN_ENGINES[settings.engine](rows, settings, resolution)
+
+
+def partition_graph(graph: Graph, settings: CreateCommunities) -> Integers:
     """Partition a graph with Leiden once; return the label of each node, from 0 on.
 
     A part never spans two connected components. A node without edges is a part of its own.
     """
     labels = find_components(graph)
     if len(graph.weights):
-        found = (leiden or Leiden())(build_sparse_rows(graph))
+        found = run_leiden(build_sparse_rows(graph), settings)
         labels = labels * (int(found.max()) + 1) + found
     return np.unique(labels, return_inverse=True)[1]
 
 
-def build_hierarchy(
-    graph: Graph, leiden: Leiden | None = None, *, max_cluster_size: int = 10, max_levels: int = 6
-) -> list[Integers]:
+def build_hierarchy(graph: Graph, settings: CreateCommunities) -> list[Integers]:
     """Partition a graph, then split large parts again, level by level.
 
     A part is large if it has more than `max_cluster_size` nodes. If Leiden does not split it, the
     part is kept. Returns the label of each node, level by level, the coarsest first. Labels are
     unique in a level; -1 means that the node's part was not split again. Level 0 has all nodes.
     """
-    leiden = leiden or Leiden()
-    labels = partition_graph(graph, leiden)
+    labels = partition_graph(graph, settings)
     levels = [labels]
-    for level in range(1, max_levels):
-        labels = split_parts(graph, select_large_parts(labels, max_cluster_size), leiden, level)
+    for level in range(1, settings.max_levels):
+        large = select_large_parts(labels, settings.max_cluster_size)
+        labels = split_parts(graph, large, settings, level)
         if labels.max(initial=-1) < 0:
             break
         levels.append(labels)
@@ -199,7 +182,9 @@ def drop_edges_between_parts(graph: Graph, labels: Integers) -> Graph:
     return Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
 
 
-def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> Integers:
+def split_parts(
+    graph: Graph, labels: Integers, settings: CreateCommunities, level: int
+) -> Integers:
     """Split each part of a graph with Leiden, at the resolution of `level`.
 
     Returns labels from 0 on, unique over all parts; -1 for nodes whose part was not split.
@@ -221,7 +206,7 @@ def split_parts(graph: Graph, labels: Integers, leiden: Leiden, level: int) -> I
             rows.indices[first:last] - np.int32(start),
             rows.weights[first:last],
         )
-        found = leiden(part, level)
+        found = run_leiden(part, settings, level)
         if found.min() != found.max():
             labels[nodes[start:end]] = n_parts + found
             n_parts += int(found.max()) + 1

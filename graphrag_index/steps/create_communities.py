@@ -5,19 +5,17 @@ An island community gathers small connected components of the graph.
 
 import html
 import logging
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
-    LEIDEN_ENGINES,
     MICROSOFT_CLUSTER_SIZE,
-    Leiden,
     build_hierarchy,
     build_microsoft_hierarchy,
+    choose_resolution,
     group_small_components,
 )
 from graphrag_index.communities.lineage import (
@@ -84,16 +82,10 @@ def create_communities(
     _log_unnamed_documents(named, text_units)
 
     before = read_old_communities(previous, nodes["id"]) if settings.stability == "keep" else None
-    leiden = _make_leiden(settings)
-    rebuild = (
-        partial(_build_microsoft_hierarchy, graph, nodes["title"])
-        if settings.engine == "microsoft"
-        else partial(build_hierarchy, graph, leiden, max_cluster_size=settings.max_cluster_size)
-    )
     if before and before.communities.height and _has_same_settings(before.settings, settings):
-        levels = _update_levels(graph, before, leiden, rebuild, settings)
+        levels = _update_levels(graph, before, nodes["title"], settings)
     else:
-        levels = rebuild(max_levels=settings.max_levels)
+        levels = _build_levels(graph, nodes["title"], settings)
     islands = before.island_of_nodes if before else None
     levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
     communities, levels = number_communities(levels, is_island)
@@ -146,31 +138,21 @@ def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
 
 
 def _update_levels(
-    graph: Graph,
-    before: PreviousCommunities,
-    leiden: Leiden,
-    rebuild: Callable[..., list[Integers]],
-    settings: CreateCommunities,
+    graph: Graph, before: PreviousCommunities, titles: pl.Series, settings: CreateCommunities
 ) -> list[Integers]:
     """Return the communities of each level; communities of the last version are kept.
 
     Logs a warning if the modularity is much lower than the modularity of new communities.
     """
-    max_cluster_size, max_levels = settings.max_cluster_size, settings.max_levels
+    used = settings
     if settings.engine == "microsoft":
-        # Microsoft's engine ignores both settings. Use its values, so that an unchanged graph is
-        # split as before.
-        max_cluster_size, max_levels = MICROSOFT_CLUSTER_SIZE - 1, graph.n_nodes
-    levels = update_hierarchy(
-        graph,
-        before.levels,
-        find_changed_nodes(graph, before.graph, before.is_new),
-        leiden,
-        max_cluster_size=max_cluster_size,
-        max_levels=max_levels,
-    )
-    resolution = leiden.choose_resolution(graph.n_nodes) if leiden.quality == "modularity" else 1.0
-    rebuilt = rebuild(max_levels=1)
+        # Split communities again with the values of Microsoft's engine, which ignores the settings.
+        limits = {"max_cluster_size": MICROSOFT_CLUSTER_SIZE - 1, "max_levels": graph.n_nodes}
+        used = CreateCommunities(scale_resolution=False, iterations=1).model_copy(update=limits)
+    is_changed = find_changed_nodes(graph, before.graph, before.is_new)
+    levels = update_hierarchy(graph, before.levels, is_changed, used)
+    resolution = choose_resolution(used, graph.n_nodes) if used.quality == "modularity" else 1.0
+    rebuilt = _build_levels(graph, titles, settings.model_copy(update={"max_levels": 1}))
     now, then = (compute_modularity(graph, labels[0], resolution) for labels in (levels, rebuilt))
     if then - now > settings.max_drift:
         logger.warning(
@@ -183,30 +165,16 @@ def _update_levels(
     return levels
 
 
-def _make_leiden(settings: CreateCommunities) -> Leiden:
-    if settings.engine == "microsoft":
-        # Parameters of Microsoft's engine, for communities that must be split again.
-        return Leiden(scale_resolution=False, iterations=1)
-    return Leiden(
-        LEIDEN_ENGINES[settings.engine],
-        settings.quality,
-        settings.resolution,
-        settings.scale_resolution,
-        settings.iterations,
-        settings.seed,
-    )
-
-
 def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities) -> bool:
     """Return True if all settings that change communities are equal."""
     new = settings.model_dump(mode="json", exclude={"stability", "max_drift"})
     return all(before.get(name) == value for name, value in new.items())
 
 
-def _build_microsoft_hierarchy(
-    graph: Graph, titles: pl.Series, *, max_levels: int | None = None
-) -> list[Integers]:
-    """Build the hierarchy of Microsoft's engine, which ignores `max_levels`."""
+def _build_levels(graph: Graph, titles: pl.Series, settings: CreateCommunities) -> list[Integers]:
+    """Build the hierarchy of a graph; the engine of Microsoft ignores `max_levels`."""
+    if settings.engine != "microsoft":
+        return build_hierarchy(graph, settings)
     # Microsoft's engine sorts edges by titles that are cleaned in this way.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
     LEIDEN_ENGINES,
-    Leiden,
     build_hierarchy,
     partition_graph,
     select_large_parts,
@@ -21,10 +20,12 @@ from graphrag_index.communities.simple_graph import (
     compute_modularity,
     find_components,
 )
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 from tests.fixtures.examples import examples
 from tests.fixtures.small_graphs import graph_of, graphs, parts, ring_of_rings
 
-SMALL = {"max_cluster_size": 4, "max_levels": 4}
+SMALL = CreateCommunities(max_cluster_size=4, max_levels=4)
+DEFAULT = CreateCommunities()
 
 
 def cliques(n: int, size: int, first: int = 0) -> list[tuple[int, int, float]]:
@@ -74,34 +75,34 @@ def check_levels(graph: Graph, levels: list[np.ndarray], max_cluster_size: int) 
 @given(graph=graphs(), engine=st.sampled_from(sorted(LEIDEN_ENGINES)))
 @examples(60)
 def test_of_a_graph_that_did_not_change_all_is_kept(graph, engine):
-    leiden = Leiden(LEIDEN_ENGINES[engine])
-    before = build_hierarchy(graph, leiden, **SMALL)
-    after = update_hierarchy(graph, before, np.zeros(graph.n_nodes, dtype=bool), leiden, **SMALL)
+    settings = SMALL.model_copy(update={"engine": engine})
+    before = build_hierarchy(graph, settings)
+    after = update_hierarchy(graph, before, np.zeros(graph.n_nodes, dtype=bool), settings)
     assert [parts(labels) for labels in after] == [parts(labels) for labels in before]
 
 
 @given(before=graphs(), after=graphs(), quality=st.sampled_from(["modularity", "cpm"]))
 @examples(150)
 def test_whatever_changed_the_hierarchy_is_whole(before, after, quality):
-    leiden = Leiden(quality=quality)
+    settings = SMALL.model_copy(update={"quality": quality})
     n = max(before.n_nodes, after.n_nodes)
     before, after = before._replace(n_nodes=n), after._replace(n_nodes=n)
-    previous = build_hierarchy(before, leiden, **SMALL)
+    previous = build_hierarchy(before, settings)
     is_changed = find_changed_nodes(after, before, np.zeros(n, dtype=bool))
-    levels = update_hierarchy(after, previous, is_changed, leiden, **SMALL)
-    check_levels(after, levels, SMALL["max_cluster_size"])
-    again = update_hierarchy(after, levels, np.zeros(n, dtype=bool), leiden, **SMALL)
+    levels = update_hierarchy(after, previous, is_changed, settings)
+    check_levels(after, levels, SMALL.max_cluster_size)
+    again = update_hierarchy(after, levels, np.zeros(n, dtype=bool), settings)
     assert [parts(labels) for labels in again] == [parts(labels) for labels in levels]
 
 
 def test_a_node_joins_the_clique_that_it_is_linked_to():
     graph = graph_of(30, *cliques(5, 6))
-    before = build_hierarchy(graph)
+    before = build_hierarchy(graph, DEFAULT)
     changed = with_edges(graph, 31, [(30, 12, 5.0), (30, 13, 5.0)])
     is_new = np.arange(31) == 30
     is_changed = find_changed_nodes(changed, graph._replace(n_nodes=31), is_new)
     assert np.flatnonzero(is_changed).tolist() == [12, 13, 30]
-    after = update_hierarchy(changed, [grown(labels, 31) for labels in before], is_changed)
+    after = update_hierarchy(changed, [grown(labels, 31) for labels in before], is_changed, DEFAULT)
     joined = frozenset({12, 13, 14, 15, 16, 17, 30})
     assert parts(after[0]) == (parts(before[0]) - {joined - {30}}) | {joined}
 
@@ -109,12 +110,12 @@ def test_a_node_joins_the_clique_that_it_is_linked_to():
 @pytest.mark.parametrize("unit", [1e-12, 1e12])
 def test_in_which_unit_weights_are_is_nothing_to_it(unit):
     graph = graph_of(30, *cliques(5, 6))
-    before = grown(build_hierarchy(graph)[0], 31)
+    before = grown(build_hierarchy(graph, DEFAULT)[0], 31)
     changed = with_edges(graph, 31, [(30, 12, 5.0), (30, 13, 5.0)])
     is_new = np.arange(31) == 30
     is_changed = find_changed_nodes(changed, graph, is_new)
     labels, in_units = (
-        update_hierarchy(one, [before], is_changed)[0]
+        update_hierarchy(one, [before], is_changed, DEFAULT)[0]
         for one in (changed, changed._replace(weights=changed.weights * unit))
     )
     assert parts(in_units) == parts(labels)
@@ -123,11 +124,11 @@ def test_in_which_unit_weights_are_is_nothing_to_it(unit):
 
 def test_new_nodes_that_hold_together_are_a_part_of_their_own():
     graph = graph_of(30, *cliques(5, 6))
-    before = build_hierarchy(graph)
+    before = build_hierarchy(graph, DEFAULT)
     changed = with_edges(graph, 38, [*cliques(1, 8, first=30), (30, 0, 0.5)])
     previous = [grown(labels, 38) for labels in before]
     is_changed = find_changed_nodes(changed, graph._replace(n_nodes=38), grown(before[0], 38) < 0)
-    after = update_hierarchy(changed, previous, is_changed)
+    after = update_hierarchy(changed, previous, is_changed, DEFAULT)
     assert parts(after[0]) == parts(before[0]) | {frozenset(range(30, 38))}
 
 
@@ -137,7 +138,7 @@ def test_a_part_that_falls_apart_is_cut():
     cut = graph_of(12, *cliques(1, 6), *cliques(1, 6, first=6))
     is_changed = find_changed_nodes(cut, graph, np.zeros(12, dtype=bool))
     assert np.flatnonzero(is_changed).tolist() == [0, 6]
-    after = update_hierarchy(cut, [one], is_changed)
+    after = update_hierarchy(cut, [one], is_changed, DEFAULT)
     assert parts(after[0]) == {frozenset(range(6)), frozenset(range(6, 12))}
 
 
@@ -149,7 +150,7 @@ def test_a_part_that_loses_the_node_that_links_it_is_cut():
         *(*cliques(1, 9, first=7), *((6, node, 50.0) for node in range(7, 16))),
     )
     previous = np.repeat([0, 1], [7, 9])
-    levels = update_hierarchy(graph, [previous], np.arange(16) == 6)
+    levels = update_hierarchy(graph, [previous], np.arange(16) == 6, DEFAULT)
     assert parts(levels[0]) == {
         frozenset(range(3)),
         frozenset(range(3, 6)),
@@ -159,12 +160,12 @@ def test_a_part_that_loses_the_node_that_links_it_is_cut():
 
 def test_a_part_that_becomes_too_large_is_split_unless_it_is_a_clique():
     ring = ring_of_rings()
-    before = build_hierarchy(ring, max_cluster_size=25)
+    before = build_hierarchy(ring, CreateCommunities(max_cluster_size=25))
     assert len(before) == 1
     nothing = np.zeros(80, dtype=bool)
-    assert len(update_hierarchy(ring, before, nothing, max_cluster_size=6)) > 1
+    assert len(update_hierarchy(ring, before, nothing, CreateCommunities(max_cluster_size=6))) > 1
     graph = graph_of(20, *cliques(1, 20))
-    assert len(update_hierarchy(graph, [np.zeros(20, np.int64)], nothing[:20])) == 1
+    assert len(update_hierarchy(graph, [np.zeros(20, np.int64)], nothing[:20], DEFAULT)) == 1
 
 
 def test_weights_that_moved_a_little_change_nothing():
@@ -190,11 +191,10 @@ def test_with_all_nodes_free_the_partition_gets_no_worse(seed):
     edges = [(int(a), int(b), 1.0) for a, b in numbers.integers(0, 60, (150, 2))]
     graph = graph_of(60, *cliques(10, 6), *edges)
     start = numbers.integers(0, 8, 60)
-    after = update_hierarchy(graph, [start], np.ones(60, dtype=bool))[0]
+    after = update_hierarchy(graph, [start], np.ones(60, dtype=bool), DEFAULT)[0]
     assert compute_modularity(graph, after) > compute_modularity(graph, start)
-    assert (
-        compute_modularity(graph, after) > compute_modularity(graph, partition_graph(graph)) - 0.05
-    )
+    rebuilt = compute_modularity(graph, partition_graph(graph, DEFAULT))
+    assert compute_modularity(graph, after) > rebuilt - 0.05
 
 
 def test_what_another_program_split_or_left_apart_stays_until_something_changes_in_it() -> None:
@@ -203,11 +203,11 @@ def test_what_another_program_split_or_left_apart_stays_until_something_changes_
     top = np.repeat([0, 0, 1, 1], 6)
     below = np.repeat([0, 1, 2, 3], 6)
     nothing = np.zeros(24, dtype=bool)
-    left = update_hierarchy(graph, [top, below], nothing, max_cluster_size=100)
+    left = update_hierarchy(graph, [top, below], nothing, CreateCommunities(max_cluster_size=100))
     assert [parts(labels) for labels in left] == [parts(top), parts(below)]
     touched = nothing.copy()
     touched[0] = True
-    after = update_hierarchy(graph, [top, below], touched, max_cluster_size=100)
+    after = update_hierarchy(graph, [top, below], touched, CreateCommunities(max_cluster_size=100))
     assert parts(after[0]) == {
         frozenset(range(6)),
         frozenset(range(6, 12)),

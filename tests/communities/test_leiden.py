@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from graphrag_index.communities.layout import layout_graph
 from graphrag_index.communities.leiden import (
     LEIDEN_ENGINES,
-    Leiden,
     build_hierarchy,
     build_microsoft_hierarchy,
     partition_graph,
@@ -22,9 +21,11 @@ from graphrag_index.communities.simple_graph import (
     count_neighbours,
     find_components,
 )
+from graphrag_index.schema.settings.step_sections import CreateCommunities
 from tests.fixtures.examples import examples
 from tests.fixtures.small_graphs import graph_of, graphs, parts, ring_of_rings
 
+DEFAULT = CreateCommunities()
 TWO_TRIANGLES_AND_A_BRIDGE = graph_of(6, (0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3))
 
 
@@ -44,11 +45,8 @@ def test_sparse_rows_list_each_edge_from_both_ends():
 
 
 def test_isolated_nodes_are_components_of_their_own():
-    assert parts(find_components(graph_of(4, (3, 1)))) == {
-        frozenset({0}),
-        frozenset({1, 3}),
-        frozenset({2}),
-    }
+    isolated = {frozenset({0}), frozenset({2})}
+    assert parts(find_components(graph_of(4, (3, 1)))) == {frozenset({1, 3}), *isolated}
 
 
 @given(graph=graphs())
@@ -87,7 +85,7 @@ def test_modularity_of_two_triangles_and_a_bridge():
 def test_every_engine_separates_two_triangles(engine, quality, resolution):
     labels = partition_graph(
         TWO_TRIANGLES_AND_A_BRIDGE,
-        Leiden(LEIDEN_ENGINES[engine], quality=quality, resolution=resolution, seed=7),
+        CreateCommunities(engine=engine, quality=quality, resolution=resolution, seed=7),
     )
     assert parts(labels) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
 
@@ -102,22 +100,22 @@ def test_microsoft_separates_two_triangles_in_each_component():
 
 
 def test_a_graph_without_edges_falls_into_single_nodes():
-    for levels in (build_hierarchy(graph_of(3)), build_microsoft_hierarchy(graph_of(3))):
+    for levels in (build_hierarchy(graph_of(3), DEFAULT), build_microsoft_hierarchy(graph_of(3))):
         assert [labels.tolist() for labels in levels] == [[0, 1, 2]]
 
 
 def test_a_graph_without_nodes_has_one_empty_level():
-    for levels in (build_hierarchy(graph_of(0)), build_microsoft_hierarchy(graph_of(0))):
+    for levels in (build_hierarchy(graph_of(0), DEFAULT), build_microsoft_hierarchy(graph_of(0))):
         assert [labels.tolist() for labels in levels] == [[]]
 
 
 def test_a_star_stays_whole():
     star = graph_of(31, *((0, leaf) for leaf in range(1, 31)))
-    assert [parts(labels) for labels in build_hierarchy(star)] == [{frozenset(range(31))}]
+    assert [parts(labels) for labels in build_hierarchy(star, DEFAULT)] == [{frozenset(range(31))}]
 
 
 def test_only_parts_above_the_size_are_split():
-    levels = build_hierarchy(ring_of_rings(), max_cluster_size=6)
+    levels = build_hierarchy(ring_of_rings(), CreateCommunities(max_cluster_size=6))
     assert len(levels) > 1
     for upper, lower in pairwise(levels):
         for part in parts(upper):
@@ -125,15 +123,16 @@ def test_only_parts_above_the_size_are_split():
 
 
 def test_no_deeper_than_max_levels():
-    assert len(build_hierarchy(ring_of_rings(), max_cluster_size=2, max_levels=2)) == 2
-    assert len(build_hierarchy(ring_of_rings(), max_cluster_size=2, max_levels=1)) == 1
+    for n in (1, 2):
+        settings = CreateCommunities(max_cluster_size=2, max_levels=n)
+        assert len(build_hierarchy(ring_of_rings(), settings)) == n
 
 
 def test_igraph_leaves_the_global_random_numbers_alone():
     random.seed(3)
     expected = random.random()
     random.seed(3)
-    partition_graph(TWO_TRIANGLES_AND_A_BRIDGE, Leiden(LEIDEN_ENGINES["igraph"], seed=5))
+    partition_graph(TWO_TRIANGLES_AND_A_BRIDGE, CreateCommunities(engine="igraph", seed=5))
     assert random.random() == expected
 
 
@@ -147,7 +146,7 @@ def test_every_level_refines_the_one_above(engine, graph):
     if engine == "microsoft":
         levels = build_microsoft_hierarchy(graph)
     else:
-        levels = build_hierarchy(graph, Leiden(LEIDEN_ENGINES[engine]), max_cluster_size=4)
+        levels = build_hierarchy(graph, CreateCommunities(engine=engine, max_cluster_size=4))
     assert (levels[0] >= 0).all()
     component = find_components(graph)
     assert all(len({component[node] for node in part}) == 1 for part in parts(levels[0]))
@@ -178,7 +177,7 @@ def test_a_layout_fills_the_unit_disc_and_does_not_depend_on_the_order_of_edges(
 @examples(40)
 def test_discs_of_communities_do_not_overlap(graph):
     positions = layout_graph(graph, seed=3)
-    labels = partition_graph(graph, Leiden(seed=3))
+    labels = partition_graph(graph, CreateCommunities(seed=3))
     centres, radii = [], []
     for part in sorted(parts(labels), key=min):
         points = positions[sorted(part)]
@@ -198,7 +197,7 @@ def test_many_linked_communities_are_packed_group_by_group_without_overlap():
     ring = [(i, (i + 3) % 1200, 0.01) for i in range(0, 1200, 3)]
     graph = graph_of(1200, *triangles, *ring)
     positions = layout_graph(graph, seed=1)
-    labels = partition_graph(graph, Leiden(seed=1))
+    labels = partition_graph(graph, CreateCommunities(seed=1))
     centres = np.array(
         [positions[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
     )
