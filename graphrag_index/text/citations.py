@@ -40,93 +40,38 @@ def _make_prefix_pattern(word: str) -> str:
     return f"(?:{'(?:'.join(word)}{')?' * (len(word) - 1)})"
 
 
-_OPEN, _CLOSE, _INSIDE = r"[\[［【]", r"[\]］】]", r"[^\[\]［］【】]"
-_ANY_OPEN, _ANY_CLOSE = r"[\[［【(（{｛]", r"[\]］】)）}｝]"
-_DATA_WORD = _words_pattern(_DATA_WORDS)
-_TABLE_NAME = _words_pattern(_TABLE_WORDS)
-_ONE_WORD_TABLE_NAME = _words_pattern(_TABLE_WORDS + _OTHER_WORDS)
-_ANY_TABLE_NAME = rf"(?:text\s+units?(?!\w)|community\s+reports?(?!\w)|{_ONE_WORD_TABLE_NAME})"
-_JOINING_WORD = _words_pattern(word for word in _JOINING_WORDS if word not in ("more", "id", "ids"))
-_CONJUNCTION = rf"(?:[,;、，；&和及]|{_JOINING_WORD})"
-_SEPARATOR = rf"\s*(?:{_CONJUNCTION}\s*)+"
-_NUMBER_OR_RANGE = r"#?[-–]?(?>\d+)(?:\s*[-–—]\s*(?>\d+))?(?![^\W和及])"
-_NUMBER_LIST = rf"{_NUMBER_OR_RANGE}(?:{_SEPARATOR}(?:{_NUMBER_OR_RANGE}|\+\s*more))*"
-_BRACKETED = rf"[(（\[]\s*(?:ids?\s+)?{_NUMBER_LIST}\s*[)）\]]"
-_NUMBERS_OF_TABLE = rf"(?:{_ANY_TABLE_NAME}[\s:：]*)?(?:{_BRACKETED}|{_NUMBER_OR_RANGE}|\+\s*more)"
-_CITED_ROWS = rf"{_NUMBERS_OF_TABLE}(?:(?:{_SEPARATOR}|\s+){_NUMBERS_OF_TABLE})*"
-_TABLE_WITH_ROWS = rf"{_ANY_TABLE_NAME}[\s:：]*{_BRACKETED}"
-_TABLES_WITH_ROWS = rf"{_TABLE_WITH_ROWS}(?:{_SEPARATOR}(?:{_TABLE_WITH_ROWS}|{_BRACKETED}))*"
-# Lookahead for the end of a sentence or of the text.
-_SENTENCE_END = r"(?=\s*(?:[.!?。！？]|\n|\Z))"
-
-_MAIN_TABLE_NAME = r"(?:entit(?:y|ies)|relationships?|claims?|reports?|sources?)(?!\w)"
-_NUMBERS_IN_SQUARE = r"(?=[:：\s]*\d)(?:[-–—:：,;、，；&\s\d]|and\b|und\b)*"
-# In square brackets: "Data:" and any text, or the name of a table and row numbers.
-_SQUARE_CITATION = (
-    rf"{_OPEN}\s*(?:{_DATA_WORD}\s*[:：](?P<data>{_INSIDE}{{0,{MAX_CITATION_CHARACTERS}}})"
-    rf"|(?P<square>{_MAIN_TABLE_NAME}\s*[(（]{_INSIDE}{{0,{MAX_CITATION_CHARACTERS}}}"
-    rf"|(?:{_MAIN_TABLE_NAME}{_NUMBERS_IN_SQUARE})+)){_CLOSE}"
-)
-_DATA_CITATION = (
-    rf"{_ANY_OPEN}\s*(?P<word>{_DATA_WORD})(?P<parted>\s*[:：]\s*|\s*[-–—]\s*|\s+)"
-    rf"(?P<strict>{_CITED_ROWS})\s*[.;,]?\s*{_ANY_CLOSE}"
-)
-_TABLE_CITATION = (
-    rf"[(（{{｛]\s*(?P<table>{_TABLE_NAME}(?P<colon>\s*[:：])?\s*{_CITED_ROWS})"
-    r"\s*[.;,]?\s*[)）}｝]"
-)
-# Accept a citation without its closing bracket at the end of a sentence.
-_UNCLOSED_CITATION = (
-    rf"{_ANY_OPEN}\s*{_DATA_WORD}\s*[:：]\s*(?P<unclosed>{_TABLES_WITH_ROWS}){_SENTENCE_END}"
-)
-_BARE_CITATION = (
-    rf"(?<![\w]){_DATA_WORD}\s*[:：]\s*"
-    rf"(?:(?P<bare>{_TABLES_WITH_ROWS})"
-    rf"|(?P<listed>{_ANY_TABLE_NAME}\s+{_NUMBER_LIST}){_SENTENCE_END})"
-)
-# Possible first characters of a citation. Testing for these characters first makes the search
-# five times as fast.
-_FIRST_CHARS = rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}"
-_MAY_START = rf"(?=[\s{_FIRST_CHARS}])(?=[{_FIRST_CHARS}]|(?<![^\S\n])[^\S\n]+[{_FIRST_CHARS}])"
-# A citation with the emphasis marks and brackets around it, and the space before it.
-_CITATION = _MAY_START + (
-    r"(?:(?<![^\S\n])[^\S\n]+)?(?P<marks>[*_]{1,3}|`)?"
-    r"(?:(?P<outer>[\[(（])(?=[\[［【(（{]))?"
-    rf"(?:{_SQUARE_CITATION}|{_DATA_CITATION}|{_TABLE_CITATION}"
-    rf"|{_UNCLOSED_CITATION}|{_BARE_CITATION})"
-    r"(?(outer)[\])）])(?(marks)(?P=marks))"
-)
-
 _ALL_WORDS = [*_DATA_WORDS, *_TABLE_WORDS, *_OTHER_WORDS, *_JOINING_WORDS]
-_CITATION_WORD = _words_pattern(_ALL_WORDS)
-_CITATION_WORD_PREFIX = "|".join(map(_make_prefix_pattern, _ALL_WORDS))
-_DATA_WORD_PREFIX = "|".join(map(_make_prefix_pattern, _DATA_WORDS))
-_REST_OF_CITATION = (
-    rf"(?:{_CITATION_WORD}|\d+|[\s,;、，；:：&+#和及()（）\[\]［］【】{{}}｛｝*_`–—.-])*+"
-    rf"(?:{_CITATION_WORD_PREFIX})?\Z"
-)
-_UNFINISHED_CITATION = (
-    rf"{_ANY_OPEN}\s*(?:(?:{_DATA_WORD}|{_TABLE_NAME}){_REST_OF_CITATION}|(?:{_CITATION_WORD_PREFIX})?\Z)"
-    rf"|(?<!\w)(?:{_DATA_WORD}\s*(?:\Z|[:：]{_REST_OF_CITATION})|(?:{_DATA_WORD_PREFIX})\Z)"
-)
-# A citation that is incomplete because the reply of the model was cut off.
-_CUT_OFF_CITATION = (
-    rf"{_OPEN}\s*{_DATA_WORD}\s*[:：][^\[\]［］【】\n]*\Z"
-    rf"|{_ANY_OPEN}\s*{_DATA_WORD}\s*[:：]{_REST_OF_CITATION}"
-    rf"|{_ANY_OPEN}\s*(?:{_DATA_WORD}[\s–—-]*)?{_TABLE_NAME}(?=[^\n]*\d){_REST_OF_CITATION}"
-    rf"|(?<!\w){_DATA_WORD}\s*[:：]\s*{_ANY_TABLE_NAME}\s*[(（](?:[\d\s,;+、，]|more)*\Z"
-)
+# Patterns by name: those of `citation_patterns.yaml`, and those of the word lists.
+_PATTERNS: Mapping[str, str | list[str]] = {
+    **read_lists("text/data/citation_patterns"),
+    "DATA_WORD": _words_pattern(_DATA_WORDS),
+    "TABLE_NAME": _words_pattern(_TABLE_WORDS),
+    "ONE_WORD_TABLE_NAME": _words_pattern(_TABLE_WORDS + _OTHER_WORDS),
+    "JOINING_WORD": _words_pattern({*_JOINING_WORDS} - {"more", "id", "ids"}),
+    "CITATION_WORD": _words_pattern(_ALL_WORDS),
+    "CITATION_WORD_PREFIX": "|".join(map(_make_prefix_pattern, _ALL_WORDS)),
+    "DATA_WORD_PREFIX": "|".join(map(_make_prefix_pattern, _DATA_WORDS)),
+    "FIRST_CHARS": rf"*_`\[［【(（{{｛{''.join(dict.fromkeys(word[0] for word in _DATA_WORDS))}",
+    "MAX_CHARACTERS": str(MAX_CITATION_CHARACTERS),
+}
 
 
 @cache
-def _compile_pattern(pattern: str) -> re.Pattern[str]:
+def _expand_pattern(name: str) -> str:
+    """Return the pattern of this name; each `{NAME}` in it is replaced by the pattern NAME."""
+    parts = "".join(_PATTERNS[name])
+    return re.sub(r"\{([A-Z_]+)\}", lambda found: _expand_pattern(found[1]), parts)
+
+
+@cache
+def _compile_pattern(name: str) -> re.Pattern[str]:
     """Compile a pattern at its first use: most programs need at most one of the patterns."""
-    return re.compile(pattern, re.IGNORECASE)
+    return re.compile(_expand_pattern(name), re.IGNORECASE)
 
 
 def _match_citations(text: str) -> Iterator[re.Match[str]]:
     """Yield the match of each citation in a text, including the space before the citation."""
-    return (found for found in _compile_pattern(_CITATION).finditer(text) if _is_citation(found))
+    return (found for found in _compile_pattern("CITATION").finditer(text) if _is_citation(found))
 
 
 def _may_be_year(citation: re.Match[str], parts: Iterable[CitedSection]) -> bool:
@@ -139,20 +84,20 @@ def _may_be_year(citation: re.Match[str], parts: Iterable[CitedSection]) -> bool
 
 def find_unfinished_citation(text: str) -> int:
     """Return the start of a citation that later text may complete; len(text) if none."""
-    found = _compile_pattern(_UNFINISHED_CITATION).search(text)
+    found = _compile_pattern("UNFINISHED_CITATION").search(text)
     return found.start() if found else len(text)
 
 
 def find_cut_off_citation(text: str) -> int | None:
     """Return the start of a citation cut off at the end of the text; None if there is none."""
     whole = [citation.span() for citation in _match_citations(text)]
-    found = _compile_pattern(_CUT_OFF_CITATION).search(text)
+    found = _compile_pattern("CUT_OFF_CITATION").search(text)
     while found:
         place = found.start()
         end = next((last for first, last in whole if first <= place < last), None)
         if end is None:
             return place
-        found = _compile_pattern(_CUT_OFF_CITATION).search(text, end)
+        found = _compile_pattern("CUT_OFF_CITATION").search(text, end)
     return None
 
 
@@ -179,7 +124,7 @@ def _is_citation(citation: re.Match[str]) -> bool:
 
 
 def _names_table(rows: str) -> bool:
-    return _compile_pattern(_ANY_TABLE_NAME).match(rows) is not None
+    return _compile_pattern("ANY_TABLE_NAME").match(rows) is not None
 
 
 # A section name before a number; a range (3-5 means 3, 4, 5); a number (-1 too); or "+".
