@@ -34,7 +34,7 @@ PARTS = {
     "steps": "schema step text storage llm communities nlp extraction resolution reports readers "
     "microsoft",
     "pipeline": "schema step text storage llm resolution readers microsoft steps",
-    "export": "schema step storage communities",
+    "export": "schema step text storage communities",
     "health": "schema step text storage communities microsoft",
     "cli": "schema step text storage llm resolution microsoft steps pipeline export health",
     "query": "schema text storage llm microsoft",

@@ -16,31 +16,14 @@ from graphrag_index.export.exported_graph import (
     open_text_file,
     write_rows,
 )
+from graphrag_index.text.languages import read_lists
 
 # Factor for coordinates: the layout spans about -1 to 1; programs draw nodes 10 units wide.
 _XY_SCALE = 1_000
-# Types of the node attributes that GraphML and GEXF have in common.
-_NODE_FIELDS = {
-    "type": "string",
-    "description": "string",
-    "number": "long",
-    "degree": "long",
-    "frequency": "long",
-}
-_EDGE_FIELDS = {"type": "string", "description": "string", "number": "long", "text_units": "long"}
-_GRAPHML_HEAD = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<graphml xmlns="http://graphml.graphdrawing.org/xmlns" \
-xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
-xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns \
-http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
-"""
-_GEXF_HEAD = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<gexf xmlns="http://gexf.net/1.3" xmlns:viz="http://gexf.net/1.3/viz" \
-xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
-xsi:schemaLocation="http://gexf.net/1.3 http://gexf.net/1.3/gexf.xsd" version="1.3">
-"""
+# Beginnings of files, and types of the node and edge attributes of GraphML and GEXF.
+_FORMATS = read_lists("export/graph_formats")
+_NODE_FIELDS: dict[str, str] = _FORMATS["node_fields"]
+_EDGE_FIELDS: dict[str, str] = _FORMATS["edge_fields"]
 _GREY_RGB = 153
 # Golden angle: communities with consecutive numbers get clearly different hues.
 _HUE_STEP_DEGREES = 137.508
@@ -61,7 +44,7 @@ def write_graphml(graph: ExportedGraph, path: Path) -> list[str]:
         '<edge id="{}" source="{}" target="{}">{}</edge>\n', escape_xml("id"), *ends, values
     )
     with open_text_file(path) as file:
-        file.write(_GRAPHML_HEAD)
+        file.write(_FORMATS["graphml_head"])
         for kind, attributes in (("node", node), ("edge", edge)):
             for name, dtype in attributes.items():
                 file.write(
@@ -101,7 +84,7 @@ def write_gexf(graph: ExportedGraph, path: Path) -> list[str]:
         _format_attributes('<attvalue for="{}" value="', _EDGE_FIELDS, '"/>'),
     )
     with open_text_file(path) as file:
-        file.write(_GEXF_HEAD)
+        file.write(_FORMATS["gexf_head"])
         file.write(f"<meta{date}><creator>graphrag-index</creator></meta>\n")
         file.write('<graph defaultedgetype="undirected" idtype="string">\n')
         for kind, attributes in (("node", node), ("edge", _EDGE_FIELDS)):
