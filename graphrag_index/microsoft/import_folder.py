@@ -8,7 +8,7 @@ If this folder changes, a run computes its tables again.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_e
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import digest_file, new_folder, write_json
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import INDEX_FILE
 from graphrag_index.storage.table_writer import TableCheck
 
@@ -33,7 +34,7 @@ IMPORTED_TABLES = (
     *("documents", "text_units", "entities", "relationships", "mentions"),
     *("communities", "community_lineage", "community_reports", "covariates"),
 )
-_BATCH_ROWS = 8_192  # rows per batch
+BATCH_ROWS = 8_192  # rows of an imported table that are read at once
 
 
 class ImportedIndex:
@@ -79,13 +80,6 @@ def fingerprint_imported(_: object, root: Path) -> str:
     files = ImportedIndex(root).description["files"]
     digests = {name: file["digest"] for name, file in files.items()}
     return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def row_batches(rows: pl.LazyFrame, size: int = _BATCH_ROWS) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a table in batches of `size` rows."""
-    n_rows = rows.select(pl.len()).collect().item()
-    for start in range(0, n_rows, size):
-        yield rows.slice(start, size).collect()
 
 
 def _read_description(place: Path) -> dict[str, Any]:
@@ -239,7 +233,8 @@ def _write_table(source: ImportSource, name: str, path: Path) -> None:
         raise damaged_file_error(file, error) from error
     check = TableCheck("import", TABLES[name])
     check.step_wrote = f"{file} makes the table {name} with"
-    for batch in row_batches(pl.scan_parquet(path, glob=False)):
+    rows = pl.scan_parquet(path, glob=False)
+    for batch in read_batches(rows, BATCH_ROWS, has_long_texts=name == "documents"):
         check.add(batch)
     check.finish()
 

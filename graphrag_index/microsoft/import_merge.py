@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.microsoft.import_folder import ImportedIndex, row_batches
+from graphrag_index.microsoft.import_folder import BATCH_ROWS, ImportedIndex
 from graphrag_index.microsoft.read_communities import relationships_within
 from graphrag_index.microsoft.read_positions import first_rows, row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import PROMPT_HASH_OF_IMPORTS, CommunityEvidence
 from graphrag_index.schema.list_columns import RowGroups, find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.normalize import title_key
 
@@ -37,16 +38,17 @@ class ImportMerge:
         rows = self.imported.scan("documents").select("id", "text_unit_ids").collect()
         units = self.imported.scan("text_units").select("document_id").collect()
         named = RowGroups.from_ids(rows["text_unit_ids"], self.unit_ids)
-        documents = find_rows(units["document_id"], rows["id"])
-        is_known = documents >= 0
+        owners = find_rows(units["document_id"], rows["id"])
+        is_known = owners >= 0
         found = RowGroups(
-            np.append(named.owners, documents[is_known]),
+            np.append(named.owners, owners[is_known]),
             np.append(named.rows, is_known.nonzero()[0]),
             self.n_documents,
         )
         lists = gather_lists(found.owners, self.unit_ids.gather(found.rows), self.n_documents)
         start = 0
-        for batch in row_batches(self.imported.scan("documents")):
+        documents = self.imported.scan("documents")
+        for batch in read_batches(documents, BATCH_ROWS, has_long_texts=True):
             yield batch.with_columns(text_unit_ids=lists.slice(start, batch.height))
             start += batch.height
         yield from shift_batches(new, human_readable_id=start)
@@ -56,7 +58,8 @@ class ImportMerge:
     ) -> Iterator[pl.DataFrame]:
         """Yield the imported rows with the columns of `table`, then the new rows."""
         n_rows = 0
-        for batch in row_batches(self.imported.scan(imported).select(list(TABLES[table].columns))):
+        rows = self.imported.scan(imported).select(list(TABLES[table].columns))
+        for batch in read_batches(rows, BATCH_ROWS):
             yield batch
             n_rows += batch.height
         if new is not None:
@@ -249,7 +252,7 @@ def _merge_row(row: Row, new: list[Row]) -> Row:
 
 def shift_batches(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
     """Yield rows in batches, and add the numbers `by` to the columns of the same name."""
-    for batch in row_batches(rows):
+    for batch in read_batches(rows, BATCH_ROWS):
         yield _shift_columns(batch, **by)
 
 

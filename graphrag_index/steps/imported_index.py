@@ -11,10 +11,10 @@ import polars as pl
 
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.microsoft.import_folder import (
+    BATCH_ROWS,
     IMPORTED_TABLES,
     ImportedIndex,
     fingerprint_imported,
-    row_batches,
 )
 from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports, shift_batches
 from graphrag_index.schema.list_columns import find_rows
@@ -52,7 +52,7 @@ def read_imported(*, root: Path, progress: Progress) -> Tables:
     counts = {name: rows.select(pl.len()).collect().item() for name, rows in tables.items()}
     progress.start(sum(counts.values()), "rows")
     for name, rows in tables.items():
-        for batch in row_batches(rows):
+        for batch in read_batches(rows, BATCH_ROWS, has_long_texts=name == "documents"):
             yield {name: batch}
             progress.advance(batch.height)
     if counts["community_reports"]:
@@ -124,10 +124,10 @@ def skip_imported(loaded_documents: pl.LazyFrame, *, root: Path) -> Iterator[pl.
     """
     imported = ImportedIndex(root).scan("documents")
     ids = set(imported.select("id").collect()["id"])
-    parts = row_batches(imported.select("text"), BATCH_DOCUMENTS)
+    parts = read_batches(imported.select("text"), BATCH_DOCUMENTS, has_long_texts=True)
     texts = {_digest_text(text) for part in parts for text in part["text"]}
     changed: list[str] = []
-    for batch in row_batches(loaded_documents, BATCH_DOCUMENTS):
+    for batch in read_batches(loaded_documents, BATCH_DOCUMENTS, has_long_texts=True):
         keep = []
         for id, path, text in batch.select("id", "path", "text").iter_rows():
             is_known = _digest_text(text) in texts
@@ -176,7 +176,8 @@ def _make_merge_step(
         for batch in merge.append_rows("text_units", "base_text_units", base_text_units):
             yield {"base_text_units": batch}
         start, schema = 0, TABLES["sentences"].schema
-        for batch in row_batches(merge.imported.scan("documents").select("text"), BATCH_DOCUMENTS):
+        texts = merge.imported.scan("documents").select("text")
+        for batch in read_batches(texts, BATCH_DOCUMENTS, has_long_texts=True):
             rows: list[tuple[int, int, int, bool, int]] = []
             for number, text in enumerate(batch["text"], start):
                 rows += make_sentence_rows(number, text, find_cut_offsets(text)[1])

@@ -26,15 +26,15 @@ LISTS_PER_BATCH = 200_000
 
 
 def read_batches(
-    rows: pl.LazyFrame, size: int, *, at_least_one: bool = False
+    rows: pl.LazyFrame, size: int, *, at_least_one: bool = False, has_long_texts: bool = False
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of a table in order, in batches of `size` rows; the last may be smaller.
 
-    Whole row groups are read, since a part of a row group cannot be decoded. Therefore the rows
-    should be short, unlike texts of documents. An empty table yields nothing; with
-    `at_least_one` it yields an empty batch.
+    Whole row groups are read, since polars would decode a row group again for each batch in it.
+    With `has_long_texts`, such as texts of documents, only one batch is in memory. An empty table
+    yields nothing; with `at_least_one` it yields an empty batch.
     """
-    n_read = size * max(1, ROW_GROUP_SIZE // size)
+    n_read = size if has_long_texts else size * max(1, ROW_GROUP_SIZE // size)
     offset = 0
     while True:
         read = rows.slice(offset, n_read).collect()
