@@ -25,7 +25,8 @@ from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, convert_se
 from graphrag_index.schema.settings.settings import (
     SETTINGS_FILE,
     Settings,
-    check_can_be_folder,
+    check_new_project,
+    format_documents_folder,
     load_settings,
     read_env_file,
     settings_text,
@@ -72,18 +73,11 @@ def convert_project(
             f"{source} is the project of Microsoft GraphRAG itself, whose settings stay as they "
             "are: name another folder for ours; nothing was written."
         )
-    if settings_path.exists():
-        raise SettingsError(f"{settings_path} already exists: nothing was written.")
-    if input_folder is not None and not input_folder.is_dir():
-        raise SettingsError(f"The input folder {input_folder} does not exist: nothing was written.")
-    for wanted in (folder, folder / "workflows", folder / FOLDER):
-        check_can_be_folder(wanted)
+    check_new_project(folder, input_folder, folder / "workflows", folder / FOLDER)
     result = convert_settings(project)
     section = result.values.setdefault("load_documents", {})
     documents = input_folder or Path(section.get("folder", folder / "input"))
-    documents, root = documents.resolve(), folder.resolve()
-    named = documents.relative_to(root) if documents.is_relative_to(root) else documents
-    section["folder"] = named.as_posix().replace("$", "$$")
+    section["folder"] = format_documents_folder(documents, folder)
     own_prompts = read_prompts(project) if prompts else ConvertedPrompts()
     migration = _report_conversion(result, own_prompts)
     environment = _env_text(result, folder / ".env", migration)

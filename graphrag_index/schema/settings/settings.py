@@ -220,24 +220,14 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
     writes nothing.
     """
     settings_path = folder / SETTINGS_FILE
-    if settings_path.exists():
-        raise SettingsError(f"{settings_path} already exists: nothing was written.")
-    if input_folder is not None and not input_folder.is_dir():
-        is_file = input_folder.exists()
-        why = "is a file: name the folder in which it lies;" if is_file else "does not exist:"
-        raise SettingsError(f"The input folder {input_folder} {why} nothing was written.")
-    for wanted in (folder, folder / "workflows", *([folder / "input"] * (input_folder is None))):
-        check_can_be_folder(wanted)
+    own_folders = [folder / "input"] if input_folder is None else []
+    check_new_project(folder, input_folder, folder / "workflows", *own_folders)
     folder.mkdir(parents=True, exist_ok=True)
     documents = "input"
     if input_folder is None:
         (folder / documents).mkdir(exist_ok=True)
     elif input_folder.resolve() != (folder / documents).resolve():
-        place = input_folder.resolve()
-        if place.is_relative_to(folder.resolve()):
-            place = place.relative_to(folder.resolve())
-        # Escape dollar signs in the path, which would begin variables.
-        documents = place.as_posix().replace("$", "$$")
+        documents = format_documents_folder(input_folder, folder)
     settings_path.write_text(
         settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
     )
@@ -256,14 +246,30 @@ def write_missing_workflows(folder: Path) -> list[Path]:
     return missing
 
 
-def check_can_be_folder(path: Path) -> None:
-    """Check that a path is a folder, or that a folder can be created there."""
-    there = next((part for part in (path, *path.parents) if os.path.lexists(part)), path)
-    if os.path.lexists(there) and not there.is_dir():
-        raise SettingsError(
-            f"{there} is not a folder: name another one for the project, or move what is there; "
-            "nothing was written."
-        )
+def check_new_project(folder: Path, input_folder: Path | None, *own_folders: Path) -> None:
+    """Raise SettingsError if a project and its own folders cannot be written to `folder`."""
+    if (folder / SETTINGS_FILE).exists():
+        raise SettingsError(f"{folder / SETTINGS_FILE} already exists: nothing was written.")
+    if input_folder is not None and not input_folder.is_dir():
+        is_file = input_folder.exists()
+        why = "is a file: name the folder in which it lies;" if is_file else "does not exist:"
+        raise SettingsError(f"The input folder {input_folder} {why} nothing was written.")
+    for path in (folder, *own_folders):
+        there = next((part for part in (path, *path.parents) if os.path.lexists(part)), path)
+        if os.path.lexists(there) and not there.is_dir():
+            raise SettingsError(
+                f"{there} is not a folder: name another one for the project, or move what is "
+                "there; nothing was written."
+            )
+
+
+def format_documents_folder(documents: Path, project: Path) -> str:
+    """Format `load_documents.folder`; a folder inside the project becomes a relative path."""
+    path = documents.resolve()
+    if path.is_relative_to(project.resolve()):
+        path = path.relative_to(project.resolve())
+    # Escape dollar signs in the path, which would begin variables.
+    return path.as_posix().replace("$", "$$")
 
 
 def settings_text(values: Mapping[str, Any] | None = None, heading: Sequence[str] = ()) -> str:
