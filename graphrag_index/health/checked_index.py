@@ -18,8 +18,9 @@ from graphrag_index.microsoft.read_files import (
 )
 from graphrag_index.microsoft.read_tables import detect_generation
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
-from graphrag_index.storage.table_store import INDEX_FILE, TableStore, open_index
+from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
+from graphrag_index.storage.versions import INDEX_FILE
 
 # Columns that checks need. `a|b` means that one of the two columns is enough.
 NEEDED_COLUMNS = {

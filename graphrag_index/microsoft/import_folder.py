@@ -24,8 +24,8 @@ from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import digest_file, new_folder, write_json
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.storage.table_store import INDEX_FILE
 from graphrag_index.storage.table_writer import TableCheck
+from graphrag_index.storage.versions import INDEX_FILE
 
 FOLDER, DESCRIPTION_FILE = "imported", "import.json"
 IMPORT_FORMAT = 1

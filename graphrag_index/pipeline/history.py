@@ -18,14 +18,19 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import MODELS
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.storage.table_store import (
-    INDEX_FILE,
     JOURNAL_FILE,
     Previous,
     TableStore,
     open_index,
 )
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX
-from graphrag_index.storage.versions import StoredTable, Version, VersionOrigin
+from graphrag_index.storage.versions import (
+    INDEX_FILE,
+    StoredTable,
+    Version,
+    VersionOrigin,
+    move_pointer,
+)
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models, PurgeCounts
@@ -134,7 +139,7 @@ def roll_back(store: TableStore, number: int) -> Version:
             from graphrag_index.storage.vector_store import make_versions_newest
 
             make_versions_newest(store.lancedb, vectors)
-        store.move_pointer(version)
+        move_pointer(store.output, version)
         clean_up_output(store, version)
         return version
 

@@ -42,7 +42,7 @@ from graphrag_index.schema.table import Table
 from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableCheck, TableWriter
-from graphrag_index.storage.versions import StepRecord, StoredTable, Version
+from graphrag_index.storage.versions import StepRecord, StoredTable, Version, move_pointer
 
 if TYPE_CHECKING:
     from graphrag_index.storage.vector_store import VectorWriter
@@ -260,7 +260,7 @@ class _WorkflowRun:
         else:
             # A killed run may have written the same description of the version already.
             described = self.store.read_written_version(self.number)
-            self.store.move_pointer(described if described == version else version)
+            move_pointer(self.store.output, described if described == version else version)
         clean_up_output(self.store, version)
         return RunResult(version, tuple(self.steps_run), version is not self.current)
 

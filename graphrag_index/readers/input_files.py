@@ -10,10 +10,10 @@ from typing import NamedTuple
 from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import READERS, describe_os_error
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.storage.table_store import INDEX_FILE
+from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_index.text.normalize import translate_glob
 
-# Beginning of an `index.json` file; `TableStore.move_pointer` writes it.
+# Beginning of an `index.json` file; `move_pointer` writes it.
 _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
 # Name of a table file, which an interrupted run leaves without an `index.json`.
 _TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")

@@ -28,20 +28,19 @@ from graphrag_index.storage.atomic import temporary_path, write_json
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
 from graphrag_index.storage.versions import (
+    INDEX_FILE,
     StepRecord,
     StoredTable,
     Version,
-    VersionOrigin,
     manifest_name,
+    read_index_file,
     read_step_record,
 )
 
 if TYPE_CHECKING:
     from graphrag_index.storage.vector_store import VectorTable, VectorWriter
 
-INDEX_FILE = "index.json"
 JOURNAL_FILE = "steps.json"
-INDEX_FORMAT = 1
 
 
 class TableStore:
@@ -70,11 +69,11 @@ class TableStore:
 
     def read_pointer(self) -> Version | None:
         """Read the description of the current version; None before the first finished run."""
-        return self._read_version(self.output / INDEX_FILE)
+        return read_index_file(self.output / INDEX_FILE)
 
     def read_version(self, number: int) -> Version:
         """Read the description of a version; raise TableError if the version does not exist."""
-        version = self._read_version(self.folder(number) / INDEX_FILE)
+        version = read_index_file(self.folder(number) / INDEX_FILE)
         if version is None or number not in self.versions():
             kept = ", ".join(map(str, self.versions())) or "none"
             raise TableError(f"{self.output} has no version {number}; it has: {kept}.")
@@ -91,56 +90,13 @@ class TableStore:
     def read_written_version(self, number: int) -> Version | None:
         """Read the description of a version, even if it never became current; None if missing."""
         try:
-            return self._read_version(self.folder(number) / INDEX_FILE)
+            return read_index_file(self.folder(number) / INDEX_FILE)
         except TableError:
             return None
 
     def is_gone(self, number: int) -> bool:
         """Return whether the files of a version were deleted."""
         return not (self.folder(number) / INDEX_FILE).is_file()
-
-    def _read_version(self, path: Path) -> Version | None:
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if content["format"] == INDEX_FORMAT:
-                made = content["made"]
-                return Version(
-                    number=content["version"],
-                    workflow=content["workflow"],
-                    program=content["program"],
-                    steps=tuple(map(read_step_record, content["steps"])),
-                    settings=content["settings"],
-                    made=made and VersionOrigin(**{**made, "steps_run": tuple(made["steps_run"])}),
-                )
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise TableError(f"{path} cannot be read: {error.strerror}.") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise TableError(
-                f"{path} is damaged: restore it, or delete it and run `graphrag-index run`, "
-                "which reuses undamaged files."
-            ) from error
-        raise TableError(
-            f"{path} has format {content['format']!r}, this program reads {INDEX_FORMAT}: "
-            f"use the program that wrote it, or delete {self.output} and run again."
-        )
-
-    def move_pointer(self, version: Version) -> None:
-        """Make a version the current version. Only this call changes the index for readers."""
-        content = {
-            "format": INDEX_FORMAT,
-            "version": version.number,
-            "workflow": version.workflow,
-            "program": version.program,
-            "steps": [asdict(record) for record in version.steps],
-            "settings": version.settings,
-            "made": asdict(version.made) if version.made else None,
-        }
-        # Keep a copy of the pointer for rollbacks and comparisons.
-        self.folder(version.number).mkdir(parents=True, exist_ok=True)
-        write_json(self.folder(version.number) / INDEX_FILE, content)
-        write_json(self.output / INDEX_FILE, content)
 
     def read_journal(self, version: int) -> tuple[StepRecord, ...]:
         """Read the finished steps of a run from its journal; empty if the journal is unreadable."""

@@ -1,8 +1,17 @@
-"""Description of a version of an index: its finished steps and the tables they wrote."""
+"""Versions of an index: their steps and tables, and the pointer to the current version."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
+
+from graphrag_index.errors import TableError
+from graphrag_index.storage.atomic import write_json
+
+# The pointer in the output folder, and its copy in the folder of each version.
+INDEX_FILE = "index.json"
+INDEX_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -92,3 +101,50 @@ def read_step_record(record: Mapping[str, Any]) -> StepRecord:
         for name, table in record["tables"].items()
     }
     return StepRecord(**{**record, "tables": tables})
+
+
+def read_index_file(path: Path) -> Version | None:
+    """Read a version from an `index.json` file; None if the file is missing."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] == INDEX_FORMAT:
+            made = content["made"]
+            return Version(
+                number=content["version"],
+                workflow=content["workflow"],
+                program=content["program"],
+                steps=tuple(map(read_step_record, content["steps"])),
+                settings=content["settings"],
+                made=made and VersionOrigin(**{**made, "steps_run": tuple(made["steps_run"])}),
+            )
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise TableError(
+            f"{path} is damaged: restore it, or delete it and run `graphrag-index run`, "
+            "which reuses undamaged files."
+        ) from error
+    raise TableError(
+        f"{path} has format {content['format']!r}, this program reads {INDEX_FORMAT}: "
+        f"use the program that wrote it, or delete {path.parent} and run again."
+    )
+
+
+def move_pointer(output: Path, version: Version) -> None:
+    """Make a version the current version. Only this call changes the index for readers."""
+    content = {
+        "format": INDEX_FORMAT,
+        "version": version.number,
+        "workflow": version.workflow,
+        "program": version.program,
+        "steps": [asdict(record) for record in version.steps],
+        "settings": version.settings,
+        "made": asdict(version.made) if version.made else None,
+    }
+    # Keep a copy of the pointer for rollbacks and comparisons.
+    folder = output / "versions" / str(version.number)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / INDEX_FILE, content)
+    write_json(output / INDEX_FILE, content)

@@ -16,7 +16,7 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.versions import StepRecord, Version
+from graphrag_index.storage.versions import StepRecord, Version, move_pointer
 from tests.fixtures.community_tables import (
     document_table,
     entity_table,
@@ -71,7 +71,7 @@ class Corpus:
         step = StepRecord("create_communities", str(self.number), stored)
         sections = {"create_communities": chosen.model_dump(mode="json")}
         self.version = Version(self.number, "small", "0.1.0", (step,), sections)
-        self.store.move_pointer(self.version)
+        move_pointer(self.store.output, self.version)
 
 
 def full(relationships: pl.DataFrame) -> pl.DataFrame:

@@ -17,8 +17,8 @@ from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending, Usage
 from graphrag_index.pipeline.history import collect_garbage, current_version, lock_output, roll_back
 from graphrag_index.pipeline.run import RunResult, run_workflow
-from graphrag_index.storage.table_store import INDEX_FILE, TableStore
-from graphrag_index.storage.versions import Version
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import INDEX_FILE, Version
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import call, environment
 from tests.fixtures.kill_history import WITH_VECTORS, numbers_of

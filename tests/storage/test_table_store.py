@@ -19,7 +19,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE, cast_to_table
-from graphrag_index.storage.versions import StepRecord, StoredTable, Version
+from graphrag_index.storage.versions import StepRecord, StoredTable, Version, move_pointer
 
 UNREAD = TABLES["unread_files"]
 PAIRS = pl.DataFrame({"entity": [0, 3], "claim": [5, 4]}, TABLES["claims_of_entities"].schema)
@@ -214,7 +214,7 @@ class TestReading:
     def test_the_pointer_is_read_as_it_was_written(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
         written = version(4, {"unread_files": write(store, 4, BROKEN)})
-        store.move_pointer(written)
+        move_pointer(store.output, written)
         assert store.read_pointer() == written
 
     def test_of_a_table_that_two_steps_wrote_the_last_counts(self) -> None:
@@ -239,7 +239,7 @@ class TestReading:
 
     def test_steps_that_this_program_does_not_understand_are_damage(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
-        store.move_pointer(version(1, {"unread_files": write(store, 1, BROKEN)}))
+        move_pointer(store.output, version(1, {"unread_files": write(store, 1, BROKEN)}))
         content: dict[str, Any] = json.loads((tmp_path / "index.json").read_text("utf-8"))
         content["steps"][0]["tables"]["unread_files"]["colour"] = "red"
         (tmp_path / "index.json").write_text(json.dumps(content), encoding="utf-8")
@@ -339,8 +339,10 @@ class TestLeftovers:
         unnamed_mapped = write(store, 2, PAIRS, TABLES["claims_of_entities"], stem="unnamed")
         write(store, 3, BROKEN)
         write(store, 4, BROKEN)
-        store.move_pointer(version(1, {"unread_files": first}))
-        store.move_pointer(version(2, {"unread_files": second, "claims_of_entities": mapped}))
+        move_pointer(store.output, version(1, {"unread_files": first}))
+        move_pointer(
+            store.output, version(2, {"unread_files": second, "claims_of_entities": mapped})
+        )
         store.write_journal(2, [])
         for name in (".index.json.tmp", "versions/2/.a.parquet.tmp", "versions/4/.steps.json.tmp"):
             (tmp_path / name).write_bytes(b"half")
@@ -363,7 +365,7 @@ class TestLeftovers:
         store = TableStore(tmp_path)
         versions = [version(n, {"unread_files": write(store, n, BROKEN)}) for n in (1, 2, 3)]
         for made in versions[:2]:
-            store.move_pointer(made)
+            move_pointer(store.output, made)
         assert [store.read_version(n) for n in (1, 2)] == versions[:2]
         assert store.versions() == [1, 2]
         with pytest.raises(TableError, match="no version 3; it has: 1, 2"):
@@ -371,7 +373,7 @@ class TestLeftovers:
 
     def test_the_folder_of_the_current_version_may_be_gone(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
-        store.move_pointer(version(2, {"unread_files": write(store, 1, BROKEN)}))
+        move_pointer(store.output, version(2, {"unread_files": write(store, 1, BROKEN)}))
         shutil.rmtree(store.folder(2))
         store.remove_leftovers()
         assert files(tmp_path) == {"index.json", "versions/1/unread_files.parquet"}

@@ -21,7 +21,7 @@ from graphrag_index.storage.vector_store import (
     delete_versions,
     make_versions_newest,
 )
-from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
+from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version, move_pointer
 
 REPORTS = replace(TABLES["community_full_content"], stemmed=True)
 
@@ -136,7 +136,7 @@ def test_the_version_that_the_pointer_names_is_read_after_a_later_run_was_interr
     store = TableStore(tmp_path)
     first = write(store, 1, COLD)
     step = StepRecord("only_step", "key", {REPORTS.name: first})
-    store.move_pointer(Version(1, "small", "0.1.0", (step,)))
+    move_pointer(store.output, Version(1, "small", "0.1.0", (step,)))
     second = write(store, 2, WARM)  # and the pointer was not moved
     with pytest.raises(TableError):
         write(store, 3, WARM, WARM.drop("text"))  # nor was this one finished

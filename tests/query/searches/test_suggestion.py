@@ -8,6 +8,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import move_pointer
 from graphrag_query.answer import Answer, Outcome, Suggestion
 from graphrag_query.index import Index
 from tests.fixtures.model_index import index_behind
@@ -125,7 +126,7 @@ def without_reports(sample_project: Path, tmp_path_factory: pytest.TempPathFacto
     version = store.read_pointer()
     assert version is not None
     steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
-    store.move_pointer(replace(version, steps=steps))
+    move_pointer(store.output, replace(version, steps=steps))
     return graphrag_query.open(output)
 
 
