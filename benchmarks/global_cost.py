@@ -59,7 +59,7 @@ def main() -> None:
 def cost(project: Path, name: str, questions: tuple[str, ...], url: str) -> str:
     """Index a corpus and ask it; a table with one row a question."""
     import graphrag_query
-    from graphrag_index.schema.settings.settings import load_settings
+    from graphrag_index.schema.settings.project_settings import load_settings
 
     write_settings(project, url)
     run(project)

@@ -24,8 +24,8 @@ from planted import GIVEN, make_corpus
 import graphrag_query
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_index.schema.settings.settings import load_settings
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.community_descent import IndexHierarchy, QueryScores, RelevanceTests
 from graphrag_query.retrieval.index_store import IndexStore

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import Workflow
 from graphrag_index.schema.list_columns import gather_lists
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.steps.generate_text_embeddings import create_search_tables

@@ -19,7 +19,12 @@ import polars as pl
 
 from graphrag_index.llm.local_embeddings import MINILM, load_embedding_model
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.vector_store import NUMBER, ROWS_PER_FRAGMENT, VectorTable, VectorWriter
+from graphrag_index.storage.vector_store import (
+    ROW_NUMBER,
+    ROWS_PER_FRAGMENT,
+    VectorTable,
+    VectorWriter,
+)
 from graphrag_index.text.sentences import split_sentences
 
 SETS = Path(__file__).parent.parent.parent / "shared/data/retrieval"
@@ -79,7 +84,7 @@ def write(folder: Path, vectors: np.ndarray) -> VectorTable:
         for start in range(0, len(vectors), ROWS_PER_FRAGMENT):
             part = vectors[start : start + ROWS_PER_FRAGMENT]
             numbers = pl.int_range(start, start + len(part), eager=True)
-            rows = pl.DataFrame({NUMBER: numbers, "id": numbers.cast(pl.String)}).with_columns(
+            rows = pl.DataFrame({ROW_NUMBER: numbers, "id": numbers.cast(pl.String)}).with_columns(
                 pl.lit("").alias("title"),
                 pl.lit("").alias("type"),
                 pl.lit(0, pl.Int64).alias("degree"),
@@ -94,11 +99,11 @@ def measure(table: VectorTable, vectors: np.ndarray, questions: np.ndarray) -> l
     """Return the shares found of the nearest 10 and 100, and the medians of one search."""
     nearest = [np.argsort(-(vectors @ question))[:100].tolist() for question in questions]
     for question in questions:
-        table.nearest(question, 100, [NUMBER])
+        table.nearest(question, 100, [ROW_NUMBER])
     shares, costs = [], []
     for question, expected in zip(questions, nearest, strict=True):
         started, worked = time.perf_counter(), time.process_time()
-        found = table.nearest(question, 100, [NUMBER])[NUMBER].to_list()
+        found = table.nearest(question, 100, [ROW_NUMBER])[ROW_NUMBER].to_list()
         costs.append((time.perf_counter() - started, time.process_time() - worked))
         shares.append([len({*found[:n]} & {*expected[:n]}) / n for n in (10, 100)])
     return [

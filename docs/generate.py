@@ -15,7 +15,7 @@ import polars as pl
 import yaml
 
 from graphrag_index.pipeline.workflow import load_step
-from graphrag_index.schema.settings.settings import Settings, settings_text
+from graphrag_index.schema.settings.project_settings import Settings, settings_text
 from graphrag_index.schema.table import Table
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps import STEPS

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from graphrag_query.answer import Answer, Citation, Outcome
 
 if TYPE_CHECKING:
-    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.index import Index
 
 __all__ = ["Answer", "Citation", "Outcome", "open"]
@@ -61,7 +61,7 @@ def open(
     if is_microsoft_index(output):
         from graphrag_index.errors import SettingsError
         from graphrag_index.microsoft.microsoft_store import MicrosoftStore
-        from graphrag_index.schema.settings.settings import parse_settings
+        from graphrag_index.schema.settings.project_settings import parse_settings
 
         if as_of is not None:
             raise SettingsError(

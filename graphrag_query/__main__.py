@@ -121,7 +121,7 @@ def _open_index(
     If `folder` is set, settings.yaml is optional: without it, the default settings apply.
     """
     import graphrag_query
-    from graphrag_index.schema.settings.settings import load_settings
+    from graphrag_index.schema.settings.project_settings import load_settings
 
     settings = load_settings(root, tuple(overrides or ()), needed=folder is None)
     output = root / settings.output if folder is None else folder

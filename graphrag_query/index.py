@@ -9,7 +9,7 @@ from typing import Any
 
 from graphrag_index.errors import ModelError, SettingsError, TableError
 from graphrag_index.llm.request import TextSink
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLMPool
 from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink

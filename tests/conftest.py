@@ -14,7 +14,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.local_embeddings import MINILM, download_model
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from tests.fixtures.commands import Call
 from tests.fixtures.examples import USUAL, n_examples
 from tests.server import Server

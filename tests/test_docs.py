@@ -22,8 +22,8 @@ from graphrag_index.errors import ExitCode
 from graphrag_index.nlp.uncased import LANGUAGE_CODES as CASELESS
 from graphrag_index.resolution.decisions_file import parse_decisions
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.project_settings import Settings, load_settings
 from graphrag_index.schema.settings.section import Section
-from graphrag_index.schema.settings.settings import Settings, load_settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps import STEPS
 from graphrag_index.text.languages import languages

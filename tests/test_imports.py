@@ -121,7 +121,7 @@ def test_no_modules_form_a_circle() -> None:
 def test_imports_in_functions_are_seen_too() -> None:
     source = "def f():\n    import graphrag_index.step\n    from graphrag_index import steps\n"
     assert [*imports(source)] == ["graphrag_index.step", "graphrag_index.steps"]
-    assert part_of("graphrag_index.schema.settings.settings.Settings") == "schema"
+    assert part_of("graphrag_index.schema.settings.project_settings.Settings") == "schema"
 
 
 @pytest.mark.parametrize(

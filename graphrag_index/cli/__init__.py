@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
-    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.schema.settings.project_settings import Settings
 
 Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
 Set = Annotated[
@@ -44,7 +44,7 @@ def load_project_settings(
     root: Path, overrides: Sequence[str] | None, *, needed: bool = True
 ) -> "Settings":
     """Load `settings.yaml` and apply overrides; if `needed`, a missing file is an error."""
-    from graphrag_index.schema.settings.settings import load_settings
+    from graphrag_index.schema.settings.project_settings import load_settings
 
     return load_settings(root, tuple(overrides or ()), needed=needed)
 

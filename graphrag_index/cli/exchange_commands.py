@@ -15,7 +15,7 @@ from graphrag_index.errors import ExitCode
 if TYPE_CHECKING:
     from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.import_version import ImportResult
-    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_index.storage.table_store import TableStore
     from graphrag_index.storage.versions import Version
 
@@ -236,7 +236,10 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
     from graphrag_index.errors import WorkflowError
     from graphrag_index.microsoft.import_folder import ImportedIndex
     from graphrag_index.pipeline.import_version import set_workflow, write_continuing_workflow
-    from graphrag_index.schema.settings.settings import SETTINGS_FILE, write_missing_workflows
+    from graphrag_index.schema.settings.project_settings import (
+        SETTINGS_FILE,
+        write_missing_workflows,
+    )
 
     write_missing_workflows(root)
     try:

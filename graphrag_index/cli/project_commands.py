@@ -12,7 +12,7 @@ from graphrag_index.errors import ModelError
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
-    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.schema.settings.project_settings import Settings
 
 
 def init(
@@ -36,7 +36,7 @@ def init(
         return
     if not (prompts and cache):
         raise typer.BadParameter("--no-prompts and --no-cache need --from.")
-    from graphrag_index.schema.settings.settings import init_project
+    from graphrag_index.schema.settings.project_settings import init_project
 
     for path in init_project(folder, input_folder):
         print(f"Wrote {path}")
@@ -96,7 +96,7 @@ def schema() -> None:
     """Print the JSON Schema of settings.yaml, for editors."""
     import json
 
-    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.schema.settings.project_settings import Settings
 
     print(json.dumps(Settings.model_json_schema(), indent=2))
 

@@ -23,7 +23,7 @@ from graphrag_index.microsoft.read_communities import add_missing_communities, a
 from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
 from graphrag_index.microsoft.read_positions import first_rows
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, TABLES
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.search_tables import create_search_tables

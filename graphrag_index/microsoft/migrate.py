@@ -22,7 +22,7 @@ from graphrag_index.microsoft.migrate_project import (
 )
 from graphrag_index.microsoft.migrate_replies import read_cache
 from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, convert_settings
-from graphrag_index.schema.settings.settings import (
+from graphrag_index.schema.settings.project_settings import (
     SETTINGS_FILE,
     Settings,
     check_new_project,

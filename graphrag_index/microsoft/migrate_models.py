@@ -24,7 +24,7 @@ from graphrag_index.microsoft.migrate_project import (
     invert_section,
 )
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.settings.settings import DEFAULT_MODELS
+from graphrag_index.schema.settings.project_settings import DEFAULT_MODELS
 
 # Names of the models that a step uses if its settings name no model.
 _DEFAULT_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")

@@ -19,12 +19,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.schema.settings.project_settings import read_env_file
 from graphrag_index.schema.settings.section import (
     convert_read_errors,
     describe_validation_error,
     read_yaml,
 )
-from graphrag_index.schema.settings.settings import read_env_file
 from graphrag_index.text.normalize import fit_line
 
 # Rules of the conversion; the comments in `migrate_keys.yaml` describe the sections.

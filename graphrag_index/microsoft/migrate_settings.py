@@ -27,7 +27,7 @@ from graphrag_index.microsoft.migrate_project import (
     format_value,
     invert_section,
 )
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 
 # Our key by Microsoft's key. Keys in `_SKIPPED` have no key of ours, but a reason.
 STEP_MODELS, _SKIPPED = invert_section("step_models"), invert_section("skipped_keys")

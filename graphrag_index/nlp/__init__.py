@@ -1,6 +1,6 @@
 """Extraction of names and terms without a model, and of pairs that are mentioned together.
 
-mentions.py           entry point: mentions of entities, and pairs mentioned together
+find_names.py         entry point: mentions of entities, and pairs mentioned together
 name_spans.py         capitalized spans, and the words around them that show their usage
 name_words.py         known words of names, base forms, and patterns of spans
 word_table.py         the words of the corpus as numbers, and recurring noun phrases

@@ -20,7 +20,7 @@ from graphrag_index.pipeline.workflow import (
     make_services,
     select_sections,
 )
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Step
 from graphrag_index.storage.table_store import TableStore, scan_table

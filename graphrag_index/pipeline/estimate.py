@@ -24,7 +24,7 @@ from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.counting_models import NAME, CountingModels, PastReplies, RequestCount
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow, find_asking_steps, make_services
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.step import Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import Version

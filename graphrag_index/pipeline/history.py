@@ -13,7 +13,7 @@ from graphrag_index.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.workflow import Workflow, select_sections
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import MODELS
 from graphrag_index.storage.atomic import write_json

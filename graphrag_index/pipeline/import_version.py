@@ -19,7 +19,7 @@ from graphrag_index.pipeline.history import lock_output
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Workflow, load_step, make_services, read_step_names
 from graphrag_index.schema.settings.models import vector_identity
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version

@@ -20,8 +20,8 @@ from pydantic import ValidationError
 from graphrag_index.errors import GraphRAGError, SettingsError, WorkflowError, describe_error
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.schema.settings.models import find_model, identity, vector_identity
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.section import Section, describe_validation_error, read_yaml
-from graphrag_index.schema.settings.settings import Settings
 from graphrag_index.step import Project, Step
 from graphrag_index.steps import STEPS
 from graphrag_index.storage.table_store import TableStore

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.nlp.mentions import (
+from graphrag_index.nlp.find_names import (
     MENTION_COLUMNS,
     Entities,
     find_mentions,

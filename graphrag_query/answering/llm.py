@@ -27,7 +27,7 @@ from graphrag_query.answer import Usage
 if TYPE_CHECKING:
     from graphrag_index.llm.chat_model import ChatModel
     from graphrag_index.llm.registry import Models
-    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
 
 # If the setting `search.model` is `auto`, the answers are written by the model of the first of

@@ -12,7 +12,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.microsoft.prepended_text import read_prepended
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
 from graphrag_query.retrieval.question_embedding import VECTOR_TABLES, QuestionEmbedder

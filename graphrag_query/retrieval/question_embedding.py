@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from graphrag_index.llm.embeddings import RemoteEmbeddingModel
     from graphrag_index.llm.local_embeddings import EmbeddingModel
     from graphrag_index.llm.registry import Models
-    from graphrag_index.schema.settings.settings import Settings
+    from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
 
     # (name of the model on its server, requested number of dimensions)

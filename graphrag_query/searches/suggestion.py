@@ -6,7 +6,7 @@ from itertools import islice
 import polars as pl
 
 from graphrag_index.errors import GraphRAGError, join_names
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.text.normalize import fold
 from graphrag_query.answer import Outcome, Suggestion
 from graphrag_query.question.cues import cue_words, find_cues

@@ -15,7 +15,7 @@ import pytest
 from graphrag_index.cli import run_commands
 from graphrag_index.errors import explain_failures
 from graphrag_index.pipeline.history import lock_output
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import (
     Call,

@@ -16,7 +16,7 @@ from graphrag_index.llm.ledger import FILE
 from graphrag_index.pipeline.estimate import estimate
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import start, wait_for
 from tests.fixtures.extraction import named_in, wanted_types

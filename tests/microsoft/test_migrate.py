@@ -19,7 +19,7 @@ from graphrag_index.pipeline.workflow import (
     make_services,
     select_sections,
 )
-from graphrag_index.schema.settings.settings import load_settings, read_env_file
+from graphrag_index.schema.settings.project_settings import load_settings, read_env_file
 from tests.fixtures.commands import call
 from tests.fixtures.microsoft_projects import EXTRACTION, V1, V2, V3, write
 

@@ -21,7 +21,7 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
 from graphrag_index.microsoft.migrate import Migration, convert_project
-from graphrag_index.schema.settings.settings import Settings, load_settings
+from graphrag_index.schema.settings.project_settings import Settings, load_settings
 from tests.fixtures.microsoft_projects import EXTRACTION, write
 
 # Text units as 3.3.0 cut them, and the names that it gave to the replies to EXTRACTION.

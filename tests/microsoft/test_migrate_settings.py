@@ -22,7 +22,7 @@ from graphrag_index.microsoft.migrate_project import (
     read_prompts,
 )
 from graphrag_index.microsoft.migrate_settings import STEP_MODELS, convert_settings
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from tests.fixtures.microsoft_projects import EXTRACTION, V1, V2, V3, write
 
 

@@ -25,7 +25,7 @@ from graphrag_index.pipeline.counting_models import (
 )
 from graphrag_index.pipeline.estimate import Estimate, GrowthRatios, Sample, estimate
 from graphrag_index.pipeline.workflow import load_workflow
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.commands import call, files
 from tests.fixtures.model_project import KEY, run, write_project

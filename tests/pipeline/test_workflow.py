@@ -17,7 +17,7 @@ from graphrag_index.pipeline.workflow import (
     load_workflow,
     select_sections,
 )
-from graphrag_index.schema.settings.settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step

@@ -14,7 +14,7 @@ import yaml
 
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY
 from tests.server import Server

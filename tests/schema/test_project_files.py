@@ -13,7 +13,7 @@ from graphrag_index.pipeline.workflow import (
     select_sections,
 )
 from graphrag_index.readers.input_files import find_files
-from graphrag_index.schema.settings.settings import (
+from graphrag_index.schema.settings.project_settings import (
     Settings,
     init_project,
     load_settings,

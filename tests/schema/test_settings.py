@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import ExitCode, SettingsError
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.settings.settings import (
+from graphrag_index.schema.settings.project_settings import (
     Settings,
     load_settings,
     parse_settings,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import SettingsError, TableError
-from graphrag_index.schema.settings.settings import parse_settings
+from graphrag_index.schema.settings.project_settings import parse_settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.steps.create_communities import create_communities

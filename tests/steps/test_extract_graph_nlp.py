@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.nlp.mentions import BATCH_MENTIONS, pair_mentions
+from graphrag_index.nlp.find_names import BATCH_MENTIONS, pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.steps.extract_graph_nlp import BATCH_DOCUMENTS
 from graphrag_index.text.sentences import join_lines

@@ -15,7 +15,7 @@ import pytest
 import graphrag_query
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import Workflow, load_workflow, make_services
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import Step
 from graphrag_query.index import Index
 

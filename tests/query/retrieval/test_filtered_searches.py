@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import graphrag_query
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.index import Index
 from graphrag_query.searches.router import METHODS

@@ -13,7 +13,7 @@ import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.microsoft.microsoft_store import InMemoryVectors
 from graphrag_index.microsoft.read_files import ParquetVectors
-from graphrag_index.schema.settings.settings import Settings, parse_settings
+from graphrag_index.schema.settings.project_settings import Settings, parse_settings
 from graphrag_query.answer import Outcome
 from graphrag_query.answering.cited_text import supporting_text_units
 from graphrag_query.index import Index

@@ -13,7 +13,7 @@ import graphrag_query
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Vectors
 from graphrag_query.answer import Outcome

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import graphrag_query
-from graphrag_index.schema.settings.settings import load_settings
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.answering.written_answer import CUT_OFF, describe_citation_errors
