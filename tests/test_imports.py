@@ -130,7 +130,7 @@ def test_imports_in_functions_are_seen_too() -> None:
         ("import graphrag_index, graphrag_query", set()),
         ("import graphrag_index.errors", set()),
         ("import graphrag_index.__main__, graphrag_query.__main__", set()),
-        ("from graphrag_index.schema.settings import settings", {"pydantic", "yaml"}),
+        ("from graphrag_index.schema.settings import project_settings", {"pydantic", "yaml"}),
         # Opening an index needs tables and settings; vectors and models come with a question.
         (
             "from graphrag_query.retrieval import index_store",
