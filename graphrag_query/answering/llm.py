@@ -39,6 +39,7 @@ STEP = "search"
 MAX_RATING = 5
 # Names that models use for the fields of their replies.
 REPLY_FIELDS = read_lists("reply_fields", Path(__file__).parent)
+_REPLY_FORMATS = read_lists("reply_formats", Path(__file__).parent)
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _SCALE = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 # Maximum length of a question in characters; a longer text is not a question.
@@ -301,9 +302,15 @@ def _read_rating(data: Any) -> ParsedReply:
     return ParsedReply(rating)
 
 
-RATING_FORMAT = ReplyFormat(
-    "rating",
-    object_schema({"rating": {"type": "integer"}}),
-    _read_rating,
-    'Reply with one JSON object and nothing else: {"rating": number from 0 to 5}',
-)
+def reply_format(
+    name: str,
+    read: Callable[[Any], ParsedReply],
+    find: Callable[[str], Any] | None = None,
+) -> ReplyFormat:
+    """Build the reply format `name` of `reply_formats.yaml`; `read` parses the replies."""
+    fields = _REPLY_FORMATS[name]
+    schema = object_schema(fields["properties"])
+    return ReplyFormat(name, schema, read, fields["instructions"], find)
+
+
+RATING_FORMAT = reply_format("rating", _read_rating)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
+from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.text.languages import detect_language
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM, find_records, read_questions
+from graphrag_query.answering.llm import LLM, find_records, read_questions, reply_format
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import WORD_LISTS
 from graphrag_query.retrieval.index_store import IndexStore
@@ -118,12 +118,7 @@ def _read_question(data: Any) -> ParsedReply:
     return ParsedReply(" ".join(text.split()))
 
 
-_QUESTION_FORMAT = ReplyFormat(
-    "rewritten_question",
-    object_schema({"question": {"type": "string"}}),
-    _read_question,
-    'Reply with JSON and nothing else: {"question": "the question, rewritten"}',
-)
+_QUESTION_FORMAT = reply_format("rewritten_question", _read_question)
 
 
 def _rewrite_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) -> str:
@@ -201,9 +196,4 @@ def _read_questions(data: Any) -> ParsedReply:
     return ParsedReply(texts, len(records) - len(texts))
 
 
-_SUGGESTIONS_FORMAT = ReplyFormat(
-    "suggested_questions",
-    object_schema({"questions": {"type": "array", "items": {"type": "string"}}}),
-    _read_questions,
-    'Reply with JSON and nothing else: {"questions": ["...", "..."]}',
-)
+_SUGGESTIONS_FORMAT = reply_format("suggested_questions", _read_questions)

@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
-from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
+from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import ShownRows, check_citations
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
@@ -32,6 +32,7 @@ from graphrag_query.answering.llm import (
     first_item,
     read_importance,
     read_questions,
+    reply_format,
 )
 from graphrag_query.answering.written_answer import (
     Context,
@@ -59,17 +60,6 @@ STEP_TOKENS = 700
 REDUCE_ATTEMPTS = 2
 # Maximum number of unused follow-up questions that are suggested to the user.
 MAX_SUGGESTED = 5
-SCHEMA = object_schema(
-    {
-        "answer": {"type": "string"},
-        "score": {"type": "integer"},
-        "follow_ups": {"type": "array", "items": {"type": "string"}},
-    }
-)
-INSTRUCTIONS = (
-    'Reply with one JSON object and nothing else: {"answer": "text [Data: Sources (ids)]", '
-    '"score": number from 0 to 100, "follow_ups": ["question", ...]}'
-)
 # The name of a count, and the section of a context whose rows it counts.
 _SECTION_OF_COUNT = {
     "community_reports": "Reports",
@@ -270,7 +260,7 @@ def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:
     return Request(
         asked,
         llm.messages("drift_step", "\n".join(lines)),
-        ReplyFormat("drift_step", SCHEMA, partial(_parse_step, context.shown), INSTRUCTIONS),
+        reply_format("drift_step", partial(_parse_step, context.shown)),
     )
 
 

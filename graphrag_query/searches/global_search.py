@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, object_schema
+from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import ShownRows, check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Outcome
@@ -19,6 +19,7 @@ from graphrag_query.answering.llm import (
     find_records,
     first_field,
     read_importance,
+    reply_format,
 )
 from graphrag_query.answering.written_answer import (
     Context,
@@ -35,12 +36,6 @@ from graphrag_query.retrieval.report_selection import (
 )
 from graphrag_query.searches.global_sentences import NO_SIMILAR_REPORT, global_sentences
 
-POINT_SCHEMA = object_schema({"description": {"type": "string"}, "score": {"type": "integer"}})
-SCHEMA = object_schema({"points": {"type": "array", "items": POINT_SCHEMA}})
-INSTRUCTIONS = (
-    'Reply with one JSON object and nothing else: {"points": [{"description": "text [Data: '
-    'Reports (ids)]", "score": number from 0 to 100}, ...]}'
-)
 # Maximum length of a point in characters; a point should be one or two sentences.
 MAX_POINT_CHARS = 1_000
 NO_POINTS = "The community reports that were read say nothing on this question."
@@ -171,7 +166,7 @@ def _points_request(question: Question, llm: LLM, batch: Context) -> Request:
 
 def points_format(reports: pl.DataFrame) -> ReplyFormat:
     """Return the reply format for points that may cite these reports."""
-    return ReplyFormat("points", SCHEMA, partial(_parse_points, reports), INSTRUCTIONS)
+    return reply_format("points", partial(_parse_points, reports))
 
 
 def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:

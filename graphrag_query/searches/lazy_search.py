@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, object_schema
+from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Outcome
@@ -24,6 +24,7 @@ from graphrag_query.answering.llm import (
     first_field,
     read_importance,
     read_questions,
+    reply_format,
 )
 from graphrag_query.answering.written_answer import (
     Context,
@@ -54,7 +55,6 @@ _PARTS = re.compile(
     rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_CONJUNCTIONS.split())})\s+(?=(?:{'|'.join(sorted(QUESTION_WORDS))})\b)",
     re.IGNORECASE,
 )
-_TEXT = {"type": "string"}
 
 
 @dataclass(frozen=True)
@@ -246,10 +246,8 @@ def _pack_claims(
 def sub_query_request(llm: LLM, question: str, most: int) -> Request:
     """Build the request for the sub-queries of a question, at most `most`."""
     messages = llm.messages("lazy_sub_queries", f"Question: {question}", most=str(most))
-    schema = object_schema({"questions": {"type": "array", "items": _TEXT}})
-    instructions = 'Reply with one JSON object and nothing else: {"questions": ["...", ...]}'
     read = partial(_read_queries, question, most)
-    return Request("sub-queries", messages, ReplyFormat("questions", schema, read, instructions))
+    return Request("sub-queries", messages, reply_format("questions", read))
 
 
 def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> Request:
@@ -264,16 +262,8 @@ def claims_request(llm: LLM, question: str, context: Context) -> Request:
     """Build the request for claims from the text units in a context that concern the question."""
     numbers = context.shown["Sources"]
     messages = llm.messages("lazy_claims", f"{context.text}\nQuestion: {question}")
-    claim = {"claim": _TEXT, "sources": {"type": "array", "items": {"type": "integer"}}}
-    record = object_schema({**claim, "score": {"type": "integer"}})
-    schema = object_schema({"claims": {"type": "array", "items": record}})
-    instructions = (
-        'Reply with one JSON object and nothing else: {"claims": [{"claim": text, "sources": '
-        '[ids], "score": number from 0 to 100}, ...]}'
-    )
     unit = f"claims of {len(numbers)} text units, {min(numbers)} first"
-    read = partial(_read_claims, numbers)
-    return Request(unit, messages, ReplyFormat("claims", schema, read, instructions))
+    return Request(unit, messages, reply_format("claims", partial(_read_claims, numbers)))
 
 
 def _read_queries(question: str, most: int, data: Any) -> ParsedReply:

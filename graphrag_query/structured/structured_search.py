@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_index.errors import QueryError, SettingsError
-from graphrag_index.llm.request import (
-    Message,
-    ParsedReply,
-    ReplyError,
-    ReplyFormat,
-    Request,
-    object_schema,
-)
+from graphrag_index.llm.request import Message, ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import first_item
+from graphrag_query.answering.llm import first_item, reply_format
 from graphrag_query.answering.written_answer import Context, Section, pack_sections, write_answer
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
@@ -298,11 +291,4 @@ def find_query(text: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-QUERY_FORMAT = ReplyFormat(
-    "query",
-    object_schema({"why": {"type": "string"}, "sql": {"type": "string"}}),
-    read_query,
-    'a JSON object like {"why": "it counts persons", "sql": "SELECT count(*) FROM entities WHERE '
-    "type = 'person'\"}",
-    find_query,
-)
+QUERY_FORMAT = reply_format("query", read_query, find_query)
