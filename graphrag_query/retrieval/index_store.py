@@ -13,9 +13,10 @@ import polars as pl
 from graphrag_index.errors import TableError
 from graphrag_index.microsoft.prepended_text import read_prepended
 from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
-from graphrag_query.retrieval.question_embedding import VECTOR_TABLES, QuestionEmbedder
+from graphrag_query.retrieval.question_embedding import QuestionEmbedder
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -245,7 +246,7 @@ class IndexStore:
 
     def _stored_table(self, table: str) -> StoredTable:
         tables = self.version.tables
-        if table in VECTOR_TABLES and not any(map(self.has, VECTOR_TABLES)):
+        if table in EMBEDDED_COLUMNS and not any(map(self.has, EMBEDDED_COLUMNS)):
             raise TableError(
                 f"The index in {self.backend.output} has no vectors, which this search needs. Run "
                 "`graphrag-index run` with a workflow that has the step generate_text_embeddings. "

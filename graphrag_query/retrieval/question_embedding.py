@@ -7,6 +7,7 @@ import numpy as np
 
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.schema.settings.models import vector_identity
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 
 if TYPE_CHECKING:
     from graphrag_index.llm.embeddings import RemoteEmbeddingModel
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     # (name of the model on its server, requested number of dimensions)
     Identity = tuple[str, int | None]
 
-VECTOR_TABLES = ("text_unit_text", "entity_description", "community_full_content")
 # Maximum number of texts in the cache; the rounds of a search embed the same sentences again.
 MAX_CACHED = 2_048
 
@@ -68,7 +68,7 @@ class QuestionEmbedder:
     def identity(self) -> "Identity":
         """The model that made the vectors, and the requested number of dimensions."""
         index = self._index
-        for table in VECTOR_TABLES:
+        for table in EMBEDDED_COLUMNS:
             vectors = index.version.tables[table].vectors if index.has(table) else None
             if vectors is not None and vectors.identity is not None:
                 return vectors.identity
@@ -80,7 +80,7 @@ class QuestionEmbedder:
     def dimension(self) -> int:
         """The dimension of the index's vectors. Raises `TableError` if it has no vectors."""
         index = self._index
-        table = next(filter(index.has, VECTOR_TABLES), VECTOR_TABLES[0])
+        table = next(filter(index.has, EMBEDDED_COLUMNS), "text_unit_text")
         stored = index.version.tables[table].vectors if index.has(table) else None
         return stored.dimension if stored else index.vectors(table).dimension
 
