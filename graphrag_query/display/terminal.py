@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import AnswerStream
-from graphrag_query.display.notebook import format_count
+from graphrag_query.display.notebook import format_count, format_place
 
 _BLANK = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
@@ -23,9 +23,8 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
     if answer.citations:
         print()
     for citation in answer.citations:
-        place = f"{citation.path}, characters {citation.start_char} to {citation.end_char}"
         metadata = f" – {citation.prepended}" if citation.prepended else ""
-        print(f"[{citation.number}] {citation.document} ({place}){metadata}")
+        print(f"[{citation.number}] {citation.document} ({format_place(citation)}){metadata}")
     print()
     for note in answer.notes:
         print(f"Note: {note}")
