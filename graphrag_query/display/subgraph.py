@@ -210,12 +210,11 @@ def _place_labels(
 
 
 def _overlap_area(box: "Box", others: "list[Box]") -> float:
-    area = 0.0
-    for other in others:
-        across = min(box[2], other[2]) - max(box[0], other[0])
-        down = min(box[3], other[3]) - max(box[1], other[1])
-        area += max(0.0, across) * max(0.0, down)
-    return area
+    return sum(
+        max(0.0, min(box[2], other[2]) - max(box[0], other[0]))
+        * max(0.0, min(box[3], other[3]) - max(box[1], other[1]))
+        for other in others
+    )
 
 
 def _draw_lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> Iterator[str]:
