@@ -18,7 +18,7 @@ from graphrag_query.answering.extractive import FULL_COVERAGE, MIN_COVERAGE, rar
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.text_unit_ranking import match_stems
+from graphrag_query.retrieval.text_unit_ranking import FULL_TEXT_WEIGHT, match_stems
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,8 +35,6 @@ MAX_READ = 2_000
 SHARE_OF_FIRST = 0.5
 # Number of failed tests in a row after which the search ends, because the model is down.
 MAX_FAILED_IN_A_ROW = 8
-# Weight of the full-text score, divided by the best full-text score, added to the cosine.
-FULL_TEXT_WEIGHT = 0.25
 # Weight of the share of the question's words that a text unit contains, added to the cosine.
 COVERAGE_WEIGHT = 0.35
 
