@@ -18,7 +18,7 @@ from graphrag_index.text.citations import (
 from graphrag_index.text.normalize import UNSPACED, letters, stem_word
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
-from graphrag_query.answering.extractive import Candidate, TextUnit, cite_passage
+from graphrag_query.answering.extractive import Candidate, TextUnit, cite_once
 from graphrag_query.question.question_words import WORD, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -81,7 +81,6 @@ class CitedText:
         self._pending = self._claim = self._fed = self._returned = ""
         self._is_at_start = True
         self._is_cited = self._lacks_record = False
-        self._number_of: dict[tuple[str, int, int], int] = {}
         self.citations: list[Citation] = []
         self.n_removed = 0
         self.not_found: list[str] = []
@@ -216,7 +215,7 @@ class CitedText:
             passages += units
             best = best_sentence(claim, units)
             if best is not None:
-                numbers.append(self._add_passage(f"{name} ({number})", *best))
+                numbers.append(cite_once(self.citations, *best, f"{name} ({number})"))
                 kept.append((name, number))
         self.n_removed += len(rows) - len(kept)
         if not kept:
@@ -233,14 +232,6 @@ class CitedText:
             by_name.setdefault(name, []).append(str(number))
         listed = "; ".join(f"{name} ({', '.join(numbers)})" for name, numbers in by_name.items())
         return f" [Data: {listed}]"
-
-    def _add_passage(self, cited_as: str, candidate: Candidate, unit: TextUnit) -> int:
-        """Add a passage to the citations if it is new, and return its footnote number."""
-        place = (unit["document_id"], candidate.start_char, candidate.end_char)
-        if place not in self._number_of:
-            number = self._number_of[place] = len(self.citations) + 1
-            self.citations.append(cite_passage(number, candidate, unit, cited_as))
-        return self._number_of[place]
 
 
 def supporting_text_units(

@@ -204,6 +204,19 @@ def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: st
     )
 
 
+def cite_once(
+    citations: list[Citation], candidate: Candidate, unit: TextUnit, cited_as: str
+) -> int:
+    """Add the citation of a passage if `citations` lack the passage, and return its number."""
+    new = cite_passage(len(citations) + 1, candidate, unit, cited_as)
+    place = (new.document_id, new.start_char, new.end_char)
+    for known in citations:
+        if (known.document_id, known.start_char, known.end_char) == place:
+            return known.number
+    citations.append(new)
+    return new.number
+
+
 def as_one_line(sentence: str) -> str:
     """Return a sentence on one line, with single spaces."""
     return " ".join(sentence.split())

@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,13 +127,14 @@ def source_context(
 
 
 def pack_statements(
-    name: str, rows: pl.DataFrame, sources: Context, max_tokens: int
+    name: str, columns: Mapping[str, Any], sources: Context, max_tokens: int
 ) -> tuple[Context, int]:
     """Pack the best statements into a context. The answer may cite the rows that they cite.
 
-    The last column of `rows` has the texts of the statements. `sources` has the rows that they
-    may cite. Returns the context and the number of packed statements; 0 if they cite nothing.
+    The last of `columns` has the texts of the statements. `sources` has the rows that they may
+    cite. Returns the context and the number of packed statements; 0 if they cite nothing.
     """
+    rows = pl.DataFrame(columns).with_row_index("id", 1)
     packed = pack_sections([Section(name, rows, 1.0)], max_tokens)
     n_packed = packed.n_rows(name)
     numbers = find_cited_rows("\n".join(rows.to_series(-1)[:n_packed]))
@@ -256,10 +258,8 @@ class AnswerStream:
 
     def __init__(self, ask: Callable[[TextSink], Answer]) -> None:
         self._pieces: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._answer: Answer | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run_search, args=(ask,), daemon=True)
-        self._thread.start()
+        self._future: Future[Answer] = Future()
+        threading.Thread(target=self._run_search, args=(ask,), daemon=True).start()
 
     def write(self, piece: str) -> None:
         """Add a piece of text from the search."""
@@ -274,23 +274,18 @@ class AnswerStream:
             yield piece
         # Put the end marker back for another iteration.
         self._pieces.put(None)
-        if self._error is not None:
-            raise self._error
+        self._future.result()
 
     @property
     def answer(self) -> Answer:
         """The whole answer. Waits until the search ends, and raises the error of the search."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        assert self._answer is not None
-        return self._answer
+        return self._future.result()
 
     def _run_search(self, ask: Callable[[TextSink], Answer]) -> None:
         try:
-            self._answer = ask(self)
+            self._future.set_result(ask(self))
         except BaseException as error:  # noqa: BLE001 - raised where the answer is read
-            self._error = error
+            self._future.set_exception(error)
         finally:
             self._pieces.put(None)
 

@@ -8,7 +8,7 @@ import polars as pl
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
-from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line, cite_passage
+from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line, cite_once
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of text units that are searched for a relationship without exact evidence.
@@ -52,7 +52,6 @@ class CitedRelationships:
     def __init__(self, relationships: pl.DataFrame, passages: Mapping[int, Passage]) -> None:
         self._rows = {row["human_readable_id"]: row for row in relationships.iter_rows(named=True)}
         self._passages = passages
-        self._numbers: dict[tuple[str, int, int], int] = {}
         self.citations: list[Citation] = []
 
     def write_line(self, relationship: int, start: str) -> str:
@@ -73,7 +72,7 @@ class CitedRelationships:
             return " ".join([*parts, said or "no passage supports this relationship."])
         quote = as_one_line(passage[0].text)
         n_before = len(self.citations)
-        number = self._number_passage(relationship, *passage)
+        number = cite_once(self.citations, *passage, f"Relationships ({relationship})")
         # A description may come from evidence that the filters drop.
         evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
         is_kept = not evidence or (passage[1]["document"], passage[0].start_char) in evidence
@@ -82,15 +81,6 @@ class CitedRelationships:
         if number > n_before:
             parts.append(f"“{quote}”")
         return " ".join([*parts, f"[{number}]"])
-
-    def _number_passage(self, relationship: int, candidate: Candidate, unit: TextUnit) -> int:
-        """Return the number of a passage; cite the passage if it is not cited yet."""
-        place = (unit["document_id"], candidate.start_char, candidate.end_char)
-        if place not in self._numbers:
-            number = self._numbers[place] = len(self.citations) + 1
-            cited_as = f"Relationships ({relationship})"
-            self.citations.append(cite_passage(number, candidate, unit, cited_as))
-        return self._numbers[place]
 
 
 def _find_text_unit(index: IndexStore, text_units: list[int], places: list[Place]) -> int | None:

@@ -7,8 +7,6 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-import polars as pl
-
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
@@ -237,14 +235,14 @@ class _Steps:
 
     def pack_answers(self, found: Sequence[tuple[str, StepAnswer]]) -> tuple[Context, int]:
         """Pack the best answers into a context. Returns the context and their number."""
-        rows = pl.DataFrame(
-            [(n, round(step.score), text, step.answer) for n, (text, step) in enumerate(found, 1)],
-            {"id": pl.Int64, "score": pl.Int64, "question": pl.String, "answer": pl.String},
-            orient="row",
-        )
+        columns = {
+            "score": [round(step.score) for _, step in found],
+            "question": [text for text, _ in found],
+            "answer": [step.answer for _, step in found],
+        }
         # Answers without citations do not count as evidence.
         read = merge_contexts(self.contexts)
-        return pack_statements("Answers", rows, read, self.max_context_tokens)
+        return pack_statements("Answers", columns, read, self.max_context_tokens)
 
 
 def _estimate_tokens(request: Request) -> int:

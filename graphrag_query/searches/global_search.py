@@ -121,12 +121,9 @@ def _map_reduce(
     if not points:
         return question.answer(NO_POINTS, Outcome.NO_EVIDENCE, notes=notes, context=read)
     limit = question.max_context_tokens(settings.max_context_tokens)
-    rows = pl.DataFrame(
-        [(n, round(point.score), point.description) for n, point in enumerate(points, 1)],
-        {"id": pl.Int64, "score": pl.Int64, "point": pl.String},
-        orient="row",
-    )
-    context, question.counts["points_used"] = pack_statements("Points", rows, read, limit)
+    scores, texts = [round(p.score) for p in points], [p.description for p in points]
+    columns = {"score": scores, "point": texts}
+    context, question.counts["points_used"] = pack_statements("Points", columns, read, limit)
     return replace(write_answer(question, "global_reduce", context, notes), context=read)
 
 
