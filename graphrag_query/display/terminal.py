@@ -23,8 +23,7 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
     if answer.citations:
         print()
     for citation in answer.citations:
-        metadata = f" – {citation.prepended}" if citation.prepended else ""
-        print(f"[{citation.number}] {citation.document} ({format_place(citation)}){metadata}")
+        print(f"[{citation.number}] {citation.document} ({format_place(citation)})")
     print()
     for note in answer.notes:
         print(f"Note: {note}")
