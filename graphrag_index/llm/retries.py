@@ -1,6 +1,7 @@
 """Calls to one model: retries after temporary failures, within rate limits and the budget."""
 
 import asyncio
+import logging
 import random
 import re
 import time
@@ -22,6 +23,8 @@ from graphrag_index.schema.settings.models import ModelSettings
 
 # Delay before the first retry, and maximum delay before a retry, in seconds, with jitter.
 FIRST_DELAY, MAX_DELAY = 0.5, 30.0
+# After this many seconds without a reply, say so once.
+MAX_SILENT_SECONDS = 20.0
 # If the server refuses this many requests before it answers any request, the run ends.
 MAX_REFUSALS = 5
 # If a request fails this many times while other requests succeed, it is rejected.
@@ -38,6 +41,8 @@ MAX_DENIED = 2
 GRACE_SECONDS = 0.02
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class RetryError(Exception):
@@ -127,6 +132,7 @@ class RetriedCalls:
         self._failing: set[object] = set()
         self._denied: set[object] = set()
         self._stopped: Exception | None = None
+        self._has_warned = False
 
     def note_probe(self, usage: Usage) -> None:
         """Note that the server has answered a probe, so that it is not down."""
@@ -166,6 +172,7 @@ class RetriedCalls:
                     self.last_success = time.monotonic()
                     self._failing.clear()
                     self._denied.clear()
+                    self._has_warned = False
                     self._budget.add_cost(cost_of(usage, self.price))
                     return result
             except RejectedError as error:
@@ -269,3 +276,13 @@ class RetriedCalls:
             raise OutageError(
                 f"Model {self._name} has not answered for {seconds:g} s ({reason}): {advice}."
             ) from None
+        silent = time.monotonic() - max(first, self.last_success)
+        if silent > MAX_SILENT_SECONDS and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "Model %s has not answered for %.0f s (%s). Requests are repeated for up to %g s.",
+                self._name,
+                silent,
+                reason,
+                seconds,
+            )

@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from graphrag_index.errors import ModelError
+from graphrag_index.llm import retries
 from graphrag_index.llm.client import LLMClient, LoopThread
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import RateLimiter, reset_after
@@ -105,6 +106,16 @@ def test_a_lasting_outage_ends_the_run() -> None:
     (error,) = outcomes(answering(ALWAYS, RetryError("HTTP 503")), retry_seconds=0.1)
     assert isinstance(error, ModelError)
     assert "has not answered for 0.1 s (HTTP 503)" in str(error)
+
+
+def test_a_long_outage_is_mentioned_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "MAX_SILENT_SECONDS", 0.0)
+    down = [answering(4, RetryError("HTTP 503")) for _ in range(3)]
+    assert outcomes(*down) == ["answer"] * 3
+    (record,) = caplog.records
+    assert "Model chat has not answered for 0 s (HTTP 503)." in record.getMessage()
 
 
 def test_a_used_up_rate_limit_is_waited_for() -> None:

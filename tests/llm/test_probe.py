@@ -10,8 +10,10 @@ from graphrag_index.errors import ModelError, OutageError
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.probe import PROBE_MESSAGE
 from graphrag_index.llm.registry import Models
+from graphrag_index.llm.request import PLAIN_TEXT, Message, Request
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import request, words_of_text
+from tests.fixtures.sink import Pieces
 from tests.llm.conftest import OPENED
 from tests.server import Faults, Server
 
@@ -90,6 +92,31 @@ def test_several_refused_parts_are_found_together(open_model: Open) -> None:
         assert outcome.values == (["a", "b"],)
         last = bodies(server)[-1]
     assert last.keys() == {"model", "messages", "max_tokens", "stream", "tools", "tool_choice"}
+
+
+def test_requests_that_fail_together_are_probed_for_once(open_model: Open) -> None:
+    faults = refusing("silent:json_schema", "silent:temperature")
+    with Server(answer=words_of_text, faults=faults, latency=0.05) as server:
+        texts = [f"text {n}" for n in range(24)]
+        outcomes = ask(open_model(server, concurrency=24, retry_seconds=600), *texts)
+        assert [outcome.values for outcome in outcomes] == [(text.split(),) for text in texts]
+        # One that is answered, three each for what is refused, one for the next format.
+        assert n_probes(server) <= 8
+        # Each request was sent once or twice.
+        assert len(server.requests) - n_probes(server) <= 2 * len(texts)
+
+
+def test_an_answer_is_streamed_by_a_server_that_refuses_options(open_model: Open) -> None:
+    faults = refusing("silent:stream_options")
+    with Server(answer=lambda chat: "Fire is hot.", faults=faults) as server:
+        sink = Pieces()
+        messages = [Message(role="user", content="Is it?")]
+        asked = Request("question", messages, PLAIN_TEXT, sink=sink)
+        chat = open_model(server, retry_seconds=600)
+        chat._client.calls.first_delay = 0.01
+        (outcome,) = chat.replies([asked])
+        assert (outcome.values, sink.text) == (("Fire is hot.",), "Fire is hot.")
+        assert bodies(server)[-1].keys() >= {"stream", "temperature", "max_completion_tokens"}
 
 
 def test_a_format_is_not_changed_against_the_settings(open_model: Open) -> None:
