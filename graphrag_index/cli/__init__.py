@@ -14,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
     from graphrag_index.schema.settings.project_settings import Settings
+    from graphrag_index.storage.table_store import TableStore
 
 Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
 Set = Annotated[
@@ -47,6 +48,13 @@ def load_project_settings(
     from graphrag_index.schema.settings.project_settings import load_settings
 
     return load_settings(root, tuple(overrides or ()), needed=needed)
+
+
+def open_store(root: Path, overrides: Sequence[str] | None) -> "TableStore":
+    """Return the output folder of a project."""
+    from graphrag_index.storage.table_store import TableStore
+
+    return TableStore(root / load_project_settings(root, overrides).output)
 
 
 def load_project(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.cli import Root, Set, load_project_settings, root_option
+from graphrag_index.cli import Root, Set, load_project_settings, open_store, root_option
 from graphrag_index.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -119,12 +119,11 @@ def export(
     from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.history import current_version
     from graphrag_index.storage.atomic import check_outside
-    from graphrag_index.storage.table_store import TableStore
 
     # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C, which deletes unfinished files.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     filters = Filters(level, community, tuple(types or ()), min_degree)
-    store = TableStore(root / load_project_settings(root, set_).output)
+    store = open_store(root, set_)
     version = current_version(store) if as_of is None else store.read_version(as_of)
     check_outside(target, store.output)
     if to in GRAPH_FORMATS:

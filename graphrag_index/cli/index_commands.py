@@ -3,15 +3,12 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from graphrag_index.cli import Json, Root, Set, load_project_settings, root_option
+from graphrag_index.cli import Json, Root, Set, load_project_settings, open_store, root_option
 from graphrag_index.errors import ExitCode
-
-if TYPE_CHECKING:
-    from graphrag_index.storage.table_store import TableStore
 
 _two_names_option = partial(typer.Option, metavar="A B")
 
@@ -125,7 +122,7 @@ def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> No
     from graphrag_index.cli.index_tables import version_as_json, write_versions
     from graphrag_index.pipeline.history import current_version
 
-    store = _open_store(root, set_)
+    store = open_store(root, set_)
     current = current_version(store).number
     found = [store.read_version(number) for number in store.versions()]
     if as_json:
@@ -149,7 +146,7 @@ def diff(
     from graphrag_index.pipeline.changes import compare_versions
     from graphrag_index.pipeline.history import current_version
 
-    store = _open_store(root, set_)
+    store = open_store(root, set_)
     new = current_version(store)
     old = store.read_version(before)
     if after is not None:
@@ -169,7 +166,7 @@ def rollback(
     """Restore the tables of an earlier version, as a new version; nothing is lost."""
     from graphrag_index.pipeline.history import current_version, roll_back
 
-    store = _open_store(root, set_)
+    store = open_store(root, set_)
     before = current_version(store).number
     version = roll_back(store, number)
     if version.number == before:
@@ -192,7 +189,7 @@ def gc(
     """Delete old versions, with the files and vectors that only they use."""
     from graphrag_index.pipeline.history import collect_garbage
 
-    freed = collect_garbage(_open_store(root, set_), keep)
+    freed = collect_garbage(open_store(root, set_), keep)
     gone, kept = (", ".join(map(str, numbers)) for numbers in (freed.deleted, freed.kept))
     what = f"version{'s' * (len(freed.deleted) > 1)} {gone}" if gone else "no version"
     print(f"Deleted {what}; freed {freed.n_bytes / 1e6:,.1f} MB. Kept versions: {kept}.")
@@ -202,12 +199,6 @@ def gc(
             f"{freed.in_use[0]}: the next gc deletes them.",
             file=sys.stderr,
         )
-
-
-def _open_store(root: Path, overrides: list[str] | None) -> "TableStore":
-    from graphrag_index.storage.table_store import TableStore
-
-    return TableStore(root / load_project_settings(root, overrides).output)
 
 
 def _print_json(content: object, indent: int = 2) -> None:
