@@ -9,7 +9,7 @@ from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.local_embeddings import EmbeddingModel
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import read_batches
@@ -17,12 +17,9 @@ from graphrag_index.storage.table_store import Previous
 
 # Number of rows per batch. The number limits memory and does not change the results.
 BATCH_VECTORS = 2_048
-# Text to embed, by table. Citations are removed from reports.
-EMBEDDED = {
-    "text_unit_text": pl.col("text"),
-    "entity_description": pl.col("text"),
-    "community_full_content": pl.col("text").str.replace_all(r" ?\[Data: [^\[\]]*\]", ""),
-}
+# Text to embed, by vector table. Citations are removed from reports.
+EMBEDDED = dict.fromkeys(EMBEDDED_COLUMNS, pl.col("text"))
+EMBEDDED["community_full_content"] = pl.col("text").str.replace_all(r" ?\[Data: [^\[\]]*\]", "")
 
 
 def list_embedding_keys(
@@ -80,15 +77,15 @@ def select_embedded_rows(
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
     sources = {
-        "text_unit_text": text_units,
-        "entity_description": entities.with_columns(
-            text=pl.col("title") + ":" + pl.col("description")
-        ),
-        "community_full_content": community_reports.with_columns(text="full_content"),
+        "text_units": text_units,
+        "entities": entities,
+        "community_reports": community_reports,
     }
     return {
-        name: rows.select(column for column in TABLES[name].columns if column != "vector")
-        for name, rows in sources.items()
+        name: sources[table]
+        .with_columns(text=pl.concat_str(columns, separator=":"))
+        .select(column for column in TABLES[name].columns if column != "vector")
+        for name, (table, columns) in EMBEDDED_COLUMNS.items()
     }
 
 
