@@ -4,6 +4,7 @@ A dry run predicts the steps of a run and their price. It writes nothing and sen
 """
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from graphrag_index.pipeline.workflow import (
     select_sections,
 )
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.schema.tables import content_id
+from graphrag_index.schema.tables import derive_document_id
 from graphrag_index.step import Step
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
@@ -135,19 +136,14 @@ class Changes:
 
 def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return the columns `COLUMNS` of loaded documents: one row per document, in order."""
-    n_of_text: dict[bytes, int] = {}
+    n_of_text: Counter[bytes] = Counter()
     parts = [pl.DataFrame(schema=COLUMNS)]
     for batch in batches:
         rows = []
         for id, path, text in batch.select("id", "path", "text").iter_rows():
-            digest = content_id("document", text, "0")
-            key = bytes.fromhex(digest)
-            before = n_of_text.get(key, 0)
-            # A derived id is a hash of the text and of the number of earlier equal texts.
-            derived = content_id("document", text, str(before)) if before else digest
-            if id == derived:
-                n_of_text[key] = before + 1
-            rows.append((None if id == derived else id, path, digest))
+            key, derived = derive_document_id(text, n_of_text)
+            n_of_text[key] += id == derived
+            rows.append((None if id == derived else id, path, key.hex()))
         details = batch.select("title", "creation_date", "raw_data", "metadata").hash_rows()
         frame = pl.DataFrame(rows, dict.fromkeys(("id", "path", "text"), pl.String), orient="row")
         parts.append(frame.with_columns(details=details))

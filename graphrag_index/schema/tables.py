@@ -44,3 +44,13 @@ def content_id(*parts: str) -> str:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def derive_document_id(text: str, n_earlier: Mapping[bytes, int]) -> tuple[bytes, str]:
+    """Return (hash of the text, id) of a document without an id of its own.
+
+    `n_earlier` has the number of earlier documents with the same text, by the hash of the text.
+    """
+    key = bytes.fromhex(content_id("document", text, "0"))
+    n = n_earlier.get(key, 0)
+    return key, content_id("document", text, str(n)) if n else key.hex()

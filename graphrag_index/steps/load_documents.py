@@ -1,6 +1,7 @@
 """Reading of the documents in the input folder."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -15,7 +16,7 @@ from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import check_output_folder, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import get_markitdown_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.atomic import digest_file
 
@@ -72,7 +73,8 @@ def load_documents(
     """
     files = find_files(settings, root, may_be_empty=has_imported(root))
     progress.start(sum(file.size for file in files), "bytes")
-    identify = _DocumentIds()
+    own_ids: set[bytes] = set()
+    n_of_text: Counter[bytes] = Counter()
     columns = _MissingColumns(settings)
     documents: list[tuple[str | None, ...]] = []
     unread: list[tuple[str, str]] = []
@@ -81,7 +83,9 @@ def load_documents(
     for file in files:
         left = file.size
         unreadable = [ReadFailure(file.problem)] if file.problem else None
-        for item in map(identify, unreadable or read_file(file.path, file.name, settings)):
+        for item in unreadable or read_file(file.path, file.name, settings):
+            if isinstance(item, Document):
+                item = _set_id(item, own_ids, n_of_text)
             if isinstance(item, ReadFailure):
                 unread.append((file.name, item.reason))
                 first_problem = first_problem or f"{file.name}: {item.reason}"
@@ -151,30 +155,19 @@ class _MissingColumns:
                 logger.warning(text, setting, " or ".join(map(repr, columns)), present)
 
 
-class _DocumentIds:
-    """Ids of documents; a record with the id of an earlier record is reported as unread."""
-
-    def __init__(self) -> None:
-        self.seen: set[bytes] = set()
-        self.repeats: dict[bytes, int] = {}
-
-    def __call__(self, item: Document | ReadFailure) -> Document | ReadFailure:
-        if isinstance(item, ReadFailure):
-            return item
-        identity = item.id
-        if identity is None:
-            identity = content_id("document", item.text, "0")
-            key = bytes.fromhex(identity)
-            if key in self.seen:
-                # Number of earlier documents with this text.
-                self.repeats[key] = self.repeats.get(key, 0) + 1
-                identity = content_id("document", item.text, str(self.repeats[key]))
-        else:
-            key = blake2b(identity.encode("utf-8"), digest_size=16).digest()
-            if key in self.seen:
-                return ReadFailure(f"{item.place} repeats the id {identity!r} of an earlier record")
-        self.seen.add(key)
-        return replace(item, id=identity)
+def _set_id(
+    document: Document, own_ids: set[bytes], n_of_text: Counter[bytes]
+) -> Document | ReadFailure:
+    """Return the document with an id; a failure if an earlier record has the id of its record."""
+    if document.id is None:
+        key, derived = derive_document_id(document.text, n_of_text)
+        n_of_text[key] += 1
+        return replace(document, id=derived)
+    key = blake2b(document.id.encode("utf-8"), digest_size=16).digest()
+    if key in own_ids:
+        return ReadFailure(f"{document.place} repeats the id {document.id!r} of an earlier record")
+    own_ids.add(key)
+    return document
 
 
 def _make_frames(
