@@ -1,5 +1,6 @@
 """An index opened for checks, and the findings that checks return."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -249,13 +250,15 @@ def open_microsoft(folder: Path) -> CheckedIndex:
 
 
 def find_defects(
-    rows: pl.LazyFrame, table: str, of: int, means: str, example: str, by: Sequence[str]
+    rows: pl.LazyFrame, table: str, of: int, means: str, example: str, by: Sequence[str] = ()
 ) -> list[Finding]:
     """Return one finding with the first defective rows as examples; none if there are no rows.
 
     The finding begins with "3 of 50 ", followed by `means`. `example` is the text for a row, with
-    column names in braces. `by` are the columns that sort the examples.
+    column names in braces. `by` are the columns that sort the examples; by default, the columns
+    that `example` names.
     """
+    by = by or re.findall(r"\{(\w+)", example)
     count, first = pl.collect_all(
         [rows.select(pl.len()), rows.bottom_k(MAX_EXAMPLES, by=by)], engine="streaming"
     )

@@ -68,10 +68,7 @@ def _run_checks(index: CheckedIndex, limits: Limits, progress: Progress) -> Inde
             report_checks.find_unresolved_citations,
         ),
         "missing_vectors": ("missing vectors", lambda _: row_checks.find_missing_vectors(vectors)),
-        "stale_vectors": (
-            "stale vectors",
-            lambda index: row_checks.find_stale_vectors(index, vectors),
-        ),
+        "stale_vectors": ("stale vectors", partial(row_checks.find_stale_vectors, tables=vectors)),
         "stale_search_tables": ("stale rows of search tables", row_checks.find_stale_search_tables),
         "uncovered_entities": ("entities not covered", report_checks.find_uncovered_entities),
         "uncovered_documents": ("documents not covered", report_checks.find_uncovered_documents),

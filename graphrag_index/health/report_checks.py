@@ -80,13 +80,13 @@ def _find_uncovered_rows(
     rows in communities with a report.
     """
     rows = index.tables[table].select(label=pl.col(label), key=pl.col("id").hash())
-    n_rows, by = count_rows(rows), ["label", "key"]
+    n_rows = count_rows(rows)
     outside = rows.join(covered, on="key", how="anti")
-    findings = find_defects(outside, table, n_rows, means, "{label}", by)
+    findings = find_defects(outside, table, n_rows, means, "{label}")
     if _has_reports(index):
         means = f"{table} are only in communities without a report. {_RETRY_HINT}"
         silent = rows.join(reported, on="key", how="anti").join(covered, on="key", how="semi")
-        findings += find_defects(silent, "community_reports", n_rows, means, "{label}", by)
+        findings += find_defects(silent, "community_reports", n_rows, means, "{label}")
     return CheckResult(n_rows, findings)
 
 
@@ -164,7 +164,6 @@ def find_missing_reports(index: CheckedIndex) -> CheckResult:
         n_communities,
         f"communities have no report: global search misses them. {_RETRY_HINT}",
         "community {community}",
-        by=["community"],
     )
     return CheckResult(n_communities, findings)
 
@@ -188,7 +187,6 @@ def find_empty_reports(index: CheckedIndex) -> CheckResult:
         "reports are empty: global search learns nothing from them. Write them again, with "
         "another model if they stay empty.",
         "report on community {row}",
-        by=["row"],
     )
     return CheckResult(n_reports, findings)
 

@@ -1,9 +1,12 @@
 """Checks of rows, and of their copies in vector tables and search tables."""
 
+from collections.abc import Mapping
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+import yaml
 
 from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import (
@@ -23,31 +26,9 @@ from graphrag_index.health.checked_index import (
 from graphrag_index.microsoft.read_files import MicrosoftVectors
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF
 
-# (table, column, target table, key): values of the column must be keys of the target table.
-REFERENCES = (
-    ("documents", "text_unit_ids", "text_units", "id"),
-    ("text_units", "document_id", "documents", "id"),
-    ("text_units", "document_ids", "documents", "id"),
-    ("text_units", "entity_ids", "entities", "id"),
-    ("text_units", "relationship_ids", "relationships", "id"),
-    ("text_units", "covariate_ids", "covariates", "id"),
-    ("entities", "text_unit_ids", "text_units", "id"),
-    ("entities", "evidence", "documents", "id"),
-    ("relationships", "source", "entities", "title"),
-    ("relationships", "target", "entities", "title"),
-    ("relationships", "source_id", "entities", "id"),
-    ("relationships", "target_id", "entities", "id"),
-    ("relationships", "text_unit_ids", "text_units", "id"),
-    ("relationships", "evidence", "documents", "id"),
-    ("mentions", "entity", "entities", "human_readable_id"),
-    ("mentions", "text_unit", "text_units", "human_readable_id"),
-    ("communities", "entity_ids", "entities", "id"),
-    ("communities", "relationship_ids", "relationships", "id"),
-    ("communities", "text_unit_ids", "text_units", "id"),
-    ("communities", "parent", "communities", "community"),
-    ("communities", "children", "communities", "community"),
-    ("community_reports", "community", "communities", "community"),
-    ("covariates", "text_unit_id", "text_units", "id"),
+# Column of a table → key of another table: each value of the column must be a value of the key.
+REFERENCES: Mapping[str, str] = yaml.load(
+    files(__package__).joinpath("references.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
 )
 _KEY_PLURALS = {"id": "ids", "title": "titles"}
 _DUPLICATE_NOTES = {
@@ -63,7 +44,8 @@ def find_dangling_ids(index: CheckedIndex) -> CheckResult:
     """Find values that refer to missing rows of another table."""
     findings: list[Finding] = []
     n_references = 0
-    for table, column, target, key in REFERENCES:
+    for reference, target_key in REFERENCES.items():
+        (table, column), (target, key) = reference.split("."), target_key.split(".")
         if not (index.has(table, column) and index.has(target, key)):
             continue
         named = _column_references(index, table, column)
@@ -73,13 +55,12 @@ def find_dangling_ids(index: CheckedIndex) -> CheckResult:
         known = index.tables[target].select(key=_hash_as_text(key)).drop_nulls()
         findings += find_defects(
             named.with_columns(key=_hash_as_text("named")).join(known, on="key", how="anti"),
-            f"{table}.{column}",
+            reference,
             n_named,
-            f"{_KEY_PLURALS.get(key, 'numbers')} in {table}.{column} belong to no row of {target}: "
+            f"{_KEY_PLURALS.get(key, 'numbers')} in {reference} belong to no row of {target}: "
             "those rows were deleted or never written; searches skip them. Rebuild the index "
             "from its documents.",
             name_row(table, "{row}") + ": {named}",
-            by=["row", "named"],
         )
     return CheckResult(n_references or None, findings)
 
@@ -238,11 +219,9 @@ class EmbeddedTable(NamedTuple):
     def find_defects(self, n_checked: int, defects: pl.LazyFrame, means: str) -> list[Finding]:
         """Return a finding on defective rows or vectors; ROWS in `means` is the table name."""
         means = means.replace("ROWS", self.table.replace("_", " "))
-        if "row" in defects.collect_schema():
-            example, by = f"{SINGULAR[self.table]} {{row}}", ["row"]
-        else:
-            example, by = "id {id}", ["id"]
-        return find_defects(defects, self.name, n_checked, means, example, by)
+        has_row = "row" in defects.collect_schema()
+        example = f"{SINGULAR[self.table]} {{row}}" if has_row else "id {id}"
+        return find_defects(defects, self.name, n_checked, means, example)
 
 
 def read_embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
