@@ -4,12 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from graphrag_index.schema.settings.section import Section, Share, Similarity, setting
+from graphrag_index.schema.settings.section import Section, Share, Similarity, Tokens, setting
 
 _MAX = 1_000_000
 
 TopK = Annotated[int, Field(ge=1, le=10_000)]
-Tokens = Annotated[int, Field(ge=200, le=_MAX)]
+UpTo10 = Annotated[int, Field(ge=1, le=10)]
+UpTo100 = Annotated[int, Field(ge=1, le=100)]
+UpTo1000 = Annotated[int, Field(ge=1, le=1_000)]
+UpToMillion = Annotated[int, Field(ge=1, le=_MAX)]
+ZeroTo100 = Annotated[int, Field(ge=0, le=100)]
+Rating = Annotated[int, Field(ge=1, le=5)]
+Seconds = Annotated[float, Field(ge=0, le=86_400)]  # at most one day
 ContextTokens = Annotated[Tokens, Field(description="Maximum tokens of a model's context.")]
 CallTokens = Annotated[Tokens, Field(description="Maximum tokens of one call's context.")]
 MaxSentences = Annotated[TopK, Field(description="Maximum sentences of an answer.")]
@@ -39,12 +45,10 @@ class Search(Section):
     citations: Literal["footnotes", "data"] = setting(
         "footnotes", "footnotes: [1]; data: [Data: Sources (12)], as Microsoft GraphRAG."
     )
-    follow_ups: int = setting(
-        0, "Follow-up questions to suggest; with a model they cost one more call.", ge=0, le=100
+    follow_ups: ZeroTo100 = setting(
+        0, "Follow-up questions to suggest; with a model they cost one more call."
     )
-    retry_seconds: float = setting(
-        60.0, "How long failed calls for an answer are retried.", ge=0, le=86_400
-    )
+    retry_seconds: Seconds = setting(60.0, "How long failed calls for an answer are retried.")
 
 
 class LocalSearch(Section):
@@ -81,8 +85,8 @@ class BasicSearch(Section):
 class GlobalSearch(Section):
     """Questions about the whole corpus, answered by map and reduce over community reports."""
 
-    level: int | None = setting(
-        None, "Level of the reports; null chooses one that fits the question.", ge=0, le=100
+    level: ZeroTo100 | None = setting(
+        None, "Level of the reports; null chooses one that fits the question."
     )
     selection: Literal["similar", "dynamic", "level"] = setting(
         "similar",
@@ -95,14 +99,10 @@ class GlobalSearch(Section):
         0.2, "similar: reports to read at most, as a share of their level.", gt=0, le=1
     )
     max_context_tokens: CallTokens = 8_000
-    max_levels: int = setting(3, "dynamic: levels to descend at most, from level 0.", ge=1, le=100)
-    min_rating: int = setting(
-        2, "dynamic: ignore reports with a lower rating (1 to 5).", ge=1, le=5
-    )
-    min_score: int = setting(
-        20, "Ignore points of a map call with a lower score (0 to 100).", ge=0, le=100
-    )
-    max_points: int = setting(6, "Maximum number of themes in an answer.", ge=1, le=1_000)
+    max_levels: UpTo100 = setting(3, "dynamic: levels to descend at most, from level 0.")
+    min_rating: Rating = setting(2, "dynamic: ignore reports with a lower rating (1 to 5).")
+    min_score: ZeroTo100 = setting(20, "Ignore points of a map call with a lower score (0 to 100).")
+    max_points: UpTo1000 = setting(6, "Maximum number of themes in an answer.")
     min_similarity: Similarity = setting(
         0.1, "Ignore reports less similar to the question (cosine)."
     )
@@ -113,7 +113,7 @@ class DriftSearch(Section):
 
     top_k_reports: TopK = setting(8, "Number of reports to start from.")
     rounds: int = setting(2, "Rounds of follow-up questions.", ge=0, le=20)
-    follow_ups: int = setting(3, "Follow-up questions in a round at most.", ge=1, le=100)
+    follow_ups: UpTo100 = setting(3, "Follow-up questions in a round at most.")
     max_context_tokens: CallTokens = 8_000
     max_total_tokens: int = setting(
         120_000, "Prompt tokens for one question at most.", ge=10_000, le=1_000_000_000
@@ -125,28 +125,20 @@ class DriftSearch(Section):
 class LazySearch(Section):
     """Questions to an index without reports: relevance is tested at query time."""
 
-    budget: int = setting(
-        100,
-        "Relevance tests for one question at most; 100, 500 and 1500 are usual.",
-        ge=1,
-        le=1_000_000,
+    budget: UpToMillion = setting(
+        100, "Relevance tests for one question at most; 100, 500 and 1500 are usual."
     )
     sub_queries: int = setting(4, "Sub-questions to derive from the question at most.", ge=0, le=20)
     top_k_text_units: int = setting(200, "Text units to rank per sub-question.", ge=1, le=100_000)
-    communities_at_once: int = setting(
-        16,
-        "Communities to test in one round, those with the best untested text units first.",
-        ge=1,
-        le=1_000,
+    communities_at_once: UpTo1000 = setting(
+        16, "Communities to test in one round, those with the best untested text units first."
     )
-    tests_at_once: int = setting(
-        2, "Text units of one community to test in one round.", ge=1, le=100
+    tests_at_once: UpTo100 = setting(2, "Text units of one community to test in one round.")
+    patience: UpTo100 = setting(
+        3, "Rounds without a relevant text unit after which a community is dropped."
     )
-    patience: int = setting(
-        3, "Rounds without a relevant text unit after which a community is dropped.", ge=1, le=100
-    )
-    min_rating: int = setting(
-        3, "With a model: text units with a lower rating (1 to 5) are irrelevant.", ge=1, le=5
+    min_rating: Rating = setting(
+        3, "With a model: text units with a lower rating (1 to 5) are irrelevant."
     )
     max_context_tokens: Tokens = setting(8_000, "Maximum tokens of the last call.")
     max_sentences: MaxSentences = 10
@@ -156,7 +148,7 @@ class LazySearch(Section):
 class PathSearch(Section):
     """Paths between two or more entities."""
 
-    max_paths: int = setting(3, "Maximum paths between two entities.", ge=1, le=100)
+    max_paths: UpTo100 = setting(3, "Maximum paths between two entities.")
     max_hops: int = setting(6, "Maximum relationships of a path.", ge=1, le=50)
     max_visited: int = setting(
         100_000, "Maximum entities that a search for paths visits.", ge=10, le=100_000_000
@@ -167,9 +159,9 @@ class PathSearch(Section):
 class NeighbourhoodSearch(Section):
     """The surroundings of an entity."""
 
-    hops: int = setting(1, "Distance from the entity, in relationships.", ge=1, le=10)
-    max_relationships: int = setting(
-        100, "Maximum relationships to return, heaviest first.", ge=1, le=_MAX
+    hops: UpTo10 = setting(1, "Distance from the entity, in relationships.")
+    max_relationships: UpToMillion = setting(
+        100, "Maximum relationships to return, heaviest first."
     )
     max_context_tokens: Tokens = setting(8_000, "Maximum tokens of the result.")
 
@@ -177,12 +169,10 @@ class NeighbourhoodSearch(Section):
 class StructuredSearch(Section):
     """Queries in SQL and Cypher, written by a person or a model."""
 
-    max_rows: int = setting(1_000, "Maximum rows of a result.", ge=1, le=_MAX)
+    max_rows: UpToMillion = setting(1_000, "Maximum rows of a result.")
     timeout: float = setting(30.0, "Time limit of a query, in seconds.", gt=0, le=86_400)
     max_memory: int = setting(1_024, "Memory limit of a query, in megabytes.", ge=64, le=_MAX)
-    attempts: int = setting(
-        2, "Maximum attempts of a model; a retry tells it the last error.", ge=1, le=10
-    )
+    attempts: UpTo10 = setting(2, "Maximum attempts of a model; a retry tells it the last error.")
     sample_values: int = setting(8, "Sample values of each column in the prompt.", ge=0, le=1_000)
     max_context_tokens: Tokens = setting(
         8_000, "Maximum tokens of result rows in the prompt for the answer."

@@ -14,6 +14,7 @@ from graphrag_index.errors import SettingsError
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Similarity = Annotated[float, Field(ge=-1, le=1)]
+Tokens = Annotated[int, Field(ge=200, le=1_000_000)]
 
 
 class Section(BaseModel):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from graphrag_index.schema.settings.section import Section, Share, setting
+from graphrag_index.schema.settings.section import Section, Share, Tokens, setting
 
 # Maximum of counts: more rows than any corpus has. The numeric libraries use 32-bit integers.
 _MAX = 1_000_000_000
@@ -12,6 +12,8 @@ _MAX = 1_000_000_000
 _MAX_SEED = 2**32 - 1
 Count = Annotated[int, Field(ge=0, le=_MAX)]
 Positive = Annotated[int, Field(ge=1, le=_MAX)]
+ZeroTo10 = Annotated[int, Field(ge=0, le=10)]
+NonEmpty = Annotated[str, Field(min_length=1)]
 
 
 def _check_encoding(name: str, *other_names: str) -> str:
@@ -253,12 +255,10 @@ class ExtractGraph(Section):
     strict: bool = setting(
         False, "Drop and count records of unlisted types; false: only prefer listed types."
     )
-    max_gleanings: int = setting(
+    max_gleanings: ZeroTo10 = setting(
         0,
         "How often to ask again for missed records, until a reply has none. Each costs one more "
         "call per text unit, and current models miss little.",
-        ge=0,
-        le=10,
     )
     star: Star | None = setting(
         None, "Add an entity for each document, such as a report number, linked to its entities."
@@ -268,10 +268,8 @@ class ExtractGraph(Section):
 class ResolveEntities(Section):
     """Merging of names of one thing: by people, by rules, and by a model if one is set."""
 
-    file: str = setting(
-        "resolutions.yaml",
-        "File of decisions by people, relative to settings.yaml; optional.",
-        min_length=1,
+    file: NonEmpty = setting(
+        "resolutions.yaml", "File of decisions by people, relative to settings.yaml; optional."
     )
     merge: bool = setting(True, "Merge names by rules; false: apply only the decisions of people.")
     merge_above: Share = setting(0.9, "Minimum score at which two names are merged.")
@@ -304,11 +302,8 @@ class SummarizeDescriptions(Section):
 
     model: str = setting("chat", "Name of the model in `models`.")
     max_words: int = setting(150, "Longest summary, in words.", ge=10, le=1_000_000)
-    max_input_tokens: int = setting(
-        4_000,
-        "Maximum tokens of descriptions in one request; longer ones take several requests.",
-        ge=200,
-        le=1_000_000,
+    max_input_tokens: Tokens = setting(
+        4_000, "Maximum tokens of descriptions in one request; longer ones take several requests."
     )
     max_tokens_without_call: int = setting(
         60,
@@ -342,14 +337,13 @@ class ExtractCovariates(Section):
     """Claims about named things, extracted by a language model."""
 
     model: str = setting("chat", "Name of the model in `models`.")
-    description: str = setting(
+    description: NonEmpty = setting(
         "what somebody or something is said to have done, caused, promised or suffered, "
         "and what is said against it, where that matters to whoever has to judge it.",
         "Which claims to extract, in words for the model.",
-        min_length=1,
     )
-    max_gleanings: int = setting(
-        0, "How often to ask again for missed claims, until a reply has none.", ge=0, le=10
+    max_gleanings: ZeroTo10 = setting(
+        0, "How often to ask again for missed claims, until a reply has none."
     )
 
 
