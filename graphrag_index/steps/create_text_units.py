@@ -8,10 +8,11 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
+from graphrag_index.schema.list_columns import Integers
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import OwnedRows, open_previous, read_or_fallback
+from graphrag_index.storage.memo import open_previous, read_or_fallback, read_owned_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import (
@@ -117,7 +118,8 @@ class _PreviousRows:
     """The rows of unchanged documents in the last version."""
 
     def __init__(self, previous: Previous) -> None:
-        self._tables: dict[str, OwnedRows] = {}
+        # Rows of each table, and the position of the first row of each document.
+        self._tables: dict[str, tuple[pl.LazyFrame, Integers]] = {}
         if previous.is_same_step:
             tables = open_previous(previous, [TABLES[name] for name in CUT_SCHEMAS])
             if tables is not None:
@@ -131,11 +133,9 @@ class _PreviousRows:
         owners = np.arange(found.height + 1)
         of_sentences = sentences.select("document").collect().to_series().to_numpy()
         self._tables = {
-            "documents": OwnedRows(documents, owners),
-            "base_text_units": OwnedRows(
-                text_units, np.append(0, np.cumsum(found["n"].to_numpy().astype(np.int64)))
-            ),
-            "sentences": OwnedRows(sentences, np.searchsorted(of_sentences, owners)),
+            "documents": (documents, owners),
+            "base_text_units": (text_units, np.append(0, found["n"].cast(pl.Int64).cum_sum())),
+            "sentences": (sentences, np.searchsorted(of_sentences, owners)),
         }
 
     def find_rows(self, documents: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
@@ -149,12 +149,12 @@ class _PreviousRows:
         numbers = known["number"]
         if known.is_empty() or numbers[-1] - numbers[0] >= MAX_READ_RATIO * known.height:
             return _NO_ROWS
-        before = self._tables["documents"].of(known.select("number"))
+        before = read_owned_rows(*self._tables["documents"], known.select("number"))
         same = known.join(before, on=("number", *INPUT_COLUMNS), how="semi", nulls_equal=True)
         owners = same.select("at", "number", owner="id")
         if owners.is_empty():
             return _NO_ROWS
-        rows = {name: rows.of(owners) for name, rows in self._tables.items()}
+        rows = {name: read_owned_rows(*t, owners) for name, t in self._tables.items()}
         # Imported text units may be in another order than their documents.
         units = rows["base_text_units"]
         if (units["document_id"] != units["owner"]).any():

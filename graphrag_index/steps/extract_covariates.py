@@ -13,15 +13,13 @@ from graphrag_index.llm.request import Message, Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.steps.extract_graph import label_text_units
-from graphrag_index.storage.memo import add_reply_hashes, content_ids, reuse_rows
+from graphrag_index.steps.extract_graph import BATCH_TEXT_UNITS, label_text_units
+from graphrag_index.storage.memo import content_ids, make_reply_rows, reuse_rows
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
 
 TABLE = TABLES["text_unit_claims"]
-# Number of text units per batch. The number limits memory and does not change the results.
-BATCH_TEXT_UNITS = 4_096
 
 
 @step(writes=["text_unit_claims", "covariates"], code_version=2)
@@ -80,8 +78,6 @@ def extract_covariates(
             yield number, row_hash, outcome.keys, dropped, found
 
     rows = new_rows()
-    schema = {"at": pl.Int64, **TABLE.columns}
-    del schema["reply_hashes"]
     row = next(rows, None)
     n_failed = n_dropped = n_claims = 0
     for start in range(0, len(ids), BATCH_TEXT_UNITS):
@@ -89,7 +85,7 @@ def extract_covariates(
         while row is not None and row[0] < end:
             batch_rows.append(row)
             row = next(rows, None)
-        new = add_reply_hashes(pl.DataFrame(batch_rows, schema, orient="row"), chat_model)
+        new = make_reply_rows(TABLE, batch_rows, chat_model)
         known = kept.filter(pl.col("at").is_between(start, end - 1))
         units = pl.concat([new.select(kept.columns), known]).sort("at")
         n_failed += int((units["input_hash"] == "").sum())

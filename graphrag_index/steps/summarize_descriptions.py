@@ -13,7 +13,7 @@ from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import add_reply_hashes, content_ids, read_batches, reuse_rows
+from graphrag_index.storage.memo import content_ids, make_reply_rows, read_batches, reuse_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 
@@ -77,9 +77,7 @@ def summarize_descriptions(
         # An empty hash: the row of a failed request is not reused in the next run.
         rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
         progress.advance()
-    schema = {"at": pl.Int64, **TABLE.columns}
-    del schema["reply_hashes"]
-    summaries = add_reply_hashes(pl.DataFrame(rows, schema, orient="row"), chat_model)
+    summaries = make_reply_rows(TABLE, rows, chat_model)
     summaries = pl.concat([summaries.select(kept.columns), kept]).sort("at")
     yield {TABLE.name: summaries.drop("at")}
     n_before = 0

@@ -141,6 +141,15 @@ def read_or_fallback(fallback: T, name: str, read: Callable[[], T]) -> T:
         return fallback
 
 
+def make_reply_rows(
+    table: Table, rows: Sequence[tuple[object, ...]], replies: StoredReplies
+) -> pl.DataFrame:
+    """Return rows of a table with their reply hashes; an item `at` precedes the values of a row."""
+    schema = {"at": pl.Int64, **table.columns}
+    del schema["reply_hashes"]
+    return add_reply_hashes(pl.DataFrame(rows, schema, orient="row"), replies)
+
+
 def add_reply_hashes(rows: pl.DataFrame, replies: StoredReplies) -> pl.DataFrame:
     """Add the column `reply_hashes`: for each request key a hash, or "" if no reply is stored."""
     owners, keys = spread_lists(rows["request_keys"])
@@ -171,23 +180,16 @@ def _join_rows(
     return numbered.join(found.lazy().select("row", "at"), on="row").sort("at").collect()
 
 
-class OwnedRows:
-    """Rows of the last version, in the order of their owners, such as documents.
+def read_owned_rows(rows: pl.LazyFrame, starts: Integers, owners: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of some owners, joined to `owners` on its column `number`.
 
-    `starts` has the position of the first row of each owner; its last item is the number of rows.
+    `rows` are in the order of their owners, such as documents. `starts` has the position of the
+    first row of each owner; its last item is the number of rows. All rows from the first owner to
+    the last owner are read.
     """
-
-    def __init__(self, rows: pl.LazyFrame, starts: Integers) -> None:
-        self._rows, self._starts = rows, starts
-
-    def of(self, owners: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of some owners, joined to `owners` on its column `number`.
-
-        All rows from the first owner to the last owner are read.
-        """
-        wanted = owners["number"].to_numpy()
-        first, last = int(wanted.min()), int(wanted.max())
-        starts = self._starts[first : last + 2]
-        rows = self._rows.slice(int(starts[0]), int(starts[-1] - starts[0])).collect()
-        numbers = np.repeat(np.arange(first, last + 1), np.diff(starts))
-        return rows.with_columns(number=numbers).join(owners, on="number", maintain_order="left")
+    wanted = owners["number"].to_numpy()
+    first, last = int(wanted.min()), int(wanted.max())
+    starts = starts[first : last + 2]
+    found = rows.slice(int(starts[0]), int(starts[-1] - starts[0])).collect()
+    numbers = np.repeat(np.arange(first, last + 1), np.diff(starts))
+    return found.with_columns(number=numbers).join(owners, on="number", maintain_order="left")
