@@ -275,11 +275,7 @@ def dry_run(
     For an update, the requests for all documents are counted. For a first run, the number of
     requests is estimated from a sample of `max_documents` documents. With `batch`, the price of
     the batch API is used for chat requests.
-
-    Raises
-    ------
-    InputError
-        The input folder has no document.
+    Raises InputError if the input folder has no document.
     """
     # Importing the estimate takes long.
     from graphrag_index.pipeline.estimate import estimate

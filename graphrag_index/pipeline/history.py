@@ -109,11 +109,7 @@ def roll_back(store: TableStore, number: int) -> Version:
 
     Later versions are not deleted. The finished steps of an interrupted run are dropped. If the
     current version already has these tables, no version is created.
-
-    Raises
-    ------
-    TableError
-        The earlier version or one of its tables is missing.
+    Raises TableError if the earlier version or one of its tables is missing.
     """
     current_version(store)
     with lock_output(store):
@@ -159,11 +155,7 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
 
     Tables of kept versions and of an interrupted run are not deleted. A reader of a deleted
     version gets an error with this reason.
-
-    Raises
-    ------
-    TableError
-        A version to keep cannot be read. Then nothing is deleted.
+    Raises TableError, and deletes nothing, if a version to keep cannot be read.
     """
     current_version(store)
     with lock_output(store):
@@ -290,10 +282,7 @@ def end_purge(
 ) -> "PurgeCounts":
     """Delete the requests in the ledger that no step has used since `begin_purge`.
 
-    Raises
-    ------
-    GraphRAGError
-        A batch is open, or the ledger is in use, or the ledger cannot be written.
+    Raises GraphRAGError if a batch is open, or if the ledger is in use or cannot be written.
     """
     from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 

@@ -69,12 +69,7 @@ def import_index(
 ) -> ImportResult:
     """Copy an index into the project, and make the copy the current version.
 
-    No model is called.
-
-    Raises
-    ------
-    InputError
-        The project has an index already, and `replace` is False.
+    No model is called. Raises InputError if the project has an index, and `replace` is False.
     """
     store = TableStore(root / settings.output)
     source = open_source(folder)

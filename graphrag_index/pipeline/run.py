@@ -97,10 +97,7 @@ def run_workflow(
 ) -> RunResult:
     """Update the index: run the steps whose inputs changed, then move the pointer.
 
-    Raises
-    ------
-    StepError
-        A step has raised an error that is not a `GraphRAGError` and not an `OSError`.
+    Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`.
     """
     check_services(workflow, select_sections(workflow, settings), services)
     store = TableStore(root / settings.output)

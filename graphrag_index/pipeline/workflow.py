@@ -170,11 +170,7 @@ def select_sections(workflow: Workflow, settings: Settings) -> dict[str, Any]:
 
     The annotation of the parameter `settings`, such as `CreateCommunities`, names the settings
     class of a step. A user-defined step gets its section under `steps` in `settings.yaml`.
-
-    Raises
-    ------
-    SettingsError
-        A section under `steps` is invalid.
+    Raises SettingsError if a section under `steps` is invalid.
     """
     shipped = {type(section): section for _, section in settings if isinstance(section, Section)}
     sections: dict[str, Any] = {}
@@ -205,10 +201,8 @@ def check_workflow(
 def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
     """Check the settings, and call the checks of all steps.
 
-    Raises
-    ------
-    GraphRAGError
-        A step cannot run, or `settings.steps` names a step that the workflow does not have.
+    Raises GraphRAGError if a step cannot run, or if `settings.steps` names a step that the
+    workflow does not have.
     """
     sections = select_sections(workflow, settings)
     shipped = {type(section) for _, section in settings if isinstance(section, Section)}
