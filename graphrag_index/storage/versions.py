@@ -134,15 +134,8 @@ def read_index_file(path: Path) -> Version | None:
 
 def move_pointer(output: Path, version: Version) -> None:
     """Make a version the current version. Only this call changes the index for readers."""
-    content = {
-        "format": INDEX_FORMAT,
-        "version": version.number,
-        "workflow": version.workflow,
-        "program": version.program,
-        "steps": [asdict(record) for record in version.steps],
-        "settings": version.settings,
-        "made": asdict(version.made) if version.made else None,
-    }
+    fields = asdict(version)
+    content = {"format": INDEX_FORMAT, "version": fields.pop("number"), **fields}
     # Keep a copy of the pointer for rollbacks and comparisons.
     folder = output / "versions" / str(version.number)
     folder.mkdir(parents=True, exist_ok=True)
