@@ -128,11 +128,7 @@ class Passage:
         return groups
 
     def _find_whole_name(self, name: str) -> list[Span]:
-        return self._find_string(name) or self._find_by_folded_letters(name)
-
-    def _find_string(self, name: str) -> list[Span]:
-        spans = ((at, at + len(name)) for at in find_offsets(name, self.text))
-        return [span for span in spans if has_word_boundaries(self.text, *span)]
+        return list(find_whole_words(name, self.text)) or self._find_by_folded_letters(name)
 
     def _find_by_folded_letters(self, name: str) -> list[Span]:
         """Find a name, ignoring case, accents, width, punctuation and spaces."""
@@ -206,7 +202,8 @@ class Passage:
         name = "".join(name.split())
         for length in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - length + 1):
-                spans = _drop_overlapping(self._find_string(name[start : start + length]), taken)
+                part = name[start : start + length]
+                spans = _drop_overlapping(list(find_whole_words(part, self.text)), taken)
                 if spans:
                     return NameMentions(tuple(spans), False)
         return None
@@ -250,6 +247,12 @@ def find_offsets(part: str, text: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(part, at + len(part))
+
+
+def find_whole_words(part: str, text: str) -> Iterator[Span]:
+    """Yield the spans of `part` in a text that begin and end at word boundaries."""
+    spans = ((at, at + len(part)) for at in find_offsets(part, text))
+    return (span for span in spans if has_word_boundaries(text, *span))
 
 
 def has_word_boundaries(text: str, start: int, end: int) -> bool:

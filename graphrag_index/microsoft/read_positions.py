@@ -1,13 +1,14 @@
 """Offsets of names in the text units of Microsoft's tables, and evidence around the names."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.extraction.alignment import find_whole_words
 from graphrag_index.schema.list_columns import (
     Integers,
     RowGroups,
@@ -19,7 +20,7 @@ from graphrag_index.schema.list_columns import (
 from graphrag_index.schema.table import EVIDENCE, parse_columns
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.normalize import fold_in_place, is_unspaced
+from graphrag_index.text.normalize import fold_in_place
 from graphrag_index.text.sentences import split_sentences
 
 # (start, end) of a part of a text, in characters; the end is exclusive.
@@ -161,7 +162,7 @@ def find_names(text: str, titles: Sequence[str]) -> list[EntityMentions]:
         # If a name occurs only inside longer names, use these occurrences.
         spans = found[name] or _find_name(name, folded)
         words = [word for word in _WORD.findall(name) if len(word) >= _MIN_WORD_LENGTH]
-        parts = (_find_whole_words(word, folded) for word in sorted(words, key=len, reverse=True))
+        parts = (find_whole_words(word, folded) for word in sorted(words, key=len, reverse=True))
         fallback = next(chain.from_iterable(parts), (0, len(text)))
         mentions.append(EntityMentions(tuple(spans) or (fallback,), bool(spans)))
     return mentions
@@ -170,27 +171,10 @@ def find_names(text: str, titles: Sequence[str]) -> list[EntityMentions]:
 def _find_name(name: str, text: str) -> list[Span]:
     """Find a name as whole words; `ss` also matches `ß`, since capital letters write SS."""
     if "ss" not in name or "\u00df" not in text:
-        return list(_find_whole_words(name, text))
+        return list(find_whole_words(name, text))
     either = re.escape(name).replace("ss", "(?:ss|\u00df)")
     spellings = {name, *re.findall(either, text)}
-    return sorted(span for spelling in spellings for span in _find_whole_words(spelling, text))
-
-
-def _find_whole_words(name: str, text: str) -> Iterator[Span]:
-    at = text.find(name) if name else -1
-    while at >= 0:
-        end = at + len(name)
-        is_inside_word = (name[0].isalnum() and at > 0 and _continues_word(text[at - 1])) or (
-            name[-1].isalnum() and _continues_word(text[end : end + 1])
-        )
-        if not is_inside_word:
-            yield at, end
-        at = text.find(name, at + 1 if is_inside_word else end)
-
-
-def _continues_word(letter: str) -> bool:
-    """Return whether a character continues a word; never in scripts without spaces."""
-    return letter.isalnum() and not is_unspaced(letter)
+    return sorted(span for spelling in spellings for span in find_whole_words(spelling, text))
 
 
 def _extend_to_sentences(sentences: Sequence[Span], start: int, end: int) -> Span:

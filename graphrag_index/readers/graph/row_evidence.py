@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.extraction.alignment import find_offsets, has_word_boundaries
+from graphrag_index.extraction.alignment import find_whole_words
 from graphrag_index.readers.graph.given_graph import GivenGraph
 from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, FilePair, Passage, Span
 from graphrag_index.readers.graph.graph_rows import FileRows
@@ -172,17 +172,12 @@ def _format_row_numbers(unit: str, lines: Sequence[_DocumentLine]) -> str:
 def _format_row(source: str, target: str | None, record: _GraphRow) -> tuple[str, list[Span]]:
     """Format a row as text with the spans of its names; `target` is None for an entity."""
     description = record.description
-    one = _find_name_span(source, description)
+    one = next(find_whole_words(source, description), None)
     if target is None:
         return (description, [one]) if one else (f"{source}: {description}", [(0, len(source))])
-    other = _find_name_span(target, description)
+    other = next(find_whole_words(target, description), None)
     if one and other and (one[1] <= other[0] or other[1] <= one[0]):
         return description, [one, other]
     head = " – ".join([source, record.type, target] if record.type else [source, target])
     places = [(0, len(source)), (len(head) - len(target), len(head))]
     return f"{head}: {description}" if description else f"{head}.", places
-
-
-def _find_name_span(title: str, text: str) -> Span | None:
-    spans = ((at, at + len(title)) for at in find_offsets(title, text))
-    return next((span for span in spans if has_word_boundaries(text, *span)), None)
