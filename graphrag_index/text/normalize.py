@@ -25,43 +25,26 @@ import fnmatch
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category, combining, east_asian_width, normalize
+
+import yaml
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Ranges of a character class, for `re` and polars, with the scripts that put no spaces between
-# words: Thai, Lao, Myanmar, Khmer, kana, Han.
-_UNSPACED_SCRIPT_RANGES = (
-    "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007"
-    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
-    "\U00020000-\U000323af"
+# Character classes and replacements of letters; comments in the YAML file explain them.
+_LETTERS = yaml.load(
+    Path(__file__).with_name("data").joinpath("letters.yaml").read_text(encoding="utf-8"),
+    yaml.CSafeLoader,
 )
-UNSPACED = f"[{_UNSPACED_SCRIPT_RANGES}]"
-# Scripts without spaces, and Hangul: Korean has spaces, but attaches particles to nouns.
-UNSPACED_OR_HANGUL = f"[{_UNSPACED_SCRIPT_RANGES}\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
-# Accents: combining marks that people often omit when they write a name.
-_ACCENT_CLASS = (
-    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
-    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff"
-    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-)
-# Plain letters for letters that Unicode does not decompose, and for the final sigma.
-_PLAIN_LETTERS = {
-    "ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ħ": "h",
-    "ŧ": "t", "ŋ": "n", "ı": "i", "ς": "σ",
-}  # fmt: skip
+UNSPACED = f"[{_LETTERS['unspaced']}]"
+UNSPACED_OR_HANGUL = f"[{_LETTERS['unspaced']}{_LETTERS['hangul']}]"
+_ACCENT_CLASS = f"[{_LETTERS['accents']}]"
+_PLAIN_LETTERS: dict[str, str] = _LETTERS["plain_letters"]
 # Pattern (for polars) that matches a word of a name or question with its possessive 's.
 WORD = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:['’]s\b)?"
-# (spellings of similar consonants, letter that replaces them), longer spellings first.
-_SIMILAR_CONSONANTS = (
-    ("tsch|tch|sch|sh|ch|z", "s"),
-    ("ph|v|w", "f"),
-    ("ck|c|q", "k"),
-    ("x", "ks"),
-    ("dt|th|d", "t"),
-)
 
 _match_accent = re.compile(_ACCENT_CLASS).match
 _search_unspaced = re.compile(UNSPACED).search
@@ -194,7 +177,7 @@ def phonetic_keys(words: "pl.Expr") -> "pl.Expr":
     import polars as pl
 
     plain = words
-    for written, as_one in _SIMILAR_CONSONANTS:
+    for written, as_one in _LETTERS["similar_consonants"].items():
         plain = plain.str.replace_all(written, as_one)
     plain = plain.str.replace(r"^[aeiouyhj]+", "A").str.replace_all(r"[aeiouyhj]+", "")
     for letter in "bfgklmnprst":

@@ -13,12 +13,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.languages import read_lists, word_set
-
-Integers = npt.NDArray[np.int64]
 
 
 class Sentence(NamedTuple):

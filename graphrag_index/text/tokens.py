@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import replace_surrogates
 
 if TYPE_CHECKING:
     import tiktoken
-
-Integers = npt.NDArray[np.int64]
 
 # Maximum length of a text that is encoded in one call. The regular expressions of tiktoken
 # overflow their stack on several hundred thousand adjacent spaces.
