@@ -28,10 +28,7 @@ _BATCH_ROWS = 65_536  # rows that become one data frame
 _MAX_FIELD_CHARACTERS = 16_000_000
 _MAX_EXACT_INTEGER = 2**53  # every integer up to this magnitude is exact as a float
 _XML_BYTES_PER_READ = 1 << 20
-_YED_LABEL_ELEMENTS = {
-    "NodeLabel": "label",
-    "EdgeLabel": "label",
-}  # yEd's elements, and the attribute that they set
+_YED_LABEL_ELEMENTS = ("NodeLabel", "EdgeLabel")  # elements of yEd that set the attribute `label`
 
 
 def read_csv(
@@ -272,7 +269,7 @@ class _GraphmlReader:
             self.attribute.default, self.text = text, None
         elif tag in _YED_LABEL_ELEMENTS and self.open:
             if text:
-                self._set_attribute(_YED_LABEL_ELEMENTS[tag], text)
+                self._set_attribute("label", text)
             # A label outside nodes and edges belongs to the drawing only: it sets no attribute.
             self.text = None
         elif tag == "data":
