@@ -21,7 +21,7 @@ from graphrag_index.microsoft.migrate_project import (
     read_prompts,
 )
 from graphrag_index.microsoft.migrate_replies import read_cache
-from graphrag_index.microsoft.migrate_settings import WITHOUT_CLAIMS, convert_settings
+from graphrag_index.microsoft.migrate_settings import WORKFLOW_WITHOUT_CLAIMS, convert_settings
 from graphrag_index.schema.settings.project_settings import (
     SETTINGS_FILE,
     Settings,
@@ -42,7 +42,7 @@ _UNSET = "http://unset"
 
 @dataclass
 class Migration:
-    """The files that a conversion wrote, and lines of text that report on each part."""
+    """Result of a conversion: the written files, and messages for the user about each part."""
 
     written: list[Path] = field(default_factory=list)
     converted: list[str] = field(default_factory=list)
@@ -70,8 +70,8 @@ def convert_project(
     settings_path = folder / SETTINGS_FILE
     if folder.resolve() == source.resolve():
         raise SettingsError(
-            f"{source} is the project of Microsoft GraphRAG itself, whose settings stay as they "
-            "are: name another folder for ours; nothing was written."
+            f"{source} is the project of Microsoft GraphRAG itself, and its settings are kept: "
+            "name another folder for the new project; nothing was written."
         )
     check_new_project(folder, input_folder, folder / "workflows", folder / FOLDER)
     result = convert_settings(project)
@@ -80,8 +80,8 @@ def convert_project(
     section["folder"] = format_documents_folder(documents, folder)
     own_prompts = read_prompts(project) if prompts else ConvertedPrompts()
     migration = _report_conversion(result, own_prompts)
-    environment = _env_text(result, folder / ".env", migration)
-    text = settings_text(result.values, _settings_comment(result, migration))
+    environment = _format_env_file(result, folder / ".env", migration)
+    text = settings_text(result.values, _format_settings_comment(result, migration))
     settings = _check_settings(text, result)
     texts = {folder / FOLDER / f"{name}.txt": own for name, own in own_prompts.texts.items()}
     for path, own in texts.items():
@@ -91,7 +91,7 @@ def convert_project(
     steps = [line for line in workflows["standard"].splitlines() if line.startswith("- ")]
     steps.remove("- extract_covariates")
     heading = "# The workflow standard without claims."
-    workflows[WITHOUT_CLAIMS] = "\n".join([heading, *steps, ""])
+    workflows[WORKFLOW_WITHOUT_CLAIMS] = "\n".join([heading, *steps, ""])
     texts |= {folder / "workflows" / f"{name}.yaml": own for name, own in workflows.items()}
     with _all_or_nothing(migration.written, folder / settings.output) as write:
         for path, content in texts.items():
@@ -107,7 +107,7 @@ def convert_project(
 
 
 def _report_conversion(result: ConvertedSettings, prompts: ConvertedPrompts) -> Migration:
-    """List converted keys and prompts, keys that are left out, and tasks for the user."""
+    """Report converted keys and prompts, keys that are left out, and tasks for the user."""
     migration = Migration(
         converted=[f"{old_key} -> {new_setting}" for old_key, new_setting in result.kept],
         skipped=[f"{old_key}: {why}" for old_key, why in result.skipped],
@@ -118,11 +118,11 @@ def _report_conversion(result: ConvertedSettings, prompts: ConvertedPrompts) -> 
         # Other encodings give almost the same number of tokens.
         encoding = load_encoding("o200k_base")
         n_new, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
-        sizes = f"{n_new:,} tokens, ours {n_ours:,}"
+        sizes = f"{n_new:,} tokens, our own prompt {n_ours:,}"
         migration.prompts.append(f"{source} -> {FOLDER}/{name}.txt: {sizes}")
     migration.skipped += [f"{key}: {why}" for key, why in prompts.skipped.items()]
     environment = {**result.project.environment, **result.secrets}
-    for name in sorted(_used_variables(result)):
+    for name in sorted(_find_used_variables(result)):
         if _is_placeholder(environment.get(name, "")):
             migration.to_do.append(f"Set the variable {name}, or write it into .env.")
     documents = str(result.values["load_documents"]["folder"]).replace("$$", "$")
@@ -133,7 +133,7 @@ def _report_conversion(result: ConvertedSettings, prompts: ConvertedPrompts) -> 
     return migration
 
 
-def _settings_comment(result: ConvertedSettings, migration: Migration) -> list[str]:
+def _format_settings_comment(result: ConvertedSettings, migration: Migration) -> list[str]:
     """Return the lines of the comment at the start of `settings.yaml`."""
     project = result.project
     where = f"{project.path.resolve()} of Microsoft GraphRAG, version {project.version}"
@@ -149,7 +149,7 @@ def _settings_comment(result: ConvertedSettings, migration: Migration) -> list[s
     return ["".join(part if part.isprintable() else " " for part in line) for line in lines]
 
 
-def _used_variables(result: ConvertedSettings) -> set[str]:
+def _find_used_variables(result: ConvertedSettings) -> set[str]:
     return set(find_variables(json.dumps(result.values, default=str)))
 
 
@@ -158,20 +158,20 @@ def _is_placeholder(value: str) -> bool:
     return not value or (value.startswith("<") and value.endswith(">"))
 
 
-def _env_text(result: ConvertedSettings, path: Path, migration: Migration) -> str:
+def _format_env_file(result: ConvertedSettings, path: Path, migration: Migration) -> str:
     """Return the new text of the `.env` of our project; empty if no variable is missing."""
     project, present = result.project, read_env_file(path)
     wanted = {
         name: project.variables[name]
-        for name in _used_variables(result) & project.variables.keys()
+        for name in _find_used_variables(result) & project.variables.keys()
         if not _is_placeholder(project.variables[name])
     }
     wanted |= result.secrets
     for name, secret in result.secrets.items():
         if present.get(name, secret) != secret:
             raise SettingsError(
-                f"{path} has another {name} than {project.path}: take it out of one of them; "
-                "nothing was written."
+                f"{path} has another value of {name} than {project.path}: remove one of the two "
+                "values; nothing was written."
             )
     lines = {name: _env_line(name, wanted[name]) for name in sorted(wanted.keys() - present.keys())}
     for name in (name for name, line in lines.items() if not line):
@@ -190,9 +190,9 @@ def _env_line(name: str, value: str) -> str:
 
 
 def _check_settings(text: str, result: ConvertedSettings) -> Settings:
-    """Load the text of the new settings from a temporary folder; raise if it is invalid."""
+    """Load the new settings from a temporary folder; raise SettingsError if they are invalid."""
     # Variables without a value, such as API keys, are not an error.
-    variables = dict.fromkeys(_used_variables(result), _UNSET)
+    variables = dict.fromkeys(_find_used_variables(result), _UNSET)
     variables |= {**result.project.variables, **result.secrets}
     lines = [_env_line(name, value) or f"{name}={_UNSET}\n" for name, value in variables.items()]
     with tempfile.TemporaryDirectory() as folder:
@@ -216,7 +216,7 @@ def _migrate_cache(
     prompts: ConvertedPrompts,
     migration: Migration,
 ) -> None:
-    """Copy the paid replies into the ledger, and report their number."""
+    """Copy paid replies into the ledger (our cache of replies), and report their number."""
     if any(_UNSET in str(model.identity()) for model in settings.models.values()):
         migration.to_do.append(
             "The cache was not read, since a model is named by a variable that is not set."
@@ -228,7 +228,7 @@ def _migrate_cache(
     if extraction and extraction.n_used and settings.extract_graph.max_gleanings:
         migration.to_do.append(
             f"extract_graph.max_gleanings is {settings.extract_graph.max_gleanings}, so that each "
-            "text unit gets a second request, which is paid again: 0 sends none."
+            "text unit gets a second, paid request: set it to 0 to send no second request."
         )
 
 

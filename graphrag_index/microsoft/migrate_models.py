@@ -27,7 +27,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.project_settings import DEFAULT_MODELS
 
 # Names of the models that a step uses if its settings name no model.
-_DEFAULT_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")
+_DEFAULT_MODEL_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")
 _NEW_KEYS, _SKIPPED = invert_section("model"), invert_section("skipped_model_keys")
 # Request parameters with these names may be secrets: do not copy them into our settings.
 _SECRET_NAME = re.compile(r"key|secret|password|credential|auth|header|token$", re.IGNORECASE)
@@ -36,7 +36,7 @@ _IDENTIFYING_KEYS = ("model", "base_url", "deployment")
 
 
 def convert_models(result: ConvertedSettings) -> dict[str, dict[str, Any]]:
-    """Return our section `models`, and report on each key of Microsoft's in `result`."""
+    """Return our section `models`; record in `result` whether each Microsoft key is converted."""
     models: dict[str, dict[str, Any]] = {}
     for path, values, is_embedding in _read_models(result.project):
         old_name = path.rpartition(".")[2]
@@ -70,7 +70,7 @@ def _read_models(project: MicrosoftProject) -> list[tuple[str, Mapping[str, Any]
         shared = ("api_key", "api_base", "api_version", "organization", "proxy")
         embedding = {**{key: llm[key] for key in shared if key in llm}, **embedding}
     found += [("llm", llm, False), ("embeddings.llm", embedding, True)]
-    found.sort(key=lambda entry: entry[0].rpartition(".")[2] not in _DEFAULT_NAMES)
+    found.sort(key=lambda entry: entry[0].rpartition(".")[2] not in _DEFAULT_MODEL_NAMES)
     return [entry for entry in found if isinstance(entry[1], Mapping)]
 
 
@@ -96,7 +96,7 @@ class _ModelConversion:
             if new_key in self.new:
                 self._skip_key(old_key, f"{new_key} is set already")
             elif value == "auto":
-                self._skip_key(old_key, "not needed: the limits that a server states are respected")
+                self._skip_key(old_key, "not needed: the limits that the server reports are used")
             elif is_embedding and new_key in ("temperature", "max_output_tokens"):
                 self._skip_key(old_key, "not needed: an embedding model writes no text")
             else:
@@ -129,7 +129,7 @@ class _ModelConversion:
         elif provider:
             address = RULES["addresses"].get(provider)
             if base is not None:
-                self._skip_key("model_provider", "not needed: base_url tells where the model is")
+                self._skip_key("model_provider", "not needed: base_url has the address")
                 if provider.startswith("ollama") and "$" not in str(base):
                     base = str(base).rstrip("/").removesuffix("/v1") + "/v1"
             elif address:
@@ -137,19 +137,19 @@ class _ModelConversion:
             else:
                 self._skip_key(
                     "model_provider",
-                    f"the address of {provider} is not known: {self._use_address_variable()} has "
-                    "to be one that speaks the protocol of OpenAI",
+                    f"the address of {provider} is not known: set {self._use_address_variable()} "
+                    "to an address with an OpenAI-compatible API",
                 )
         if base is not None:
             self._convert_setting("api_base", "base_url", base)
             if "base_url" not in self.new and not is_azure:
                 self._skip_key(
-                    "api_base", f"the address is wanted in {self._use_address_variable()}"
+                    "api_base", f"set the variable {self._use_address_variable()} to the address"
                 )
         if is_azure and "base_url" not in self.new:
             # Settings for Azure are invalid without an address: write a placeholder.
             self.new["base_url"] = "https://NAME.openai.azure.com"
-            self._skip_key("api_base", "no address: write that of Azure into base_url")
+            self._skip_key("api_base", "there is no address: write the Azure address into base_url")
 
     def _use_address_variable(self) -> str:
         """Set the address to a new variable, so that no request goes to OpenAI by default."""
@@ -164,7 +164,7 @@ class _ModelConversion:
         if method == "api_key":
             self._skip_key(setting, "not needed: an API key is the only way to sign in")
         elif method is not None:
-            self._skip_key(setting, "only API keys are supported: write one into .env, for api_key")
+            self._skip_key(setting, "only API keys are supported: write an API key into .env")
         needs_key = method in (None, "api_key")
         key = self.old.pop("api_key", None)
         if key is None and needs_key and self.path in ("llm", "embeddings.llm"):

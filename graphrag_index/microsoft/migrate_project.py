@@ -38,12 +38,12 @@ def invert_section(section: str) -> dict[str, str]:
     return {old_key: new_key for new_key, keys in RULES[section].items() for old_key in keys}
 
 
-# Our prompt name by Microsoft's key, and reasons for keys without a prompt of ours.
+# By Microsoft's key: the name of our prompt, or the reason why a prompt is not converted.
 PROMPT_KEYS = {key: name for name, prompt in RULES["prompts"].items() for key in prompt["keys"]}
 SKIPPED_PROMPTS = invert_section("skipped_prompts")
-# A field of our prompts: `{{max_words}}`.
+# A field of our prompts, such as `{{max_words}}`.
 _PROMPT_FIELD = re.compile(r"\{\{(\w+)\}\}")
-# The reason for a key that `migrate_keys.yaml` does not list.
+# The reason why a key that `migrate_keys.yaml` does not list is not converted.
 UNKNOWN_KEY = "this key is not known to this program"
 _SETTINGS_FILES = ("settings.yaml", "settings.yml", "settings.json")
 # `$$`, `$NAME` or `${NAME}`: the syntax of Python's string.Template.
@@ -51,7 +51,7 @@ _VARIABLE = re.compile(r"\$(?:(\$)|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0
 # Private-use characters that replace `${`, `}` and `$$` while YAML is parsed.
 _OPEN, _CLOSE, _DOLLAR = "\ue0f0", "\ue0f1", "\ue0f2"
 _MARKED_VARIABLE = re.compile(f"{_OPEN}([A-Za-z0-9_]+){_CLOSE}")
-_MAX_SHOWN = 80  # columns of a value in a message
+_MAX_VALUE_COLUMNS = 80  # maximum terminal columns of a value in a message
 
 
 class ConversionError(Exception):
@@ -122,7 +122,7 @@ class MicrosoftProject:
 
 @dataclass
 class ConvertedSettings:
-    """Our converted settings, and a report on each key of Microsoft's."""
+    """The converted settings, and a report on each key of the Microsoft settings."""
 
     project: MicrosoftProject = field(repr=False)
     values: dict[str, Any] = field(default_factory=dict)
@@ -151,13 +151,13 @@ class ConvertedSettings:
 
 @dataclass
 class ConvertedPrompts:
-    """The converted prompts by our names, and reasons for prompts that are not converted."""
+    """The converted prompts by our prompt names, and reasons why prompts are not converted."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    # Microsoft's key and file name, and the text of the file.
+    # Both by our prompt name: Microsoft's key with the file name, and the text of the file.
     sources: dict[str, str] = field(default_factory=dict)
     originals: dict[str, str] = field(default_factory=dict)
-    # Reasons by Microsoft's setting key.
+    # By Microsoft's setting key: the reason why the prompt is not converted.
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -165,7 +165,7 @@ def read_project(root: Path) -> MicrosoftProject:
     """Read the settings of a project of Microsoft GraphRAG."""
     if not root.is_dir():
         raise SettingsError(
-            f"{root} is no folder: name the one with the settings.yaml of Microsoft GraphRAG."
+            f"{root} is no folder: name the folder with the settings.yaml of Microsoft GraphRAG."
         )
     path = next((root / name for name in _SETTINGS_FILES if (root / name).is_file()), None)
     if path is None:
@@ -200,7 +200,7 @@ def format_value(value: Any) -> str:
     """Format a value for a message, and shorten a long text."""
     if isinstance(value, list):
         return f"[{', '.join(map(str, value))}]"
-    return fit_line(str(value), _MAX_SHOWN)
+    return fit_line(str(value), _MAX_VALUE_COLUMNS)
 
 
 def escape_dollars(value: Any) -> Any:
@@ -238,7 +238,7 @@ def _read_settings_file(path: Path) -> dict[str, Any]:
         kind = "JSON" if path.suffix == ".json" else "YAML"
         raise SettingsError(f"{path} is not valid {kind}: {_restore_text(str(error))}.") from error
     if not isinstance(values, dict):
-        raise SettingsError(f"{path} is empty or holds no settings: nothing can be taken from it.")
+        raise SettingsError(f"{path} is empty or holds no settings: nothing can be converted.")
     unmarked: dict[str, Any] = _restore_text(values)
     return unmarked
 
@@ -260,7 +260,7 @@ def _detect_version(values: Mapping[str, Any], path: Path) -> int:
     """Detect the version of Microsoft GraphRAG from the setting keys."""
     if "load_documents" in values or "create_text_units" in values:
         raise SettingsError(
-            f"{path} is of this program already: --from takes a project of Microsoft GraphRAG."
+            f"{path} has settings of this program: --from takes a project of Microsoft GraphRAG."
         )
     if isinstance(values.get("completion_models") or values.get("embedding_models"), dict):
         return 3
@@ -296,7 +296,7 @@ def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
                 raise ConversionError(SKIPPED_PROMPTS[key])
             name = PROMPT_KEYS[key]
             if name in prompts.texts:
-                raise ConversionError(f"{name} is taken from another prompt already")
+                raise ConversionError(f"the prompt {name} was already converted from another file")
             text = path.read_text(encoding="utf-8-sig")
             prompts.texts[name] = convert_prompt(text, name, numbers)
             prompts.sources[name] = f"{key}: {value}"

@@ -1,4 +1,4 @@
-"""Transfer of paid replies from the cache of a Microsoft GraphRAG project to our ledger.
+"""Transfer of paid replies from the cache of Microsoft GraphRAG to our ledger of replies.
 
 Microsoft GraphRAG 3 stores each reply under a hash of its request, without the name of the model.
 The request itself is not stored, so finding a reply means building the same request again, from
@@ -45,11 +45,11 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 # Names in the cache of the two steps whose replies can be used.
 EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"
 # Microsoft's entity types if the settings name none.
-_DEFAULT_TYPES = ["organization", "person", "geo", "event"]
-# Microsoft's default number of texts and tokens per embedding request.
+_ENTITY_TYPES = ["organization", "person", "geo", "event"]
+# Microsoft's default maximum of texts and of tokens in one embedding request.
 _BATCH_TEXTS, _BATCH_TOKENS = 16, 8_191
-_BATCH_ROWS = 1_024  # rows per batch
-# The suffix names the hash function; versions before 3 used other functions.
+_BATCH_ROWS = 1_024  # text units that are read at once
+# Name of a reply in the cache of version 3. The suffix _v4 names the hash function.
 _CACHE_KEY = re.compile(r"[0-9a-f]{64}_v4")
 
 
@@ -67,11 +67,11 @@ class StepReplies:
         """Return the counts of this step as one sentence."""
         parts = [f"{step}: {self.n_used:,} of {self.n_replies:,} replies are in the ledger"]
         if self.n_other:
-            parts.append(f"written by another model than the settings name: {self.n_other:,}")
+            parts.append(f"written by a model that the settings do not name: {self.n_other:,}")
         if self.n_invalid:
             parts.append(f"unreadable: {self.n_invalid:,}")
         if self.n_replies > self.n_used + self.n_other + self.n_invalid and self.why:
-            parts.append(f"the others could not be used, since {self.why}")
+            parts.append(f"the other replies cannot be used, since {self.why}")
         return "; ".join(parts)
 
 
@@ -135,8 +135,8 @@ class ReplyCache:
                 return database.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise GraphRAGError(
-                f"The cache {self.database} cannot be read ({error}): repair it, or leave it with "
-                "--no-cache."
+                f"The cache {self.database} cannot be read ({error}): repair the cache, or skip it "
+                "with --no-cache."
             ) from error
 
 
@@ -158,7 +158,7 @@ def _open_cache(project: MicrosoftProject) -> ReplyCache | None:
 def read_cache(
     project: MicrosoftProject, settings: Settings, root: Path, prompts: Mapping[str, str]
 ) -> dict[str, StepReplies]:
-    """Copy replies into the ledger of the project in `root`; return the counts of each step.
+    """Copy replies into the ledger of the project in `root`; return counts for each step.
 
     `prompts` are the original texts of the converted prompts, by our prompt names. Only replies to
     these prompts are copied. Replies of models that the settings do not name are skipped.
@@ -168,9 +168,9 @@ def read_cache(
         return {}
     steps = {}
     for step, (n_replies, n_known) in cache.count_replies().items():
-        why = RULES["skipped_replies"].get(step, "no step here sends such requests")
+        why = RULES["skipped_replies"].get(step, "no step of ours sends such requests")
         if not n_known:
-            why = "they are of a version before 3, which hashes requests differently"
+            why = "the replies are of a version before 3, which hashes requests differently"
         steps[step] = StepReplies(n_replies, why=why)
     extraction, embedding = steps.get(EXTRACTION), steps.get(EMBEDDING)
     tables: Path | None = None
@@ -179,30 +179,30 @@ def read_cache(
         tables = project.root / str(base or "output")
     if tables is None or not (tables / "text_units.parquet").is_file():
         for step in steps.keys() & {EXTRACTION, EMBEDDING}:
-            steps[step].why = "the tables of its index are not there"
+            steps[step].why = "the tables of the index are missing"
         return steps
     models = Models(settings.models, root / settings.output, check=False)
     reader = _ReplyReader(project, settings, tables, cache, models)
     try:
         if extraction is not None and EXTRACTION not in prompts:
-            extraction.why = "the prompt that they answer was not converted"
+            extraction.why = "the prompt of the replies was not converted"
         elif extraction is not None:
             extraction.why = (
-                "they answer a second request, whose prompt is not in the project, or "
-                "another prompt or text than is there now"
+                "the replies answer a second request, whose prompt is not in the project, or "
+                "the prompt or text has changed"
             )
             reader.read_extraction(prompts[EXTRACTION], Prompts(root), extraction)
         model = settings.models.get(settings.generate_text_embeddings.model)
         if embedding is not None and model is not None:
-            embedding.why = "they belong to other texts than the tables have now"
+            embedding.why = "the replies belong to texts that the tables no longer have"
             reader.read_vectors(model, embedding)
         elif embedding is not None:
-            embedding.why = "the settings embed with a local model"
+            embedding.why = "the settings name a local embedding model"
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise GraphRAGError(
-            f"The tables in {tables} cannot be read ({reason}): repair them, or leave the cache "
-            "with --no-cache."
+            f"The tables in {tables} cannot be read ({reason}): repair the tables, or skip "
+            "the cache with --no-cache."
         ) from error
     finally:
         models.close()
@@ -223,16 +223,16 @@ class _ReplyReader:
         """Store the replies to the extraction request of each text unit."""
         section, ledger = self.settings.extract_graph, self.models.ledger
         types = self.project.get_expanded("extract_graph.entity_types")
-        types_by_key = ",".join(map(str, types if isinstance(types, list) else _DEFAULT_TYPES))
+        types_by_key = ",".join(map(str, types if isinstance(types, list) else _ENTITY_TYPES))
         chat = self.models.open_chat_model(section.model, EXTRACTION)
         assert isinstance(chat, ChatModel)
         # Max gleanings is 0, since the cached replies to gleanings cannot be found.
         prompt = ExtractionPrompt(schema_from_settings(section), 0, prompts, chat)
         numbers = count()
-        for texts in self._text_batches("text_units", ("text",), _BATCH_ROWS):
+        for texts in self._read_texts("text_units", ("text",), _BATCH_ROWS):
             kept: dict[str, str] = {}
             for text, number in zip(texts, numbers, strict=False):
-                requests = _microsoft_requests(microsoft_prompt, types_by_key, text)
+                requests = _build_microsoft_requests(microsoft_prompt, types_by_key, text)
                 response = self._find_response(EXTRACTION, requests, chat.settings, result)
                 if response is None:
                     continue
@@ -260,11 +260,11 @@ class _ReplyReader:
         name = self.settings.generate_text_embeddings.model
         max_texts = self._read_positive_number("embed_text.batch_size", _BATCH_TEXTS)
         max_tokens = self._read_positive_number("embed_text.batch_max_tokens", _BATCH_TOKENS)
-        # Microsoft GraphRAG divides this many rows at a time into batches.
+        # Microsoft GraphRAG reads this many rows at a time, and divides them into batches.
         n_rows = max_texts * self._read_positive_number("concurrent_requests", 25)
         for table, columns in EMBEDDED_COLUMNS.values():
-            for texts in self._text_batches(table, columns, n_rows):
-                for batch in _embedding_batches(texts, max_texts, max_tokens):
+            for texts in self._read_texts(table, columns, n_rows):
+                for batch in _divide_into_batches(texts, max_texts, max_tokens):
                     response = self._find_response(EMBEDDING, [{"input": batch}], model, result)
                     if response is None:
                         continue
@@ -304,7 +304,7 @@ class _ReplyReader:
         value = self.project.get_expanded(key)
         return value if isinstance(value, int) and value > 0 else default
 
-    def _text_batches(self, table: str, columns: Sequence[str], size: int) -> Iterator[list[str]]:
+    def _read_texts(self, table: str, columns: Sequence[str], size: int) -> Iterator[list[str]]:
         """Yield the texts of a table in batches of `size`; null becomes the empty text."""
         path = self.tables / f"{table}.parquet"
         if path.is_file():
@@ -313,7 +313,7 @@ class _ReplyReader:
                 yield batch.to_series().to_list()
 
 
-def _microsoft_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
+def _build_microsoft_requests(prompt: str, types: str, text: str) -> Iterator[Mapping[str, Any]]:
     """Yield the extraction request of a text unit as each release of version 3 builds it."""
     try:
         content = prompt.format(entity_types=types, input_text=text.strip())
@@ -335,7 +335,7 @@ def _read_complete_reply(response: Mapping[str, Any]) -> str:
     return text if is_whole and isinstance(text, str) else ""
 
 
-def _embedding_batches(
+def _divide_into_batches(
     texts: Sequence[str], max_texts: int, max_tokens: int
 ) -> Iterator[list[str]]:
     """Divide texts into batches as Microsoft GraphRAG does; stop at a text over `max_tokens`."""

@@ -29,26 +29,18 @@ from graphrag_index.microsoft.migrate_project import (
 )
 from graphrag_index.schema.settings.project_settings import Settings
 
-# Our key by Microsoft's key. Keys in `_SKIPPED` have no key of ours, but a reason.
+# By Microsoft's key: our key for the model of a step, or the reason for skipping the key.
 STEP_MODELS, _SKIPPED = invert_section("step_models"), invert_section("skipped_keys")
-# Our workflow `standard` extracts claims; Microsoft's extracts claims only if enabled.
-WITHOUT_CLAIMS = "standard_without_claims"
+# Our workflow `standard` always extracts claims; Microsoft GraphRAG only if they are enabled.
+WORKFLOW_WITHOUT_CLAIMS = "standard_without_claims"
 # Names of text unit columns, which cannot be names of metadata columns.
-_OWN_COLUMNS = {"id", "title", "text", "creation_date"}
-_INPUT_FOLDERS = ("input_storage.base_dir", "input.storage.base_dir", "input.base_dir")
-# File name extension by type of input, for settings without a file pattern.
-_INPUT_TYPES = {"text": "txt", "csv": "csv", "json": "json", "jsonl": "jsonl", "parquet": "parquet"}
-# Values of other settings that are valid together with any value of this key.
-_TRIALS = {
-    "create_text_units.overlap_tokens": {"max_tokens": 1_000_000},
-    "create_text_units.max_tokens": {"overlap_tokens": 0},
-}
+_TEXT_UNIT_COLUMNS = {"id", "title", "text", "creation_date"}
 # A regular expression for file name extensions: `.*\.txt$` or `.*\.(md|txt)$`.
 _EXTENSION_PATTERN = re.compile(r"\^?(?:\.\*)?\\\.(?:(\w+)|\((?:\?:)?(\w+(?:\|\w+)*)\))\$?")
 
 
 def convert_settings(project: MicrosoftProject) -> ConvertedSettings:
-    """Return the values of our `settings.yaml`, and a report on each key of Microsoft's."""
+    """Convert a project to our settings, with a report on each key of the Microsoft settings."""
     result = ConvertedSettings(project)
     models = convert_models(result)
     if models:
@@ -63,13 +55,13 @@ def convert_settings(project: MicrosoftProject) -> ConvertedSettings:
     _convert_search_models(result)
     _choose_workflow(result)
     _limit_overlap(result)
-    _report_others(result)
+    _report_other_keys(result)
     return result
 
 
 def _convert_input_folder(result: ConvertedSettings) -> None:
     project = result.project
-    key = next((key for key in _INPUT_FOLDERS if project.get(key) is not None), "")
+    key = next((key for key in RULES["input_folders"] if project.get(key) is not None), "")
     kind = project.get("input_storage.type", "input.storage.type", "input.type")
     if kind in ("blob", "cosmosdb", "memory"):
         if key:
@@ -87,7 +79,7 @@ def _convert_input_pattern(result: ConvertedSettings) -> None:
     project = result.project
     key = "input.file_type" if project.get("input.file_type") else "input.type"
     kind = str(project.get(key) or "")
-    endings = [_INPUT_TYPES[kind]] if kind in _INPUT_TYPES else []
+    endings = [RULES["input_types"][kind]] if kind in RULES["input_types"] else []
     pattern = project.get("input.file_pattern")
     if pattern is not None:
         key = "input.file_pattern"
@@ -99,7 +91,7 @@ def _convert_input_pattern(result: ConvertedSettings) -> None:
         if found := _EXTENSION_PATTERN.fullmatch(expression):
             endings = (found[1] or found[2]).split("|")
         else:
-            why = f"the regular expression {expression} is no pattern"
+            why = f"the regular expression {expression} is not a list of file types"
             result.skip_key(key, f"{why}: write load_documents.include")
     if endings:
         include = [f"**/*.{ending}" for ending in endings]
@@ -114,9 +106,9 @@ def _convert_setting(result: ConvertedSettings, old_key: str, new_key: str, valu
         if key in result.values.get(section, {}):
             raise ConversionError(f"{new_key} is set already")
         expanded = result.project.expand(value)
-        new_value = _CONVERSIONS[new_key](expanded) if new_key in _CONVERSIONS else expanded
+        new_value = _CONVERTERS[new_key](expanded) if new_key in _CONVERTERS else expanded
         # `_limit_overlap` checks size and overlap together.
-        trial = {**_TRIALS.get(new_key, {}), key: new_value}
+        trial = {**RULES["checked_with"].get(new_key, {}), key: new_value}
         check_value(Settings.model_fields[section].annotation, trial, new_key)
         # Keep the variable in the settings unless its value was converted.
         is_same = new_value == expanded and not isinstance(new_value, list)
@@ -155,34 +147,34 @@ def _convert_search_models(result: ConvertedSettings) -> None:
     for key in RULES["question_embedding_models"]:
         if result.project.get(key) is not None:
             result.skip_key(key, "not needed: questions are embedded by the model of the index")
-    # Our default is a local model, which is not the model of Microsoft's vectors.
+    # Name the model, since our default is a local model, which did not make these vectors.
     if "embedding" in result.names.values():
         section = result.values.setdefault("generate_text_embeddings", {})
         section.setdefault("model", "embedding")
 
 
 def _choose_workflow(result: ConvertedSettings) -> None:
-    """Choose our workflow with the same extraction as the project's workflow."""
+    """Choose our workflow that extracts the same data as the Microsoft project."""
     project = result.project
     listed = project.get("workflows")
-    steps = [str(step) for step in listed] if isinstance(listed, list) else _last_steps(project)
+    steps = [str(step) for step in listed] if isinstance(listed, list) else _read_steps(project)
     keys = ("extract_claims.enabled", "claim_extraction.enabled")
     key = next((key for key in keys if project.get(key) is not None), "")
     has_claims = bool(key) and project.get_expanded(key) is True
     is_fast = "extract_graph_nlp" in steps
-    name = "fast" if is_fast else "standard" if has_claims else WITHOUT_CLAIMS
+    name = "fast" if is_fast else "standard" if has_claims else WORKFLOW_WITHOUT_CLAIMS
     result.values["workflow"] = name
     if listed is not None:
         result.keep_key("workflows", "workflow", name)
     elif is_fast:
-        result.keep_key("output/stats.json", "workflow", f"{name}; that index was made so")
+        result.keep_key("output/stats.json", "workflow", f"{name}; the last run used this workflow")
     if is_fast and has_claims:
         result.skip_key(key, "the workflow fast has no claims: use standard for claims")
     elif key:
         result.keep_key(key, "workflow", name)
 
 
-def _last_steps(project: MicrosoftProject) -> list[str]:
+def _read_steps(project: MicrosoftProject) -> list[str]:
     """Return the steps of the project's last run; empty if they are unknown."""
     folder = project.get("output_storage.base_dir", "output.base_dir", "storage.base_dir")
     try:
@@ -202,10 +194,10 @@ def _limit_overlap(result: ConvertedSettings) -> None:
     if isinstance(size, int) and isinstance(overlap, int) and overlap * 2 > size:
         section["overlap_tokens"] = size // 2
         key = "chunks.overlap" if project.get("chunks") else "chunking.overlap"
-        result.skip_key(key, f"the limit is half of max_tokens, so {size // 2}")
+        result.skip_key(key, f"the maximum is half of max_tokens: {size // 2}")
 
 
-def _report_others(result: ConvertedSettings) -> None:
+def _report_other_keys(result: ConvertedSettings) -> None:
     """Report why the remaining keys are not converted; report a known parent key once."""
     reported = {key for key, _ in (*result.kept, *result.skipped)}
     convertible = [*invert_section("settings"), *STEP_MODELS, *PROMPT_KEYS, *SKIPPED_PROMPTS]
@@ -224,8 +216,8 @@ def _report_others(result: ConvertedSettings) -> None:
 
 def _convert_metadata(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise ConversionError("name the fields in load_documents.metadata_columns")
-    columns = [str(name) for name in value if str(name) not in _OWN_COLUMNS]
+        raise ConversionError("no list of fields: set load_documents.metadata_columns")
+    columns = [str(name) for name in value if str(name) not in _TEXT_UNIT_COLUMNS]
     if not columns:
         raise ConversionError("not needed: these fields have columns of their own")
     return columns
@@ -237,16 +229,16 @@ def _convert_encoding(value: Any) -> str:
     raise ConversionError("only o200k_base and cl100k_base are known: create_text_units.encoding")
 
 
-def _convert_levels(value: Any) -> int:
+def _convert_level_number(value: Any) -> int:
     if not isinstance(value, int):
         raise ConversionError("the value is no number")
     # Microsoft's value is the number of the deepest level, from 0; our value is a count.
     return value + 1
 
 
-# Functions that convert a value, by our key.
-_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+# Functions that convert a Microsoft value to ours, by our key.
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "load_documents.metadata_columns": _convert_metadata,
     "create_text_units.encoding": _convert_encoding,
-    "global_search.max_levels": _convert_levels,
+    "global_search.max_levels": _convert_level_number,
 }

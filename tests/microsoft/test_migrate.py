@@ -89,7 +89,7 @@ def test_an_env_of_ones_own_stays_and_gets_what_is_missing(tmp_path: Path) -> No
     (ours / "settings.yaml").unlink()
     (ours / ".env").write_text("GRAPHRAG_API_KEY_CHAT=sk-another", encoding="utf-8")
     with pytest.raises(
-        SettingsError, match=r"\.env has another GRAPHRAG_API_KEY_CHAT than "
+        SettingsError, match=r"\.env has another value of GRAPHRAG_API_KEY_CHAT "
     ) as caught:
         convert_project(ours, theirs)
     assert "sk-" not in str(caught.value)
@@ -153,7 +153,7 @@ def load_settings_with_keys(root: Path):  # type: ignore[no-untyped-def]
 
 def test_the_folder_of_theirs_is_not_written_to(tmp_path: Path) -> None:
     theirs = write(tmp_path, V3, "settings.yml")
-    with pytest.raises(SettingsError, match="name another folder for ours; nothing was written"):
+    with pytest.raises(SettingsError, match="name another folder for the new project; nothing"):
         convert_project(tmp_path / "." / "", theirs)
     assert files_of(tmp_path) == {"settings.yml"}
 

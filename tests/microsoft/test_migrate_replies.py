@@ -121,11 +121,11 @@ def take(tmp_path: Path, **kwargs: Any) -> tuple[Migration, Path, Settings]:
 def test_what_was_extracted_is_not_asked_again(tmp_path: Path, settings: str) -> None:
     taken, root, own = take(tmp_path, settings=settings)
     assert taken.cache == [
-        "community_reporting: 0 of 1 replies are in the ledger; the others could not be used, "
+        "community_reporting: 0 of 1 replies are in the ledger; the other replies cannot be used, "
         "since their prompts are not stored; the reports are in the tables",
-        "extract_graph: 4 of 5 replies are in the ledger; the others could not be used, since "
-        "they answer a second request, whose prompt is not in the project, or another prompt or "
-        "text than is there now",
+        "extract_graph: 4 of 5 replies are in the ledger; the other replies cannot be used, since "
+        "the replies answer a second request, whose prompt is not in the project, or the prompt or "
+        "text has changed",
         "text_embedding: 2 of 2 replies are in the ledger",
     ]
     assert taken.to_do[-1].startswith("extract_graph.max_gleanings is 1, so that each text unit ")
@@ -173,10 +173,10 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     }
     taken, _, _ = take(tmp_path, replies=replies)
     assert taken.cache == [
-        "extract_graph: 1 of 4 replies are in the ledger; written by another model than the "
-        "settings name: 1; unreadable: 2",
-        "summarize_descriptions: 0 of 1 replies are in the ledger; the others could not be used, "
-        "since they are of a version before 3, which hashes requests differently",
+        "extract_graph: 1 of 4 replies are in the ledger; written by a model that the "
+        "settings do not name: 1; unreadable: 2",
+        "summarize_descriptions: 0 of 1 replies are in the ledger; the other replies cannot be "
+        "used, since the replies are of a version before 3, which hashes requests differently",
         "text_embedding: 0 of 1 replies are in the ledger; unreadable: 1",
     ]
 
@@ -185,8 +185,8 @@ def test_without_their_prompt_their_replies_answer_nothing_here(tmp_path: Path) 
     theirs = project(tmp_path / "theirs")
     taken = convert_project(tmp_path / "ours", theirs, prompts=False)
     assert (
-        "extract_graph: 0 of 5 replies are in the ledger; the others could not be used, since "
-        "the prompt that they answer was not converted" in taken.cache
+        "extract_graph: 0 of 5 replies are in the ledger; the other replies cannot be used, since "
+        "the prompt of the replies was not converted" in taken.cache
     )
     assert not (tmp_path / "ours" / "prompts").exists()
 
@@ -197,7 +197,7 @@ def test_a_cache_without_tables_and_one_that_is_left(tmp_path: Path) -> None:
     assert not (tmp_path / "a" / "output").exists()
     (theirs / "output" / "text_units.parquet").unlink()
     said = convert_project(tmp_path / "b", theirs).cache
-    assert said[1].endswith("could not be used, since the tables of its index are not there")
+    assert said[1].endswith("cannot be used, since the tables of the index are missing")
 
 
 @pytest.mark.parametrize("broken", ["cache.db", "text_units.parquet"])

@@ -135,7 +135,7 @@ def test_what_version_2_says(tmp_path: Path) -> None:
     }
     # A key that stood in the settings themselves goes elsewhere, and in no other's place.
     assert result.secrets == {"GRAPHRAG_API_KEY_CHAT": "sk-a-literal-key"}
-    assert dict(result.skipped)["chunks.overlap"] == "the limit is half of max_tokens, so 150"
+    assert dict(result.skipped)["chunks.overlap"] == "the maximum is half of max_tokens: 150"
     assert "sk-a-literal-key" not in repr(result)
 
 
@@ -296,7 +296,7 @@ def test_what_may_hold_a_secret_is_neither_copied_nor_told(tmp_path: Path) -> No
         ("settings.yaml", "", "settings.yaml is empty or holds no settings"),
         ("settings.yaml", "- llm\n", "settings.yaml is empty or holds no settings"),
         ("settings.yaml", "a: 1\nb: 2\n", "such as completion_models, models or llm; it has: a, b"),
-        ("settings.yaml", "load_documents: {}\n", "settings.yaml is of this program already"),
+        ("settings.yaml", "load_documents: {}\n", "settings.yaml has settings of this program"),
         ("other.yaml", "llm: {}\n", "There is no settings.yaml, settings.yml or settings.json in "),
     ],
 )
