@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import SettingsError, TableError, describe_error
-from graphrag_index.microsoft.read_communities import members_from_nodes
+from graphrag_index.microsoft.read_communities import read_members_from_nodes
 from graphrag_index.microsoft.read_files import (
     LanceVectors,
     MicrosoftVectors,
@@ -235,7 +235,7 @@ def open_microsoft(folder: Path) -> CheckedIndex:
     tables = {name: table.rows for name, table in raw.items() if name in NEEDED_COLUMNS}
     if "nodes" in raw and {"communities", "entities"} <= set(tables):
         columns = tables["communities"].collect_schema()
-        members = members_from_nodes(raw["nodes"].rows, tables["entities"])
+        members = read_members_from_nodes(raw["nodes"].rows, tables["entities"])
         if members is not None and "entity_ids" not in columns and "community" in columns:
             rows = tables["communities"].join(members, on="community", how="left")
             tables["communities"] = rows.with_columns(pl.col("entity_ids").fill_null([]))

@@ -46,7 +46,7 @@ EXPORT_FORMAT = 1
 OWN_FOLDER, EXPORT_FILE, LANCEDB = "graphrag_index", "export.json", "lancedb"
 # The suffix is not .parquet, since `graphrag update` copies all Parquet files, and would fail.
 OWN_SUFFIX = ".arrow"
-# The first column of each table that Microsoft GraphRAG lacks; None if it has all columns.
+# By table: our first column that Microsoft GraphRAG lacks; None if it has all our columns.
 FIRST_OWN: Mapping[str, str | None] = {
     "documents": "path",
     "text_units": "start_char",
@@ -56,28 +56,28 @@ FIRST_OWN: Mapping[str, str | None] = {
     "community_reports": None,
     "covariates": None,
 }
-# Columns whose values differ between the programs; the Arrow files keep our values.
+# Columns whose values Microsoft GraphRAG defines differently; the Arrow files keep our values.
 CHANGED_COLUMNS = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
 # Names of all files and folders of an export.
-_EXPORT_NAMES = (*(f"{name}.parquet" for name in FIRST_OWN), LANCEDB, OWN_FOLDER)
+_EXPORTED_FILES = (*(f"{name}.parquet" for name in FIRST_OWN), LANCEDB, OWN_FOLDER)
 # Microsoft GraphRAG opens no index without these tables.
 _REQUIRED_TABLES = ("documents", "text_units", "entities", "relationships", "communities")
-# The drift search of Microsoft GraphRAG fails if a report has no vector.
-_COMPLETE_VECTORS = "community_full_content"
+# Vectors of reports, of which none is left out: otherwise Microsoft's drift search would fail.
+_REPORT_VECTORS = "community_full_content"
 
 
 def export(
     store: TableStore, version: Version, target: Path, *, overwrite: bool = False
 ) -> list[str]:
-    """Write an index in the layout of Microsoft GraphRAG 3; return lines for the user.
+    """Write an index in the layout of Microsoft GraphRAG 3; return a summary for the user.
 
-    The lines report row counts and missing parts, and give the settings to write into
-    `settings.yaml` there. Raises ExportError if the target holds files of another origin.
+    The lines of the summary report row counts and missing parts, and give the settings that
+    Microsoft GraphRAG needs. Raises ExportError if the target holds files of another origin.
     """
-    _check_target(target)
+    _check_target_folder(target)
     tables = _open_tables(store, version)
     stored = {name: version.tables[name] for name in EMBEDDED_COLUMNS if name in version.tables}
-    # The vector table records the server's name of the model; otherwise the settings name it.
+    # Use the model name that a vector table records; if there is none, the name in the settings.
     models = [table.vectors.model for table in stored.values() if table.vectors]
     model = next(filter(None, models), None)
     model = model or version.settings.get("generate_text_embeddings", {}).get("model") or None
@@ -93,7 +93,7 @@ def export(
     }
     date = version.made.date if version.made else None
     n_skipped = {}
-    with new_folder(target, _EXPORT_NAMES, overwrite=overwrite) as folder:
+    with new_folder(target, _EXPORTED_FILES, overwrite=overwrite) as folder:
         try:
             _write_tables(tables, folder)
             _write_additional_data(tables, folder / OWN_FOLDER)
@@ -105,8 +105,8 @@ def export(
         for name, table in vectors.items():
             n_skipped[name] = _write_vectors(table, name, folder / LANCEDB, date)
         write_json(folder / OWN_FOLDER / EXPORT_FILE, description)
-    lines = _summary_lines(version, target.absolute(), n_skipped)
-    lines += _settings_lines(target.absolute(), dimensions)
+    lines = _format_summary(version, target.absolute(), n_skipped)
+    lines += _format_settings(target.absolute(), dimensions)
     if vectors:
         numbers = " or ".join(map(str, sorted({*dimensions.values()})))
         lines.append(
@@ -131,7 +131,7 @@ def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]
     return {"community_reports": TABLES["community_reports"].empty().lazy(), **tables}
 
 
-def _check_target(target: Path) -> None:
+def _check_target_folder(target: Path) -> None:
     """Raise ExportError if the target folder holds anything but an earlier export.
 
     An index that Microsoft GraphRAG wrote has files of the same names, so names prove nothing.
@@ -152,8 +152,8 @@ def _check_target(target: Path) -> None:
         )
 
 
-def _summary_lines(version: Version, target: Path, n_skipped: Mapping[str, int]) -> list[str]:
-    """Return sentences on written and missing parts.
+def _format_summary(version: Version, target: Path, n_skipped: Mapping[str, int]) -> list[str]:
+    """Return sentences that report written rows and missing tables and vectors.
 
     `n_skipped` is the number of skipped rows of each vector table.
     """
@@ -179,7 +179,7 @@ def _summary_lines(version: Version, target: Path, n_skipped: Mapping[str, int])
     return lines
 
 
-def _settings_lines(target: Path, dimensions: Mapping[str, int]) -> list[str]:
+def _format_settings(target: Path, dimensions: Mapping[str, int]) -> list[str]:
     """Return lines for Microsoft's `settings.yaml`, in which `$$` means a dollar sign."""
 
     def quote_path(path: Path) -> str:
@@ -220,10 +220,10 @@ def _write_tables(tables: Mapping[str, pl.LazyFrame], folder: Path) -> None:
         if name == "communities":
             rows = _use_microsoft_values(rows, tables["relationships"])
         rows = rows.select(shared_columns(name))
-        # Columns are large strings; strings inside lists are plain strings.
+        # Text columns are large strings in Arrow, but texts inside lists are plain strings.
         fields = {
             field.name: _use_plain_strings_in_lists(field.type)
-            for field in _arrow_schema(name, rows)
+            for field in _select_arrow_schema(name, rows)
         }
         if name == "documents":
             texts = read_batches(rows.select("raw_data"), ROW_GROUP_SIZE)
@@ -242,7 +242,7 @@ def _write_additional_data(tables: Mapping[str, pl.LazyFrame], folder: Path) -> 
         if name in FIRST_OWN:
             own = [c for c in TABLES[name].columns if c not in shared_columns(name)]
             rows = rows.select(CHANGED_COLUMNS.get(name, []) + own)
-        schema = _arrow_schema(name, rows)
+        schema = _select_arrow_schema(name, rows)
         if not schema.names:
             continue
         with pa.ipc.new_file(folder / f"{name}{OWN_SUFFIX}", schema, options=options) as writer:
@@ -250,7 +250,7 @@ def _write_additional_data(tables: Mapping[str, pl.LazyFrame], folder: Path) -> 
                 writer.write_table(to_arrow(batch, schema))
 
 
-def _arrow_schema(name: str, rows: pl.LazyFrame) -> pa.Schema:
+def _select_arrow_schema(name: str, rows: pl.LazyFrame) -> pa.Schema:
     """Return the Arrow schema of the table's columns that `rows` has."""
     whole = arrow_schema(TABLES[name])
     return pa.schema([whole.field(column) for column in rows.collect_schema().names()])
@@ -282,7 +282,7 @@ def _use_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame
     """Replace titles and text units of communities by the values of Microsoft GraphRAG.
 
     In Microsoft GraphRAG, a community has the text units of its relationships. The values differ
-    from ours for island communities and for communities without relationships.
+    from our values for island communities and for communities without relationships.
     """
     is_other = pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
     others = communities.filter(is_other).select("community", id="relationship_ids")
@@ -345,7 +345,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
     A vector of zeros means that the vector is missing. Microsoft GraphRAG ranks rows by distance,
     and a vector of zeros would be closer to most questions than the rows that answer them.
     """
-    stamps = _date_columns(date)
+    stamps = _make_date_columns(date)
     schema = pa.schema(
         [("id", pa.string()), ("vector", pa.list_(pa.float32(), vectors.dimension))]
         + [(column, stamp.type) for column, stamp in stamps.items()]
@@ -356,7 +356,7 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
     for batch in _vector_batches(vectors, name):
         numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
         is_present = numbers.reshape(-1, vectors.dimension).any(axis=1)
-        if name != _COMPLETE_VECTORS and not is_present.all():
+        if name != _REPORT_VECTORS and not is_present.all():
             n_skipped += int((~is_present).sum())
             batch = batch.filter(is_present)
         columns = [batch.column(field).cast(schema.field(field).type) for field in ("id", "vector")]
@@ -377,7 +377,7 @@ def _vector_batches(vectors: VectorTable, name: str) -> Iterator[pa.RecordBatch]
         ) from error
 
 
-def _date_columns(date: str | None) -> dict[str, pa.Scalar]:
+def _make_date_columns(date: str | None) -> dict[str, pa.Scalar]:
     """Return the date columns of a vector table; the columns of the update date are null."""
     moment = datetime.fromisoformat(date) if date else datetime.min
     parts = {

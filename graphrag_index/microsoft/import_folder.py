@@ -18,7 +18,7 @@ import polars as pl
 from graphrag_index.errors import InputError, TableError, describe_error
 from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_SUFFIX
 from graphrag_index.microsoft.prepended_text import separate_text_again
-from graphrag_index.microsoft.read_communities import column_defaults
+from graphrag_index.microsoft.read_communities import get_column_defaults
 from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_error
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
@@ -43,9 +43,9 @@ class ImportedIndex:
     def __init__(self, root: Path) -> None:
         self.place = root / FOLDER
         self.description = _read_description(self.place)
-        # Dimension by name of the imported vector table.
+        # Dimension of the vectors in each imported vector table, by table name.
         self.vectors: Mapping[str, int] = self.description["vectors"]
-        # (name, requested dimensions) of the model of the vectors; None if there are no vectors.
+        # (name, requested dimensions) of the model that made the vectors; None without vectors.
         self.embedded_by = tuple(self.description.get("embedded_by") or ()) or None
         for name, file in self.description["files"].items():
             path = self.place / name
@@ -169,7 +169,7 @@ def _join_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
             raise damaged_file_error(path, error) from error
         if name in index.raw and n_own != (n_rows := index.n_rows(name)):
             raise TableError(
-                f"{path} has {n_own:,} rows and {index.files[name]} {n_rows:,}: they are not "
+                f"{path} has {n_own:,} rows and {index.files[name]} {n_rows:,}: the files are not "
                 "of one export; export the index again."
             )
     if name in index.raw:
@@ -186,7 +186,7 @@ def _join_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
 
 def _make_lineage(communities: pl.LazyFrame) -> pl.LazyFrame:
     """Return `community_lineage` for communities without predecessors."""
-    columns = column_defaults(TABLES["community_lineage"]) | {"status": pl.lit("born")}
+    columns = get_column_defaults(TABLES["community_lineage"]) | {"status": pl.lit("born")}
     columns |= {name: pl.col(name) for name in ("community", "level", "size")}
     return communities.select(**columns).sort("level", "community")
 
@@ -223,7 +223,7 @@ def write_imported(
 
 
 def _write_table(source: ImportSource, name: str, path: Path) -> None:
-    """Write a table, and check its rows against our schema."""
+    """Write a table to a Parquet file, and check the rows against our schema."""
     file = source.files.get(name, source.place)
     try:
         source.tables[name].sink_parquet(path, compression="zstd", maintain_order=True)

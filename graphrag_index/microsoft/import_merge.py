@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.microsoft.import_folder import BATCH_ROWS, ImportedIndex
-from graphrag_index.microsoft.read_communities import relationships_within
-from graphrag_index.microsoft.read_positions import first_rows, row_pairs
+from graphrag_index.microsoft.read_communities import find_relationships_within
+from graphrag_index.microsoft.read_positions import find_first_rows, find_row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import PROMPT_HASH_OF_IMPORTS, CommunityEvidence
 from graphrag_index.schema.list_columns import RowGroups, find_rows, gather_lists
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 class ImportMerge:
-    """Merger of imported rows and the rows of new documents into the tables of a run."""
+    """Merger of imported rows with the rows of new documents into the tables of a run."""
 
     def __init__(self, imported: ImportedIndex) -> None:
         self.imported = imported
@@ -51,7 +51,7 @@ class ImportMerge:
         for batch in read_batches(documents, BATCH_ROWS, has_long_texts=True):
             yield batch.with_columns(text_unit_ids=lists.slice(start, batch.height))
             start += batch.height
-        yield from shift_batches(new, human_readable_id=start)
+        yield from shift_rows(new, human_readable_id=start)
 
     def append_rows(
         self, imported: str, table: str, new: pl.LazyFrame | None
@@ -63,7 +63,7 @@ class ImportMerge:
             yield batch
             n_rows += batch.height
         if new is not None:
-            yield from shift_batches(new, human_readable_id=n_rows)
+            yield from shift_rows(new, human_readable_id=n_rows)
 
     def merge_graph(
         self, entities: pl.DataFrame, relationships: pl.DataFrame, mentions: pl.DataFrame
@@ -74,12 +74,12 @@ class ImportMerge:
         merged into the imported relationship between the same two entities, unless the types
         differ. A merged row has the descriptions of both rows.
         """
-        found = self.imported_graph()
+        found = self.read_imported_graph()
         before, links = found["extracted_entities"], found["extracted_relationships"]
         keys_before, keys = (
             pl.Series(map(title_key, rows["title"]), dtype=pl.String) for rows in (before, entities)
         )
-        numbers = pl.Series(first_rows(keys, keys_before))
+        numbers = pl.Series(find_first_rows(keys, keys_before))
         is_new = numbers < 0
         new_numbers = is_new.cum_sum().cast(pl.Int64) + len(before) - 1
         numbers = new_numbers.zip_with(is_new, numbers)
@@ -110,7 +110,7 @@ class ImportMerge:
         The step `finalize_graph` merges entities with equal titles later, and keeps the imported
         description.
         """
-        found = self.imported_graph()
+        found = self.read_imported_graph()
         n = len(self.entity_ids)
         relationships = _shift_columns(relationships, source=n, target=n)
         new = {
@@ -123,14 +123,14 @@ class ImportMerge:
         found["extracted_mentions"] = pl.concat([found["extracted_mentions"], mentions])
         return found
 
-    def imported_graph(self) -> dict[str, pl.DataFrame]:
+    def read_imported_graph(self) -> dict[str, pl.DataFrame]:
         """Return the imported graph as the tables that extraction writes, in the imported order.
 
-        `given_ids` has the ids of the rows. Relationships with an unknown end are left out.
+        `given_ids` has the ids of the rows. A relationship without known ends is left out.
         """
         columns = ("title", "type", "description", "aliases", "evidence", "text_unit_ids")
         entities = self.imported.scan("entities").select(columns).collect()
-        units = self._unit_numbers(entities["text_unit_ids"])
+        units = self._find_unit_numbers(entities["text_unit_ids"])
         entities = entities.with_columns(
             human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64),
             text_units=units,
@@ -142,10 +142,10 @@ class ImportMerge:
         links = links.with_columns(
             pl.Series(end, find_rows(links[end], self.entity_ids)) for end in ("source", "target")
         ).filter(pl.col("source") >= 0, pl.col("target") >= 0)
-        # finalize_graph rejects weights that are not positive and finite.
+        # Replace weights that finalize_graph rejects: weights must be positive and finite.
         is_valid = (pl.col("weight") > 0) & pl.col("weight").is_finite()
         links = links.with_columns(
-            text_units=self._unit_numbers(links["text_unit_ids"]),
+            text_units=self._find_unit_numbers(links["text_unit_ids"]),
             weight=pl.when(is_valid).then("weight").otherwise(1.0),
         )
         entity_ids = pl.DataFrame({"id": self.entity_ids}).select(
@@ -165,7 +165,7 @@ class ImportMerge:
             "given_ids": pl.concat([entity_ids, link_ids]),
         }
 
-    def _unit_numbers(self, lists: pl.Series) -> pl.Series:
+    def _find_unit_numbers(self, lists: pl.Series) -> pl.Series:
         """Replace the ids of text units by row numbers in ascending order; drop unknown ids."""
         found = RowGroups.from_ids(lists, self.unit_ids)
         return gather_lists(found.owners, pl.Series(found.rows), len(lists))
@@ -188,7 +188,7 @@ def _move_description(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _to_extracted_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Put the description into a list; its source is the first text unit, or -1 without one."""
+    """Move the description to a list; its text unit is the first of the row, or -1."""
     is_described = pl.col("description") != ""
     first = pl.col("text_units").list.get(0, null_on_oob=True).fill_null(-1)
     made = rows.with_columns(
@@ -200,7 +200,7 @@ def _to_extracted_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _find_imported_links(links: pl.DataFrame, new: pl.DataFrame) -> list[int]:
-    """Return the row of the equal imported relationship for each new one; -1 if none is equal."""
+    """Return, for each new relationship, the row of the equal imported relationship, or -1."""
     known: dict[frozenset[int], list[tuple[int, str]]] = defaultdict(list)
     columns = ("source", "target", "type")
     for row, (source, target, kind) in enumerate(links.select(columns).rows()):
@@ -250,7 +250,7 @@ def _merge_row(row: Row, new: list[Row]) -> Row:
     return {**merged, "aliases": list(dict.fromkeys(forms))[1:], "types": types}
 
 
-def shift_batches(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
+def shift_rows(rows: pl.LazyFrame, **by: int) -> Iterator[pl.DataFrame]:
     """Yield rows in batches, and add the numbers `by` to the columns of the same name."""
     for batch in read_batches(rows, BATCH_ROWS):
         yield _shift_columns(batch, **by)
@@ -263,13 +263,13 @@ def _shift_columns(rows: pl.DataFrame, **by: int) -> pl.DataFrame:
     )
 
 
-def evidence_of_reports(
+def make_evidence_of_reports(
     imported: Mapping[str, pl.LazyFrame], now: Mapping[str, pl.LazyFrame]
 ) -> pl.DataFrame:
     """Return the table `report_evidence` for imported reports.
 
     `now` has the entities, relationships and text units of the first run after the import. That
-    run merges names that differ only in case, and drops relationships with an unknown end.
+    run merges names that differ only in case, and drops relationships without known ends.
     """
     nodes = now["entities"].select("id", "title").collect()
     links = now["relationships"].select("id", "source_id", "target_id").collect()
@@ -280,19 +280,19 @@ def evidence_of_reports(
         pl.Series(end, find_rows(links[f"{end}_id"], nodes["id"])) for end in ("source", "target")
     )
     link_row = {frozenset(pair): row for row, pair in enumerate(ends.rows())}
-    # An unknown end has position -1, so its relationship gets no row.
+    # Give an unknown source or target the row -1, so that its relationship is not found.
     old_nodes, old_links = np.append(new_nodes, -1), imported["relationships"]
     old_ends = old_links.select("source_id", "target_id").collect()
     old_pairs = zip(
         *(old_nodes[find_rows(column, before["id"])].tolist() for column in old_ends), strict=True
     )
     communities = imported["communities"].select("community", "entity_ids").collect()
-    rows, members = row_pairs(communities["entity_ids"], before["id"])
+    rows, members = find_row_pairs(communities["entity_ids"], before["id"])
     held = pl.DataFrame({"row": rows, "entity": new_nodes[members]}).unique().sort("row", "entity")
     ids, n_rows = nodes["id"].gather(held["entity"]), communities.height
     communities = communities.with_columns(
         entity_ids=gather_lists(held["row"].to_numpy(), ids, n_rows),
-        relationship_ids=relationships_within(held, links.select("id").hstack(ends), n_rows),
+        relationship_ids=find_relationships_within(held, links.select("id").hstack(ends), n_rows),
     )
     graph, covariates = (now["entities"], now["relationships"]), imported["covariates"]
     contents = CommunityMembers(communities, *graph, covariates)
@@ -324,7 +324,7 @@ def evidence_of_reports(
 def _renumber_report(
     row: Mapping[str, Any], new_rows: Mapping[str, Mapping[int, int]]
 ) -> CitedReport:
-    """Replace each cited number by its index in the lists of rows that the report cites."""
+    """Renumber the rows that a report cites from 0, also in the citations of the report."""
     rows: dict[str, list[int]] = {}
 
     def find_local_number(section: str, number: int) -> int | None:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.microsoft.prepended_text import CUT_MARK
-from graphrag_index.microsoft.read_positions import first_rows
+from graphrag_index.microsoft.read_positions import find_first_rows
 from graphrag_index.schema.table import parse_columns
 
 # One metadata line, and its key.
@@ -43,7 +43,7 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     keys in other text units.
     """
     unit_documents = tables["text_units"].select("document_id").collect()["document_id"]
-    rows = first_rows(unit_documents, tables["documents"].select("id").collect()["id"])
+    rows = find_first_rows(unit_documents, tables["documents"].select("id").collect()["id"])
     # By document row: the offset of the last text unit so far, and the metadata found so far.
     latest: dict[int, int] = {}
     prepended: dict[int, list[str]] = {}
@@ -53,7 +53,7 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     for first in range(0, len(unit_documents), _BATCH_ROWS):
         units = tables["text_units"].select("text").slice(first, _BATCH_ROWS).collect()["text"]
         here = np.unique(rows[first : first + len(units)])
-        texts = _document_texts(tables["documents"], here[here >= 0].tolist(), texts)
+        texts = _read_document_texts(tables["documents"], here[here >= 0].tolist(), texts)
         for number, text in enumerate(units.to_list(), first):
             document = int(rows[number])
             known = prepended.setdefault(document, [])
@@ -71,10 +71,10 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
             head = text[: place.n_before].rstrip(CUT_MARK)
             if head and head not in known:
                 known.append(head)
-    keys = {keys for heads in prepended.values() for head in heads if (keys := _keys_of(head))}
+    keys = {keys for heads in prepended.values() for head in heads if (keys := _get_keys(head))}
     for number, text in lost.items():
         known = [head for head in prepended[int(rows[number])] if text.startswith(head)]
-        known += [head for head in _metadata_lines(text) if _keys_of(head) in keys]
+        known += [head for head in _find_metadata_lines(text) if _get_keys(head) in keys]
         if known:
             n_before = len(max(known, key=len))
             spans[number] = (0, len(text) - n_before, n_before, 0, False)
@@ -90,7 +90,7 @@ def find_text_unit(
     text units overlap and may be equal. `prepended` has the metadata before other text units of the
     document. Lines that the document has are text, even if they look like metadata.
     """
-    for head in _possible_metadata(text, document, prepended):
+    for head in _propose_metadata(text, document, prepended):
         body = text[len(head) :]
         if head and not body and document and head not in prepended:
             continue
@@ -103,11 +103,11 @@ def find_text_unit(
     return None
 
 
-def _possible_metadata(text: str, document: str, prepended: Sequence[str]) -> Iterator[str]:
+def _propose_metadata(text: str, document: str, prepended: Sequence[str]) -> Iterator[str]:
     """Yield possible metadata at the start of a text unit, the most probable first."""
     yield ""
     yield from filter(text.startswith, prepended)
-    yield from _metadata_lines(text)
+    yield from _find_metadata_lines(text)
     # If values have line breaks, the first text unit of a document shows where they end.
     if _METADATA_START.match(text):
         for end in (found.end() for found in _VALUE_END.finditer(text)):
@@ -116,7 +116,7 @@ def _possible_metadata(text: str, document: str, prepended: Sequence[str]) -> It
                 yield text[:end]
 
 
-def _metadata_lines(text: str) -> Iterator[str]:
+def _find_metadata_lines(text: str) -> Iterator[str]:
     """Yield the first metadata line at the start of a text, then the first two, and so on."""
     end = 0
     while line := _METADATA_LINE.match(text, end):
@@ -124,12 +124,12 @@ def _metadata_lines(text: str) -> Iterator[str]:
         yield text[:end]
 
 
-def _keys_of(head: str) -> tuple[str, ...]:
+def _get_keys(head: str) -> tuple[str, ...]:
     """Return the keys of metadata lines; empty if a value has line breaks."""
-    return tuple(_METADATA_LINE.findall(head)) if head in _metadata_lines(head) else ()
+    return tuple(_METADATA_LINE.findall(head)) if head in _find_metadata_lines(head) else ()
 
 
-def _document_texts(
+def _read_document_texts(
     documents: pl.LazyFrame, rows: list[int], known: Mapping[int, str]
 ) -> dict[int, str]:
     """Read the texts of these documents by row; reuse the texts of the last batch."""

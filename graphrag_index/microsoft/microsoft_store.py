@@ -21,7 +21,7 @@ import polars as pl
 from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
 from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
-from graphrag_index.microsoft.read_positions import first_rows
+from graphrag_index.microsoft.read_positions import find_first_rows
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, TABLES
@@ -34,10 +34,10 @@ from graphrag_index.text.normalize import UNSPACED, stem_word
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Standard parameters of BM25.
+# Parameters k1 and b of the BM25 score, with their usual values.
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
-# Shorter stems match only the whole word; longer stems match with an ending of up to 4 letters.
-_MIN_STEM = 4
+# A shorter stem matches only the same word; a longer stem also matches with up to 4 more letters.
+_MIN_STEM_LETTERS = 4
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(f"{UNSPACED}+")
 
@@ -67,16 +67,16 @@ class MicrosoftStore:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Defects of this index that answers report, one sentence for each."""
+        """One sentence about each defect of this index; answers show the sentences."""
         notes = [self.lacks_vectors] if self.lacks_vectors else []
-        lacking = [name for name in self._embedded_names() if name not in self._usable]
+        lacking = [name for name in self._list_vector_tables() if name not in self._usable]
         if lacking and not self.lacks_vectors:
             rows = " and ".join(EMBEDDED_COLUMNS[name][0].replace("_", " ") for name in lacking)
             notes.append(
                 f"There are no vectors of {rows} of {self.dimension:,} numbers in "
                 f"{self.output / 'lancedb'}: these rows are found by names and words alone."
             )
-        # The search that shows these notes has computed the spans already.
+        # This takes no time: the search that shows these notes has already computed the spans.
         are_found = self.index.text_unit_spans["is_found"]
         if n_lost := int((~are_found).sum()):
             notes.append(
@@ -85,7 +85,7 @@ class MicrosoftStore:
             )
         return tuple(notes)
 
-    def _embedded_names(self) -> list[str]:
+    def _list_vector_tables(self) -> list[str]:
         return [name for name, (table, _) in EMBEDDED_COLUMNS.items() if table in self.index.tables]
 
     def _explain_missing_vectors(self, settings: Settings) -> str:
@@ -117,7 +117,7 @@ class MicrosoftStore:
             if table.kind == "mapped":
                 tables[name] = StoredTable(counts.get(ROWS_OF.get(name, ""), 0), "")
         tables["mentions"] = StoredTable(0, "")
-        for name in self._embedded_names():
+        for name in self._list_vector_tables():
             n_rows = counts[EMBEDDED_COLUMNS[name][0]]
             tables[name] = StoredTable(n_rows, "", vectors=Vectors(self.dimension, True))
         # Questions are answered by the model of the reports, if the settings give access to it.
@@ -173,7 +173,7 @@ class MicrosoftStore:
         parts: dict[str, list[pl.DataFrame]] = {}
         with name_damaged_file(self.index.files):
             tables = {
-                # Read each file once: each lazy part of a table would read it again.
+                # Read each file only once: otherwise each search table would read the file again.
                 name: (rows.drop("text") if name == "documents" else rows).collect().lazy()
                 for name, rows in self.tables.items()
             }
@@ -221,7 +221,7 @@ class MicrosoftStore:
                 text = pl.concat_str(texts, separator=":")
                 rows = self.tables[source]
                 if source == "text_units":
-                    # The words of prepended metadata are searched too.
+                    # Let a search find the words of metadata before the text.
                     rows = restore_text(rows)
                 rows = rows.select(*columns, text=text)
                 # `self.tables` makes ids unique, but vectors are stored under the original ids.
@@ -265,11 +265,11 @@ class InMemoryVectors:
             if self._vectors is None:
                 return found
             for batch in self._vectors.batches():
-                at = first_rows(batch["id"], ids)
+                at = find_first_rows(batch["id"], ids)
                 found[at[at >= 0]] = batch["vector"].to_numpy()[at >= 0]
             # Rows that repeat an id share the vector of the first row with this id.
             again = ids.is_first_distinct().not_().arg_true().to_numpy()
-            found[again] = found[first_rows(ids.gather(again), ids)]
+            found[again] = found[find_first_rows(ids.gather(again), ids)]
             np.nan_to_num(found, copy=False)
             lengths = np.linalg.norm(found, axis=1, keepdims=True)
             found /= np.where(lengths > 0, lengths, 1)
@@ -288,7 +288,7 @@ class InMemoryVectors:
         self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows whose text matches the words best; `score` is the BM25 score."""
-        patterns = list(dict.fromkeys(_word_patterns(words)))
+        patterns = list(dict.fromkeys(_make_word_patterns(words)))
         rows = self.frame
         if not patterns or not rows.height:
             return pl.DataFrame(schema=[*columns, "score"])
@@ -325,7 +325,7 @@ def _select_best_rows(
     return order.head(top_k)
 
 
-def _word_patterns(words: str) -> list[str]:
+def _make_word_patterns(words: str) -> list[str]:
     """Return a regular expression for each word of a question; it also matches inflected words.
 
     In scripts without spaces, each pair of characters counts as a word.
@@ -337,7 +337,7 @@ def _word_patterns(words: str) -> list[str]:
         for part in _UNSPACED.sub(" ", word).split():
             # The stem of story and stories is stori: remove the i to match both words.
             root = stem_word(part).removesuffix("i")
-            if len(root) >= _MIN_STEM:
+            if len(root) >= _MIN_STEM_LETTERS:
                 found.append(rf"(?i)\b{re.escape(root)}\w{{0,4}}\b")
             elif len(part) > 1 or part.isdigit():
                 found.append(rf"(?i)\b{re.escape(part)}\b")

@@ -5,12 +5,12 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.microsoft.read_positions import first_rows
+from graphrag_index.microsoft.read_positions import find_first_rows
 from graphrag_index.schema.list_columns import gather_lists, spread_lists
 from graphrag_index.schema.table import INTEGERS, STRINGS, Table
 from graphrag_index.schema.tables import TABLES
 
-_TITLE = pl.format("Community {}", "community")
+_DEFAULT_TITLE = pl.format("Community {}", "community")
 # Columns that a report copies from its community, with defaults for an unknown community.
 _COMMUNITY_COLUMNS = {"level": 0, "parent": -1, "children": [], "period": "", "size": 0}
 
@@ -39,7 +39,7 @@ def complete_communities(
         "relationship_ids": (lambda: _derive_relationships(rows, entities, relationships), []),
         "text_unit_ids": (lambda: _derive_text_units(rows, relationships), []),
         "period": (lambda: pl.lit(""), ""),
-        "title": (lambda: _TITLE, _TITLE),
+        "title": (lambda: _DEFAULT_TITLE, _DEFAULT_TITLE),
         "size": (lambda: size, size),
         "human_readable_id": (lambda: pl.col("community"), pl.col("community")),
     }
@@ -53,8 +53,8 @@ def complete_communities(
 def complete_reports(
     reports: pl.DataFrame, has: Collection[str], communities: pl.DataFrame
 ) -> pl.DataFrame:
-    """Add the missing columns of reports; `has` lists the columns of the file."""
-    at = first_rows(reports["community"], communities["community"])
+    """Add the missing columns of reports; `has` has the names of the columns in the file."""
+    at = find_first_rows(reports["community"], communities["community"])
     for name, default in _COMMUNITY_COLUMNS.items():
         if name not in has:
             known = communities[name]
@@ -63,13 +63,13 @@ def complete_reports(
     defaults = {
         "human_readable_id": pl.col("community"),
         "id": pl.col("community").cast(pl.String),
-        "title": _TITLE,
+        "title": _DEFAULT_TITLE,
     }
     missing = {name: value for name, value in defaults.items() if name not in has}
     return reports.with_columns(**missing).select(list(TABLES["community_reports"].columns))
 
 
-def members_from_nodes(nodes: pl.LazyFrame, entities: pl.LazyFrame) -> pl.LazyFrame | None:
+def read_members_from_nodes(nodes: pl.LazyFrame, entities: pl.LazyFrame) -> pl.LazyFrame | None:
     """Return `community` and its `entity_ids`, in entity order; None if a column is missing."""
     is_usable = {"title", "community"}.issubset(nodes.collect_schema())
     if not is_usable or not {"title", "id"}.issubset(entities.collect_schema()):
@@ -89,7 +89,7 @@ def members_from_nodes(nodes: pl.LazyFrame, entities: pl.LazyFrame) -> pl.LazyFr
 def _derive_members(
     rows: pl.DataFrame, nodes: pl.LazyFrame | None, entities: pl.LazyFrame
 ) -> pl.Series:
-    members = members_from_nodes(nodes, entities) if nodes is not None else None
+    members = read_members_from_nodes(nodes, entities) if nodes is not None else None
     if members is None:
         return pl.Series([None] * rows.height, dtype=STRINGS)
     return _values_by_community(rows, members.collect(), "entity_ids")
@@ -127,14 +127,14 @@ def _derive_relationships(
     known = entities.select("id", "title").collect()
     links = relationships.select("id", "source", "target").collect()
     owners, members = spread_lists(rows["entity_ids"])
-    held = pl.DataFrame({"row": owners, "entity": first_rows(members, known["id"])})
+    held = pl.DataFrame({"row": owners, "entity": find_first_rows(members, known["id"])})
     ends = links.with_columns(
-        pl.Series(end, first_rows(links[end], known["title"])) for end in ("source", "target")
+        pl.Series(end, find_first_rows(links[end], known["title"])) for end in ("source", "target")
     )
-    return relationships_within(held, ends, rows.height)
+    return find_relationships_within(held, ends, rows.height)
 
 
-def relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: int) -> pl.Series:
+def find_relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: int) -> pl.Series:
     """Return, for each community, the sorted ids of relationships between its members.
 
     `held` has the `row` of a community and the row number of an `entity` in it. `links` has an `id`
@@ -202,12 +202,12 @@ def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFra
         return rows
     columns = [
         column if column in new.columns else default.alias(column)
-        for column, default in column_defaults(TABLES[name]).items()
+        for column, default in get_column_defaults(TABLES[name]).items()
     ]
     return pl.concat([rows, new.lazy().select(columns)])
 
 
-def column_defaults(table: Table) -> dict[str, pl.Expr]:
+def get_column_defaults(table: Table) -> dict[str, pl.Expr]:
     """Return the default value of each column; the default of a nullable column is null."""
     by_type: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}
     defaults = {name: by_type.get(dtype, []) for name, dtype in table.schema.items()}

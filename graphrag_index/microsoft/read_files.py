@@ -27,7 +27,7 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
 }
 # Columns of structs, which are converted to JSON text.
 _RECORD_COLUMNS = ("raw_data", "metadata")
-_VECTOR_BATCH = 8_192  # rows per batch
+_VECTORS_PER_BATCH = 8_192  # vectors that are read at once
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 
@@ -44,7 +44,7 @@ class IndexFolder(NamedTuple):
 
 
 class RawTable(NamedTuple):
-    """The rows of a file with our column names and types; `left_out` has unusable columns."""
+    """The rows of a file with our column names; `left_out` has the types of unusable columns."""
 
     rows: pl.LazyFrame
     left_out: Mapping[str, pl.DataType]
@@ -63,7 +63,7 @@ def find_folder(folder: Path) -> IndexFolder:
     for place in (folder, folder / "output", *runs):
         paths = {
             name: path
-            # Versions 0 and 1 have the layout of entities in `nodes`.
+            # Versions 0 and 1 store the coordinates of entities in the table `nodes`.
             for name in (*COLUMN_RULES["required"], "nodes")
             for path in (place / f"{_LEGACY_PREFIX}{name}.parquet", place / f"{name}.parquet")
             if path.is_file()
@@ -131,7 +131,7 @@ def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
             if names[0] in raw.left_out:
                 raise TableError(
                     f"{path}: the column {names[0]} is {raw.left_out[names[0]]}, and should be "
-                    f"{TABLES[name].schema[names[0]]}: write it anew from a whole index."
+                    f"{TABLES[name].schema[names[0]]}: write the file again from a complete index."
                 )
             raise TableError(
                 f"{path} has no column {names[0]}: is it the table {name} of Microsoft GraphRAG? "
@@ -187,7 +187,7 @@ def _may_contain_bytes(dtype: Any) -> bool:
 
 
 def _to_findings(dtype: Any) -> pl.Expr:
-    """Convert findings to our two fields; a finding that is a text becomes an explanation."""
+    """Convert findings to `summary` and `explanation`; a plain text becomes an explanation."""
     item, findings = pl.element(), pl.col("findings")
     values = {"explanation": pl.lit(""), "summary": pl.lit("")}
     if isinstance(dtype.inner, pl.Struct):
@@ -224,12 +224,12 @@ class LanceVectors:
     def batches(self) -> Iterator[pl.DataFrame]:
         columns = [name for name in ("id", "vector", "text") if name in self.table.schema.names]
         try:
-            for batch in self.table.search().select(columns).to_batches(_VECTOR_BATCH):
+            for batch in self.table.search().select(columns).to_batches(_VECTORS_PER_BATCH):
                 yield pl.DataFrame(batch).with_columns(pl.col("id").cast(pl.String))
         except (ValueError, RuntimeError, OSError) as error:
             raise TableError(
                 f"The vectors {self.place} break off ({describe_error(error)[:120]}): make "
-                "them again."
+                "the vectors again."
             ) from error
 
 
@@ -250,7 +250,7 @@ class ParquetVectors:
     def batches(self) -> Iterator[pl.DataFrame]:
         dtype = pl.Array(pl.Float32, self.dimension)
         try:
-            for rows in read_batches(self.rows, _VECTOR_BATCH):
+            for rows in read_batches(self.rows, _VECTORS_PER_BATCH):
                 yield rows.with_columns(pl.col("vector").cast(dtype))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise TableError(
@@ -265,14 +265,14 @@ MicrosoftVectors = LanceVectors | ParquetVectors
 def open_vectors(
     place: Path, files: Mapping[str, Path]
 ) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
-    """Open the vectors of an index by our table names; list vectors that cannot be opened.
+    """Open the vectors of an index, and collect the errors of vectors that cannot be opened.
 
     The vectors are in `lancedb/`, or in `embeddings.<name>.parquet`, or (version 0) in a column of
-    the table. The second result has the path and the error of vectors that cannot be opened.
+    the table. Both results are by our table names; the second has paths and error messages.
     """
     found: dict[str, MicrosoftVectors] = {}
     damaged: dict[str, tuple[Path, str]] = {}
-    # If versions 2 and 3 wrote to the same folder, the vectors of version 3 are newer: open first.
+    # Open vectors of version 3 first: in a folder of versions 2 and 3, they are newer.
     stores = sorted(
         (place / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in EMBEDDED_COLUMNS, p)
     )
@@ -307,7 +307,7 @@ def _open_lance(path: Path) -> LanceVectors:
     table = lancedb.connect(str(path.parent.absolute())).open_table(path.stem)
     vectors = LanceVectors(table, str(path))
     if vectors.dimension <= 0:
-        raise ValueError("vectors of no fixed width")
+        raise ValueError("the vectors have no fixed length")
     return vectors
 
 

@@ -34,7 +34,7 @@ _MAX_MENTIONS, _MAX_SENTENCES = 16, 5
 _BATCH_ROWS = 4_096  # text units per batch
 
 
-def first_rows(ids: pl.Series, known: pl.Series) -> Integers:
+def find_first_rows(ids: pl.Series, known: pl.Series) -> Integers:
     """Return the first row of each id in `known`, which may have duplicates; -1 if absent."""
     is_first = known.is_first_distinct()
     rows = is_first.arg_true().to_numpy().astype(np.int64)
@@ -43,10 +43,10 @@ def first_rows(ids: pl.Series, known: pl.Series) -> Integers:
     return found
 
 
-def row_pairs(lists: pl.Series, known: pl.Series) -> tuple[Integers, Integers]:
+def find_row_pairs(lists: pl.Series, known: pl.Series) -> tuple[Integers, Integers]:
     """Return pairs (row of the list, row of the id) for lists of ids; drop unknown ids."""
     owners, ids = spread_lists(lists)
-    rows = first_rows(ids, known)
+    rows = find_first_rows(ids, known)
     return owners[rows >= 0], rows[rows >= 0]
 
 
@@ -88,10 +88,10 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     text_units = tables["text_units"].select("id", "entity_ids").collect()
     unit_ids = text_units["id"]
     # The links between entities and text units may be in either table.
-    owners, units = row_pairs(entities["text_unit_ids"], unit_ids)
-    more_units, more = row_pairs(text_units["entity_ids"], entities["id"])
+    owners, units = find_row_pairs(entities["text_unit_ids"], unit_ids)
+    more_units, more = find_row_pairs(text_units["entity_ids"], entities["id"])
     of_units = RowGroups(np.append(units, more_units), np.append(owners, more), len(unit_ids))
-    owners, units = row_pairs(links["text_unit_ids"], unit_ids)
+    owners, units = find_row_pairs(links["text_unit_ids"], unit_ids)
     links_of_units = RowGroups(units, owners, len(unit_ids))
     titles = entities["title"].to_list()
     ends = links.select("source", "target").rows()

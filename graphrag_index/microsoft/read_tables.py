@@ -19,9 +19,9 @@ import polars as pl
 from graphrag_index.microsoft.locate_text_units import SPAN_COLUMNS, locate_text_units
 from graphrag_index.microsoft.prepended_text import separate_text
 from graphrag_index.microsoft.read_communities import (
-    column_defaults,
     complete_communities,
     complete_reports,
+    get_column_defaults,
 )
 from graphrag_index.microsoft.read_files import (
     COLUMN_RULES,
@@ -35,9 +35,9 @@ from graphrag_index.microsoft.read_files import (
 from graphrag_index.microsoft.read_positions import (
     TextPositions,
     compute_positions,
-    first_rows,
+    find_first_rows,
+    find_row_pairs,
     invert_lists,
-    row_pairs,
 )
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
@@ -45,7 +45,7 @@ from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
 _BATCH_ROWS = 1_024  # documents or text units per batch
-_ENCODING = "cl100k_base"
+_DEFAULT_ENCODING = "cl100k_base"
 
 
 class MicrosoftIndex:
@@ -102,7 +102,7 @@ class MicrosoftIndex:
                 rows = rows.with_columns(document_id=pl.col("document_ids").list.first())
                 has.add("document_id")
             row_number = pl.int_range(pl.len(), dtype=pl.Int64)
-            defaults = {**column_defaults(TABLES[name]), "human_readable_id": row_number}
+            defaults = {**get_column_defaults(TABLES[name]), "human_readable_id": row_number}
             found[name] = rows.select(
                 pl.col(column).fill_null(default) if column in has else default.alias(column)
                 for column, default in defaults.items()
@@ -163,7 +163,7 @@ class MicrosoftIndex:
             for text, record, stated in batch.rows():
                 languages.append(detect_language(text))
                 is_record = _parse_json_object(stated) is not None
-                metadata.append(stated if is_record else _metadata_of_record(record, text))
+                metadata.append(stated if is_record else _remove_text_from_record(record, text))
         title = rows.select("title").collect()["title"] if "title" in has else ids
         made = {
             "title": title,
@@ -173,7 +173,7 @@ class MicrosoftIndex:
         }
         if "text_unit_ids" not in has:
             units = self._file_tables["text_units"].select("id", "document_id").collect()
-            owners = first_rows(units["document_id"], ids)
+            owners = find_first_rows(units["document_id"], ids)
             [known] = (owners >= 0).nonzero()
             made["text_unit_ids"] = invert_lists(known, owners[known], units["id"], len(ids))
         return made
@@ -190,12 +190,12 @@ class MicrosoftIndex:
                 lists = linked[links]
                 if lists.dtype == pl.String:
                     lists = lists.reshape((len(lists), 1)).arr.to_list()
-                made[column] = invert_lists(*row_pairs(lists, ids), linked["id"], len(ids))
+                made[column] = invert_lists(*find_row_pairs(lists, ids), linked["id"], len(ids))
         if "n_tokens" not in has:
             from graphrag_index.text.tokens import count_tokens, load_encoding
 
             encoding, texts = (
-                load_encoding(_ENCODING),
+                load_encoding(_DEFAULT_ENCODING),
                 read_batches(rows.select("text"), _BATCH_ROWS),
             )
             counts = [count_tokens(text, encoding) for batch in texts for text in batch["text"]]
@@ -209,7 +209,7 @@ class MicrosoftIndex:
         text_unit_ids = small["text_unit_ids"]
         if "text_unit_ids" not in has and "entity_ids" in self._file_columns("text_units"):
             units = self._file_tables["text_units"].select("id", "entity_ids").collect()
-            pairs = row_pairs(units["entity_ids"], small["id"])
+            pairs = find_row_pairs(units["entity_ids"], small["id"])
             text_unit_ids = invert_lists(*pairs, units["id"], small.height)
             made["text_unit_ids"] = text_unit_ids
         if "frequency" not in has:
@@ -225,7 +225,7 @@ class MicrosoftIndex:
 
     @cached_property
     def _degrees(self) -> dict[str, int]:
-        """The number of relationships by title; A to B and B to A count as one."""
+        """The number of relationships of each entity, by title; A to B and B to A count once."""
         one, other = (f("source", "target") for f in (pl.min_horizontal, pl.max_horizontal))
         ends = self._file_tables["relationships"].select(one=one, other=other).drop_nulls().unique()
         # A relationship of an entity with itself adds 2 to its degree.
@@ -243,7 +243,7 @@ class MicrosoftIndex:
         # A title without an entity has row -1, which is the empty id at the end.
         ids = pl.concat([known["id"], pl.Series("id", [""])])
         for end in ("source", "target"):
-            made[f"{end}_id"] = ids.gather(first_rows(small[end], known["title"]))
+            made[f"{end}_id"] = ids.gather(find_first_rows(small[end], known["title"]))
         if "combined_degree" not in has:
             one, other = (self._degrees_by_title(small[end]) for end in ("source", "target"))
             made["combined_degree"] = one + other
@@ -259,13 +259,13 @@ class MicrosoftIndex:
 
 
 def detect_generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
-    """Return the versions of Microsoft GraphRAG that write these tables: "2 or 3"."""
+    """Return the versions of Microsoft GraphRAG that write such tables, as in "2 or 3"."""
     if is_legacy:
         return "0 or 1"
     return "2" if "text_units" in raw and "document_ids" in raw["text_units"].columns else "2 or 3"
 
 
-def _metadata_of_record(record: str | None, text: str) -> str | None:
+def _remove_text_from_record(record: str | None, text: str) -> str | None:
     """Remove the document text from a JSON record; None if the record is no JSON object."""
     if (values := _parse_json_object(record)) is None:
         return None
@@ -281,7 +281,7 @@ def _parse_json_object(text: str | None) -> dict[str, Any] | None:
     return values if isinstance(values, dict) else None
 
 
-# Table by section name in citations, and all tables whose numbers become row numbers.
+# Tables by section name in citations, and tables in which a row gets its row number.
 _CITED_TABLES = {"Entities": "entities", "Relationships": "relationships", "Claims": "covariates"}
 _NUMBERED_TABLES = ("documents", "text_units", *_CITED_TABLES.values())
 
@@ -321,11 +321,11 @@ def _renumber_reports(
 ) -> pl.LazyFrame:
     """Renumber the citations of reports: `Entities (5)` becomes `Entities (4)`."""
 
-    def new_number(section: str, number: int) -> int | None:
+    def find_new_number(section: str, number: int) -> int | None:
         return moves[section].get(number) if section in moves else number
 
     def renumber_text(text: str) -> str:
-        return renumber_citations(text, new_number)[0]
+        return renumber_citations(text, find_new_number)[0]
 
     rows = reports.collect()
     texts = ("summary", "full_content", "full_content_json", "rating_explanation")

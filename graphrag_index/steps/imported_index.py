@@ -16,7 +16,7 @@ from graphrag_index.microsoft.import_folder import (
     ImportedIndex,
     fingerprint_imported,
 )
-from graphrag_index.microsoft.import_merge import ImportMerge, evidence_of_reports, shift_batches
+from graphrag_index.microsoft.import_merge import ImportMerge, make_evidence_of_reports, shift_rows
 from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
@@ -56,12 +56,12 @@ def read_imported(*, root: Path, progress: Progress) -> Tables:
             yield {name: batch}
             progress.advance(batch.height)
     if counts["community_reports"]:
-        yield {"report_evidence": evidence_of_reports(tables, _finalize_imported(imported))}
+        yield {"report_evidence": make_evidence_of_reports(tables, _finalize_imported(imported))}
 
 
 def _finalize_imported(imported: ImportedIndex) -> dict[str, pl.LazyFrame]:
     """Return the final graph of a run without new documents."""
-    extracted = ImportMerge(imported).imported_graph()
+    extracted = ImportMerge(imported).read_imported_graph()
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
     graph: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
     made: Any = finalize_graph(
@@ -184,7 +184,7 @@ def _make_merge_step(
             start += len(batch)
             yield {"sentences": pl.DataFrame(rows, schema=schema, orient="row")}
             progress.advance(len(batch))
-        for batch in shift_batches(sentences, document=merge.n_documents):
+        for batch in shift_rows(sentences, document=merge.n_documents):
             yield {"sentences": batch}
         for batch in merge.append_rows("covariates", "covariates", covariates):
             yield {"covariates": batch}
