@@ -33,13 +33,13 @@ MAX_NODES_UNSCALED = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
 
-# An implementation of Leiden: a function that returns the label of each node of a graph with
-# edges. Its arguments are graph, settings and resolution; it ignores the settings' resolution.
-Engine = Callable[[SparseRows, CreateCommunities, float], Integers]
+# An implementation of Leiden: a function of a graph with edges, the settings and the level, which
+# returns the label of each node.
+Engine = Callable[[SparseRows, CreateCommunities, int], Integers]
 
 
 def partition_with_graspologic(
-    rows: SparseRows, settings: CreateCommunities, resolution: float
+    rows: SparseRows, settings: CreateCommunities, level: int
 ) -> Integers:
     """Partition a graph with Leiden in the Rust library of graspologic."""
     from graspologic_native import leiden_csr
@@ -49,7 +49,7 @@ def partition_with_graspologic(
         rows.indices,
         rows.weights,
         rows.n_nodes,
-        resolution=resolution,
+        resolution=choose_resolution(settings, rows.n_nodes, level),
         iterations=settings.iterations,
         use_modularity=settings.quality == "modularity",
         seed=settings.seed,
@@ -60,9 +60,7 @@ def partition_with_graspologic(
     return labels
 
 
-def partition_with_igraph(
-    rows: SparseRows, settings: CreateCommunities, resolution: float
-) -> Integers:
+def partition_with_igraph(rows: SparseRows, settings: CreateCommunities, level: int) -> Integers:
     """Partition a graph with Leiden in the C library igraph, under the licence GPL."""
     import igraph
 
@@ -73,7 +71,7 @@ def partition_with_igraph(
         found = graph.community_leiden(
             objective_function="CPM" if settings.quality == "cpm" else "modularity",
             weights=weights,
-            resolution=resolution,
+            resolution=choose_resolution(settings, rows.n_nodes, level),
             n_iterations=settings.iterations,
         )
     finally:
@@ -81,9 +79,7 @@ def partition_with_igraph(
     return np.array(found.membership, dtype=np.int64)
 
 
-def partition_with_leidenalg(
-    rows: SparseRows, settings: CreateCommunities, resolution: float
-) -> Integers:
+def partition_with_leidenalg(rows: SparseRows, settings: CreateCommunities, level: int) -> Integers:
     """Partition a graph with leidenalg by the first author of Leiden, under the licence GPL."""
     import leidenalg
 
@@ -97,7 +93,7 @@ def partition_with_leidenalg(
         weights=weights,
         n_iterations=settings.iterations,
         seed=settings.seed,
-        resolution_parameter=resolution,
+        resolution_parameter=choose_resolution(settings, rows.n_nodes, level),
     )
     return np.array(found.membership, dtype=np.int64)
 
@@ -134,12 +130,6 @@ def choose_resolution(settings: CreateCommunities, n_nodes: int, level: int = 0)
     return settings.resolution * scale
 
 
-def run_leiden(rows: SparseRows, settings: CreateCommunities, level: int = 0) -> Integers:
-    """Partition a graph with Leiden, at the resolution of `level`."""
-    resolution = choose_resolution(settings, rows.n_nodes, level)
-    return LEIDEN_ENGINES[settings.engine](rows, settings, resolution)
-
-
 def partition_graph(graph: Graph, settings: CreateCommunities) -> Integers:
     """Partition a graph with Leiden once; return the label of each node, from 0 on.
 
@@ -147,7 +137,7 @@ def partition_graph(graph: Graph, settings: CreateCommunities) -> Integers:
     """
     labels = find_components(graph)
     if len(graph.weights):
-        found = run_leiden(build_sparse_rows(graph), settings)
+        found = LEIDEN_ENGINES[settings.engine](build_sparse_rows(graph), settings, 0)
         labels = labels * (int(found.max()) + 1) + found
     return np.unique(labels, return_inverse=True)[1]
 
@@ -206,7 +196,7 @@ def split_parts(
             rows.indices[first:last] - np.int32(start),
             rows.weights[first:last],
         )
-        found = run_leiden(part, settings, level)
+        found = LEIDEN_ENGINES[settings.engine](part, settings, level)
         if found.min() != found.max():
             labels[nodes[start:end]] = n_parts + found
             n_parts += int(found.max()) + 1
