@@ -24,11 +24,10 @@ from graphrag_index.text.citations import check_citations, renumber_canonical, r
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import split_sentences
 
-# Columns that are read from the table `covariates`, in which a row is a claim.
-_CLAIM_COLUMNS = (
-    "id human_readable_id subject_id object_id type status start_date end_date source_text "
-    "description text_unit_id"
-).split()
+# Columns of the table `covariates`, in which a row is a claim, that are shown in a context.
+CLAIM_COLUMNS = (
+    "subject_id object_id type status start_date end_date source_text description".split()
+)
 _TEXT_SCHEMA = {"type": "string"}
 _FINDING_SCHEMA = object_schema({"summary": _TEXT_SCHEMA, "explanation": _TEXT_SCHEMA})
 REPORT_SCHEMA = object_schema(
@@ -237,8 +236,8 @@ def _read_claims(covariates: pl.LazyFrame | None, titles: pl.Series) -> pl.DataF
     if covariates is None:
         covariates = TABLES["covariates"].empty().lazy()
     order = ["start_date", "end_date", "description", "id"]
-    rows = covariates.select(_CLAIM_COLUMNS).with_row_index("row")
-    claims = rows.sort(order, nulls_last=True).collect()
+    rows = covariates.select("id", "human_readable_id", *CLAIM_COLUMNS, "text_unit_id")
+    claims = rows.with_row_index("row").sort(order, nulls_last=True).collect()
     # If titles differ only in case, the first entity gets the claims.
     row_of = {title_key(title): row for row, title in reversed([*enumerate(titles)])}
     entity = [

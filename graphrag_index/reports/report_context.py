@@ -15,7 +15,7 @@ import polars as pl
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
-from graphrag_index.reports.report import CitedReport, CommunityMembers, SectionRows
+from graphrag_index.reports.report import CLAIM_COLUMNS, CitedReport, CommunityMembers, SectionRows
 from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.text.citations import renumber_canonical
 
@@ -23,9 +23,7 @@ REPORTS_HEADING = "-----Reports-----\nid,report\n"
 SECTION_COLUMNS = {
     "Entities": "title type description".split(),
     "Relationships": "source target type description".split(),
-    "Claims": (
-        "subject_id object_id type status start_date end_date source_text description".split()
-    ),
+    "Claims": CLAIM_COLUMNS,
 }
 SECTION_HEADINGS = {
     name: f"-----{name}-----\nid,{','.join(columns).replace('_id', '')}\n"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.reports.report import (
+    CLAIM_COLUMNS,
     CitedReport,
     CommunityMembers,
     Finding,
@@ -64,8 +65,7 @@ class CommunityEvidence:
         self._ids = hash_rows("id", nodes.select("id"))
         self._nodes = hash_rows("entity", nodes.select("id", "title", "type", "description"))
         self._links = hash_rows("relationship", links.select("id", "type", "description"))
-        texts = claims.columns[claims.columns.index("human_readable_id") + 1 : -1]
-        self._claims = hash_rows("claim", claims.select("id", *texts))
+        self._claims = hash_rows("claim", claims.select("id", *CLAIM_COLUMNS, "text_unit_id"))
         ids = base_text_units.select("id").collect()["id"]
         self._text_units = hash_rows("text unit", pl.DataFrame([ids]))
         self._all_text_units = pl.Series(self._text_units).unique()
