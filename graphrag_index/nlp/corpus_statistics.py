@@ -16,20 +16,12 @@ _WORDS = read_lists("nlp/data/words")
 _NAME_SUFFIXES = word_set(_WORDS["suffixes"])
 _ROMAN_NUMERAL = re.compile(r"[IVXLCDM]+")
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
-# Endings of English words for peoples and languages, such as "Polish".
-_DEMONYM_END = re.compile(
-    r"(?:ish|ian|ean|ese|[a-z]can|rman|ayan|ench|utch|reek|wiss|shman|chman|elsh|gentine)s?$"
-)
-# Endings of German common nouns, which are not names although they have a capital.
-_COMMON_NOUN_END = re.compile(
-    r"(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|nis|nisse|"
-    r"(?<!Mün)(?<!Aa)chen|lein|ment|mente|ling|linge|tum)$"
-)
-_GERMAN_PLACE_END = re.compile(r"(?:dorf|burg|heim|hausen|furt|ingen|brück|brücken|land|reich)$")
+_DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
+_COMMON_NOUN_END = re.compile(f"(?:{_WORDS['german_common_noun_endings']})$")
+_GERMAN_PLACE_END = re.compile(f"(?:{_WORDS['german_place_endings']})$")
 # Names of places that German uses with an article: "die Schweiz".
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
-# Endings of words that are not names if the words occur only at the start of sentences.
-_NO_NAME_END = re.compile(r"(?:[^s]s|ly|ing|ed|tion|ness|ment|ity)$")
+_NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
 
 class CorpusStatistics:

@@ -29,22 +29,25 @@ def _join_with_or(names: Iterable[str]) -> str:
 
 
 _SPACE = r"[ \u00a0\u202f\u2009]"
-_NUMBER_PATTERN = re.compile(
-    rf"""
-    (?<![\w.,:/#№’'+–^-])(?P<sign>[-−](?=\d)|\bminus{_SPACE})?
-    (?P<before>(?:(?:US)?[$€£¥₹]|(?:{_join_with_or(_WORDS["currency_codes"].split())})(?!\w)){_SPACE}?)?
-    (?P<digits>\d+(?:[.,’']\d+)*(?:[\u00a0\u202f\u2009 ]\d{{3}}(?!\d))*(?:[.,]\d+)?)
-    (?P<short>[kmKM](?!\w)|bn(?!\w))?
-    (?:{_SPACE}(?P<scale>{_join_with_or([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)])})(?!\w)\.?)?
-    (?:{_SPACE}?(?P<mark>{_join_with_or(_SCALE_MARKS)})(?=[€$£]))?
-    (?:{_SPACE}?(?:
-        (?P<percent>{_join_with_or(_WORDS["percent"])})
-      | (?:(?:de|di){_SPACE}|d['’])?(?P<after>{_join_with_or(_CURRENCIES)})
-      | (?P<unit>{_join_with_or(_UNITS)})
-    )(?![\w²³/]))?
-    (?!\w|[-–:/#’'^]\w|[.,]\d|{_SPACE}?[%′″])
-    """,
-    re.VERBOSE | re.IGNORECASE,
+
+
+def _compile_pattern(name: str, **expressions: str) -> re.Pattern[str]:
+    """Compile a pattern, in which a name such as «space» stands for one of the expressions."""
+    pattern = _WORDS["patterns"][name]
+    for placeholder, expression in expressions.items():
+        pattern = pattern.replace(f"«{placeholder}»", expression)
+    return re.compile(pattern, re.VERBOSE | re.IGNORECASE)
+
+
+_NUMBER_PATTERN = _compile_pattern(
+    "number",
+    space=_SPACE,
+    code=_join_with_or(_WORDS["currency_codes"].split()),
+    scale=_join_with_or([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)]),
+    mark=_join_with_or(_SCALE_MARKS),
+    percent=_join_with_or(_WORDS["percent"]),
+    currency=_join_with_or(_CURRENCIES),
+    unit=_join_with_or(_UNITS),
 )
 # Digits in groups of three, with a comma or a full stop between the groups.
 _GROUPED_DIGITS = re.compile(r"\d{1,3}(?:[.,]\d{3})*")
@@ -172,26 +175,7 @@ def _scale_factor(word: str, language: str) -> float | None:
     return float(_SCALES.get(word, 1.0))
 
 
-_MONTH = _join_with_or(_MONTHS)
-_YEAR = r"(?:1\d|20)\d\d"
-_DATE_PATTERN = re.compile(
-    rf"""
-    (?<![\w.,/:#-])(?:
-      (?P<iso_year>{_YEAR})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)(?!-?\d)
-    | (?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<month>{_MONTH})\.?,?\s
-      (?:de\s)?(?P<year>{_YEAR})
-    | (?P<us_month>{_MONTH})\.?\s(?P<us_day>\d{{1,2}})(?:st|nd|rd|th)?,\s(?P<us_year>{_YEAR})
-    | (?P<only_month>{_MONTH})\.?,?\s(?:de\s)?(?P<month_year>{_YEAR})
-    | (?P<dot_day>\d{{1,2}})\.\s?(?P<dot_month>\d{{1,2}})\.\s?(?P<dot_year>{_YEAR})
-    | (?P<left>\d{{1,2}})/(?P<right>\d{{1,2}})/(?P<slash_year>{_YEAR})
-    | Q(?P<quarter>[1-4])[\s/](?P<quarter_year>{_YEAR})
-    | (?P<decade>(?:1\d|20)\d)0s
-    | (?P<first>{_YEAR})\s?(?P<dash>[-–—/])\s?(?P<last>{_YEAR}|\d\d)(?![-/]\d)
-    | (?P<alone>{_YEAR})
-    )(?!\w|[.,:/]\d|[-–]\d)
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
+_DATE_PATTERN = _compile_pattern("date", month=_join_with_or(_MONTHS), year=r"(?:1\d|20)\d\d")
 _WORD_AFTER = re.compile(r"\s+([^\W\d_]{3,})")
 _WORD_BEFORE = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
 
