@@ -61,10 +61,6 @@ class Passage:
     def __init__(self, text: str, language: str = "") -> None:
         self.text, self.language = text, language_of(language)
 
-    def contains_name(self, name: str) -> bool:
-        """Return whether the text contains a name, ignoring case and punctuation."""
-        return self.find_name(name) is not None
-
     def find_name(self, name: str) -> NameMentions | None:
         """Return the mentions of a name, ignoring case and punctuation; None if there are none."""
         spans = self._find_whole_name(name)

@@ -146,12 +146,12 @@ class ExtractionFormat:
         self.schema = _reply_json_schema(*enums)
 
     def reply_format(
-        self, contains: Callable[[str], bool], known: FoundRecords, own: FoundRecords
+        self, contains: Callable[[str], object], known: FoundRecords, own: FoundRecords
     ) -> ReplyFormat:
         """Return the format of one reply about a text unit.
 
-        `contains` returns whether the text mentions a name. `known` are the records in all earlier
-        replies about the text unit; `own` are the records in earlier replies to the same request.
+        `contains` returns a true value if the text mentions a name. `known` are the records in all
+        earlier replies about the text unit; `own` are those in replies to the same request.
         """
 
         def read_reply(data: Any) -> ParsedReply:
@@ -170,7 +170,7 @@ class _ReplyReader:
     def __init__(
         self,
         format: ExtractionFormat,
-        contains: Callable[[str], bool],
+        contains: Callable[[str], object],
         known: FoundRecords,
         own: FoundRecords,
     ) -> None:

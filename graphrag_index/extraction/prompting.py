@@ -199,7 +199,7 @@ class ExtractionPrompt:
                     return build_round([*messages, reply, gleaning], now, own_now, n + 1)
                 return None if is_last else self._build_request(passage, chain, n_done + 1, now)
 
-            format = extraction.reply_format(passage.passage.contains_name, found, own)
+            format = extraction.reply_format(passage.passage.find_name, found, own)
             may_follow = n < self.max_gleanings or not is_last
             return Request(
                 passage.label, messages, format, then=next_request if may_follow else None
