@@ -71,11 +71,7 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
         held = listed.value
         end = held[-1].end_mark.index if held else listed.start_mark.index + 1
         edit = end, end, f", {added}" if held else added
-
-    def is_merged(now: Decisions) -> bool:
-        return all(title_key(now.titles.get(key, "")) == own for key in keys)
-
-    _write_edits(path, text, [edit], is_merged)
+    _write_edits(path, text, [edit], lambda now: all(now.are_merged(key, own) for key in keys))
     return True
 
 
