@@ -21,6 +21,7 @@ from graphrag_index.extraction.graph_reply import (
     type_key,
 )
 from graphrag_index.extraction.reply_records import (
+    REPLY_WORDS,
     FoundEntity,
     FoundRecords,
     FoundRelationship,
@@ -228,18 +229,16 @@ def _system_message(chain: SchemaChain, prompts: Prompts) -> Message:
 
 
 def _describe_types(schema: Schema) -> dict[str, str]:
-    entity_types = "one or two words in lower case, such as person, organization, place or event."
-    link_types = "a short verb phrase in lower case, such as works for or is part of."
-    otherwise = (
-        " Leave out what has none of these types."
-        if schema.strict
-        else " Only where none of these fits, a short one of your own."
-    )
-    if schema.entity_types:
-        entity_types = f"one of: {', '.join(schema.types_by_key.values())}.{otherwise}"
-    if schema.kinds:
-        link_types = f"one of: {_describe_relationship_types(schema)}.{otherwise}"
-    return {"entity_types": entity_types, "relationship_types": link_types}
+    texts = REPLY_WORDS["wanted_types"]
+    otherwise = texts["strict" if schema.strict else "not_strict"]
+    listed = {
+        "entity_types": ", ".join(schema.types_by_key.values()),
+        "relationship_types": _describe_relationship_types(schema),
+    }
+    return {
+        name: f"one of: {types}. {otherwise}" if types else texts[name]
+        for name, types in listed.items()
+    }
 
 
 def _describe_added_types(added: Schema) -> Iterator[str]:
