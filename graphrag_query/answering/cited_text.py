@@ -18,7 +18,7 @@ from graphrag_index.text.citations import (
 from graphrag_index.text.normalize import UNSPACED, letters, stem_word
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
-from graphrag_query.answering.extractive import Candidate, TextUnit, cite_once
+from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation
 from graphrag_query.question.question_words import WORD, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -27,38 +27,38 @@ NO_RECORD = "NO_RECORD"
 # Maximum number of passages that are searched for one citation.
 MAX_PASSAGES = 40
 # Maximum depth of reports that cite other reports.
-MAX_DEPTH = 4
+MAX_NESTED_REPORTS = 4
 # Minimum number of words of a quotation; shorter texts in quotation marks are titles.
 MIN_QUOTED_WORDS = 4
 # Minimum number of letters of a quotation in scripts without spaces.
 MIN_QUOTED_LETTERS = 10
-_NUMBER = r"\^?\d{1,9}"
+_FOOTNOTE_NUMBER = r"\^?\d{1,9}"
 _FOOTNOTE = re.compile(
-    rf"[\[［【](?P<numbers>{_NUMBER}(?:\s*[,;、，；–-]\s*{_NUMBER})*)(?:†[^\[\]［］【】\n]{{0,80}})?[\]］】]"
+    rf"[\[［【](?P<numbers>{_FOOTNOTE_NUMBER}(?:\s*[,;、，；–-]\s*{_FOOTNOTE_NUMBER})*)(?:†[^\[\]［］【】\n]{{0,80}})?[\]］】]"
     r"(?!\()"
 )
-_MARK = re.compile(rf"[^\S\n]*[*`]*{NO_RECORD}[*`]*")
+_NO_RECORD_MARK = re.compile(rf"[^\S\n]*[*`]*{NO_RECORD}[*`]*")
 # A beginning of `NO_RECORD` at the end of a piece of text.
-_MARK_BEGINS = re.compile(
+_NO_RECORD_BEGINNING = re.compile(
     rf"[*`]*(?:{'|'.join(NO_RECORD[:n] for n in range(len(NO_RECORD), 0, -1))})?[*`]*$"
 )
 # A footnote without its closing bracket, because the model was cut off.
-_UNFINISHED = re.compile(r"[\[［【]\s*\^?\d[^\[\]［］【】\n]*$")
+_UNFINISHED_FOOTNOTE = re.compile(r"[\[［【]\s*\^?\d[^\[\]［］【】\n]*$")
 # Characters at the end of a piece that may belong to the next citation.
-_BEFORE_CITATION = " \t\n*_`[［【({（｛"
-_NO_SPACE_BEHIND = ("", "\n", "(", "（", "[", "【", "「", "“", "„", "«")
-_FENCE = re.compile(r"^\s*```", re.MULTILINE)
-_QUOTED = re.compile(
+_CHARS_BEFORE_CITATION = " \t\n*_`[［【({（｛"
+_NO_SPACE_AFTER = ("", "\n", "(", "（", "[", "【", "「", "“", "„", "«")
+_CODE_FENCE = re.compile(r"^\s*```", re.MULTILINE)
+_QUOTED_TEXT = re.compile(
     r"\"([^\"\n]*)\"|[“„‟»«]([^“”„‟«»\n]*)[“”«»]|[「『]([^「」『』\n]*)[」』]"
     r"|(?<!\w)‘([^‘\n]*?)’(?!\w)"
 )
 # Omissions and insertions in a quotation: "He … was [in 1914] lost".
-_OMISSION = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
-_UNSPACED = re.compile(UNSPACED)
+_MARKED_OMISSION = re.compile(r"…|\.\.\.|[\[(][^\])]*[\])]")
+_UNSPACED_LETTER = re.compile(UNSPACED)
 # Maximum characters before a citation that are compared with sentences.
-_CLAIM_CHARS = 600
+_MAX_CLAIM_CHARS = 600
 # Maximum characters before a citation that are searched for quotations.
-_QUOTING_CHARS = 4_000
+_MAX_QUOTING_CHARS = 4_000
 
 
 class CitedText:
@@ -95,19 +95,19 @@ class CitedText:
         """Add a piece of text, and return the checked text that later pieces cannot change."""
         self._pending += piece
         if is_last:
-            self._end_citation()
-        if self._is_at_start and not self._check_start(is_last):
+            self._remove_unfinished_citation()
+        if self._is_at_start and not self._check_for_no_record(is_last):
             return ""
-        ready = len(self._pending) if is_last else self._final_length()
+        ready = len(self._pending) if is_last else self._length_of_final_text()
         text, self._pending = self._pending[:ready], self._pending[ready:]
         text = self._check_citations(text)
         if is_last and self._lacks_record and not self.citations:
             self.has_no_record = True
         return text
 
-    def _end_citation(self) -> None:
+    def _remove_unfinished_citation(self) -> None:
         """Remove an unfinished citation at the end of the text."""
-        unfinished = _UNFINISHED.search(self._pending)
+        unfinished = _UNFINISHED_FOOTNOTE.search(self._pending)
         start = unfinished.start() if unfinished else find_cut_off_citation(self._pending)
         if start is None:
             return
@@ -115,7 +115,7 @@ class CitedText:
         self._pending = self._pending[:start]
         self.n_removed += 1
 
-    def _final_length(self) -> int:
+    def _length_of_final_text(self) -> int:
         """Return the length of the pending text that no later citation can change."""
         held = self._pending
         opening = max(map(held.rfind, "[［【"))
@@ -126,15 +126,15 @@ class CitedText:
         # Characters that were removed from the end may belong to the citation before them: repeat.
         while len(held) < n_before:
             n_before = len(held)
-            held = held[: find_unfinished_citation(held)].rstrip(_BEFORE_CITATION)
+            held = held[: find_unfinished_citation(held)].rstrip(_CHARS_BEFORE_CITATION)
             if held.endswith(("]", "］", "】")):
                 # Only the next characters show whether the brackets are a complete citation.
                 held = held[: max(0, *map(held.rfind, "[［【"))]
-            elif mark := _MARK_BEGINS.search(held):
+            elif mark := _NO_RECORD_BEGINNING.search(held):
                 held = held[: mark.start()]
         return len(held)
 
-    def _check_start(self, is_last: bool) -> bool:
+    def _check_for_no_record(self, is_last: bool) -> bool:
         """Return whether the text has started. A `NO_RECORD` at its start is removed."""
         start = self._pending.lstrip(" \n`*[").upper()
         if start.startswith(NO_RECORD):
@@ -152,31 +152,31 @@ class CitedText:
         """Check the citations of a part of the text."""
         before = self._fed
         self._fed += text
-        text = _FOOTNOTE.sub(lambda footnote: self._as_data(footnote, before), text)
-        text, n_marks = _MARK.subn("", text)
+        text = _FOOTNOTE.sub(lambda footnote: self._rewrite_footnote(footnote, before), text)
+        text, n_marks = _NO_RECORD_MARK.subn("", text)
         self._lacks_record |= n_marks > 0
         parts, start = [], 0
         for first, last, rows in find_citations(text, self._shown):
-            parts.append(self._collect_claim(text[start:first]))
+            parts.append(self._extend_claim(text[start:first]))
             written = self._resolve_citation(text[first:last], rows)
             # No space before a citation at the start of a line or after an opening bracket.
-            if ("".join(parts) or self._returned)[-1:] in _NO_SPACE_BEHIND:
+            if ("".join(parts) or self._returned)[-1:] in _NO_SPACE_AFTER:
                 written = written.lstrip(" ")
             parts.append(written)
             self._is_cited, start = True, last
-        parts.append(self._collect_claim(text[start:]))
+        parts.append(self._extend_claim(text[start:]))
         checked = "".join(parts)
         self._returned = checked or self._returned
         return checked
 
-    def _collect_claim(self, text: str) -> str:
+    def _extend_claim(self, text: str) -> str:
         """Add a text to the claim before a citation. Adjacent citations have the same claim."""
         if self._is_cited and text.strip():
             self._claim, self._is_cited = "", False
-        self._claim = (self._claim + text)[-_QUOTING_CHARS:]
+        self._claim = (self._claim + text)[-_MAX_QUOTING_CHARS:]
         return text
 
-    def _as_data(self, footnote: re.Match[str], before: str) -> str:
+    def _rewrite_footnote(self, footnote: re.Match[str], before: str) -> str:
         """Rewrite a footnote as a `[Data: …]` citation; do not change other brackets."""
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
@@ -198,7 +198,7 @@ class CitedText:
             if defines or (not is_marked and are_years):
                 return footnote.group()
         is_index = line.count("`") % 2 and re.search(r"[\w\])]$", line)
-        if is_index or len(_FENCE.findall(before)) % 2:
+        if is_index or len(_CODE_FENCE.findall(before)) % 2:
             return footnote.group()
         return f"[Data: {self._footnotes} ({footnote['numbers']})]"
 
@@ -215,7 +215,7 @@ class CitedText:
             passages += units
             best = best_sentence(claim, units)
             if best is not None:
-                numbers.append(cite_once(self.citations, *best, f"{name} ({number})"))
+                numbers.append(add_citation(self.citations, *best, f"{name} ({number})"))
                 kept.append((name, number))
         self.n_removed += len(rows) - len(kept)
         if not kept:
@@ -245,9 +245,9 @@ def supporting_text_units(
     if name != "Reports":
         return index.text_units_behind(name, number)
     report = index.report(number)
-    if report is None or depth > MAX_DEPTH:
+    if report is None or depth > MAX_NESTED_REPORTS:
         return []
-    words = _content_stems(claim[-_CLAIM_CHARS:])
+    words = _content_stems(claim[-_MAX_CLAIM_CHARS:])
     cited = []
     start = 0
     text = report["full_content"]
@@ -259,10 +259,10 @@ def supporting_text_units(
     for _, _, rows in sorted(cited, key=lambda item: item[:2], reverse=True)[:3]:
         for row_name, row in rows:
             found += supporting_text_units(index, row_name, row, claim, depth + 1)
-    return list(dict.fromkeys(found)) or _about_members(index, number)
+    return list(dict.fromkeys(found)) or _text_units_about_members(index, number)
 
 
-def _about_members(index: IndexStore, community: int) -> list[int]:
+def _text_units_about_members(index: IndexStore, community: int) -> list[int]:
     """Return the text units that describe the entities of a community.
 
     They replace the citations if a report has none.
@@ -278,12 +278,12 @@ def _about_members(index: IndexStore, community: int) -> list[int]:
 
 def find_quotations(text: str) -> list[str]:
     """Return the quotations in a text, without titles and single words."""
-    found = ["".join(groups) for groups in _QUOTED.findall(text)]
+    found = ["".join(groups) for groups in _QUOTED_TEXT.findall(text)]
     return [
         said
         for said in found
         if len(said.split()) >= MIN_QUOTED_WORDS
-        or len(_UNSPACED.findall(said)) >= MIN_QUOTED_LETTERS
+        or len(_UNSPACED_LETTER.findall(said)) >= MIN_QUOTED_LETTERS
     ]
 
 
@@ -295,7 +295,7 @@ def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUni
     """
     if not units:
         return None
-    words = _content_stems(claim[-_CLAIM_CHARS:])
+    words = _content_stems(claim[-_MAX_CLAIM_CHARS:])
     quotations = find_quotations(claim)
     best = Candidate.within(units[0], 0, len(units[0]["text"])), units[0]
     highest = 0.0
@@ -320,7 +320,7 @@ def _content_stems(text: str) -> set[str]:
 def _contains_quotation(text: str, quotation: str) -> bool:
     """Return whether a text contains a quotation, ignoring punctuation and marked omissions."""
     held, start = letters(text), 0
-    for part in map(letters, _OMISSION.split(quotation)):
+    for part in map(letters, _MARKED_OMISSION.split(quotation)):
         found = held.find(part, start)
         if found < 0:
             return False

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from graphrag_query.answering.written_answer import Context
 
 TextUnit = Mapping[str, Any]
-SearchSettings = (
+SentenceSearchSettings = (
     searches.LocalSearch | searches.BasicSearch | searches.DriftSearch | searches.LazySearch
 )
 
-NOTHING_ANSWERS = "No passage that was read answers this."
+NO_ANSWER_TEXT = "No passage that was read answers this."
 # Maximum number of sentences whose vectors are compared with the question. The sentences with the
 # best match by words are chosen.
-MAX_EMBEDDED = 24
+MAX_EMBEDDED_SENTENCES = 24
 # Weight of the penalty for similarity to a sentence that is already chosen.
 REPETITION_WEIGHT = 0.4
 # Minimum score of a sentence, as a share (0 to 1) of the best score.
-SHARE_OF_BEST = 0.6
+MIN_SHARE_OF_BEST_SCORE = 0.6
 # Minimum share (0 to 1) of a question's words, weighted by rarity, that evidence with a low
 # similarity must contain.
-MIN_COVERAGE = 0.34
+MIN_WORD_COVERAGE = 0.34
 # Coverage of a sentence that contains all words of a question. Because of rounding, the sum of the
 # shares may be slightly less than 1.
-FULL_COVERAGE = 0.999
+FULL_WORD_COVERAGE = 0.999
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def rank_sentences(
     ]
     if rarity is None:
         holding = Counter(word for found in stems for word in found)
-        rarity = {word: rarity_of(holding[word], len(candidates)) for word in words}
+        rarity = {word: word_weight(holding[word], len(candidates)) for word in words}
     total = sum(rarity.values()) or 1.0
     coverage = [sum(rarity[word] for word in rarity if word in found) / total for found in stems]
     names = [name.lower() for name in must_name]
@@ -138,7 +138,7 @@ def rank_sentences(
     by_place: dict[tuple[str, int], int] = {}
     for i in sorted(range(len(candidates)), key=lambda i: (-rough[i], i)):
         by_place.setdefault((candidates[i].text, candidates[i].start_char), i)
-    order = list(by_place.values())[:MAX_EMBEDDED]
+    order = list(by_place.values())[:MAX_EMBEDDED_SENTENCES]
     if not order:
         return []
     vectors = question.index.embed([candidates[i].text for i in order])
@@ -159,7 +159,7 @@ def rank_sentences(
     return sorted(ranked, key=lambda r: (-r.score, r.candidate.text_unit, r.candidate.start_char))
 
 
-def rarity_of(n_holding: int, n_all: int) -> float:
+def word_weight(n_holding: int, n_all: int) -> float:
     """Return the weight of a word that `n_holding` of `n_all` texts contain."""
     return log(1 + n_all / (1 + n_holding))
 
@@ -204,7 +204,7 @@ def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: st
     )
 
 
-def cite_once(
+def add_citation(
     citations: list[Citation], candidate: Candidate, unit: TextUnit, cited_as: str
 ) -> int:
     """Add the citation of a passage if `citations` lack the passage, and return its number."""
@@ -226,7 +226,7 @@ def answer_from_sentences(
     question: Question,
     text_units: Mapping[int, TextUnit],
     priors: Mapping[int, float],
-    settings: SearchSettings,
+    settings: SentenceSearchSettings,
     context: "Context",
     *,
     named: Sequence[str] = (),
@@ -249,12 +249,12 @@ def answer_from_sentences(
     evidence = _select_evidence(question, ranked(prose=True), named, settings.min_similarity)
     if not evidence:
         # A line that is not prose is evidence only if it contains all words of the question.
-        evidence = [line for line in ranked(prose=False) if line.coverage > FULL_COVERAGE]
+        evidence = [line for line in ranked(prose=False) if line.coverage > FULL_WORD_COVERAGE]
     # Sentences with a much lower score than the best sentence add nothing to the answer.
-    evidence = [s for s in evidence if s.score >= SHARE_OF_BEST * evidence[0].score]
+    evidence = [s for s in evidence if s.score >= MIN_SHARE_OF_BEST_SCORE * evidence[0].score]
     chosen = choose_distinct_sentences(evidence, settings.max_sentences)
     if not chosen:
-        return question.answer(NOTHING_ANSWERS, Outcome.NO_EVIDENCE, context=context)
+        return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
     if groups is not None:
         order = list(dict.fromkeys(groups[s.candidate.text_unit] for s in chosen))
         chosen.sort(key=lambda s: order.index(groups[s.candidate.text_unit]))
@@ -283,7 +283,7 @@ def _select_evidence(
     evidence = [
         s
         for s in ranked
-        if (has_number and s.coverage > FULL_COVERAGE)
+        if (has_number and s.coverage > FULL_WORD_COVERAGE)
         or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
     ]
     if evidence and _is_evidence_too_weak(question, named, evidence, min_similarity):
@@ -300,7 +300,7 @@ def _is_evidence_too_weak(
     """Return whether the sentences contain too few of the question's words and names.
 
     If the index knows no name of the question, the sentences must contain all its names and at
-    least `MIN_COVERAGE` of its words: all words at `min_similarity`, fewer with a higher
+    least `MIN_WORD_COVERAGE` of its words: all words at `min_similarity`, fewer with a higher
     similarity, and no words at twice `min_similarity`. If the index knows a name, the sentences
     must contain at least one further word of the question, unless the similarity is high.
     """
@@ -309,7 +309,7 @@ def _is_evidence_too_weak(
     if not named:
         coverage = max(sentence.coverage for sentence in evidence)
         is_held = (
-            coverage >= MIN_COVERAGE
+            coverage >= MIN_WORD_COVERAGE
             and similarity + coverage * min_similarity >= 2 * min_similarity
         )
         return similarity < 2 * min_similarity and (

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 # If the setting `search.model` is `auto`, the answers are written by the model of the first of
 # these steps that has run.
-_WRITING_STEPS = ("create_community_reports", "extract_graph")
+_STEPS_WITH_WRITING_MODEL = ("create_community_reports", "extract_graph")
 # Name of the searches as a step in the ledger of requests.
-STEP = "search"
+LEDGER_STEP = "search"
 # Highest rating of relevance; the lowest rating is 0.
 MAX_RATING = 5
 # Names that models use for the fields of their replies.
 REPLY_FIELDS = read_lists("reply_fields", Path(__file__).parent)
 _REPLY_FORMATS = read_lists("reply_formats", Path(__file__).parent)
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_SCALE = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
+_SCORE_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
+_SCORE_SCALE = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 # Maximum length of a question in characters; a longer text is not a question.
 MAX_QUESTION_CHARS = 400
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
@@ -175,7 +175,7 @@ class LLMPool:
         if name != "auto":
             return None if name == "none" else name
         ran = {step.name for step in index.version.steps}
-        writing = next((step for step in _WRITING_STEPS if step in ran), None)
+        writing = next((step for step in _STEPS_WITH_WRITING_MODEL if step in ran), None)
         return str(getattr(index.settings, writing).model) if writing else None
 
     def _chat_model(self, name: str) -> "ChatModel":
@@ -196,9 +196,9 @@ class LLMPool:
                 # The index's ledger records what the endpoints support.
                 self._models.ledger.copy_capabilities(self._output)
             # Allow requests again that failed for an earlier question; they may succeed now.
-            self._models.ledger.reopen_quarantined([STEP])
+            self._models.ledger.reopen_quarantined([LEDGER_STEP])
             if name not in self._llms:
-                llm = self._models.open_chat_model(name, STEP)
+                llm = self._models.open_chat_model(name, LEDGER_STEP)
                 # Searches do not use a batch API, which may take a day.
                 assert isinstance(llm, ChatModel)
                 self._llms[name] = llm
@@ -266,13 +266,13 @@ def read_score(value: object, highest: float) -> float | None:
         return None
     text = str(value)
     # Parse only the beginning: a faulty reply may have a number with thousands of digits.
-    number = _NUMBER.search(text[:200])
+    number = _SCORE_NUMBER.search(text[:200])
     if number is None:
         return None
-    score = _as_number(number[0])
-    scale = _SCALE.match(text, number.end())
-    if scale and _as_number(scale[1]) > 0:
-        score *= highest / _as_number(scale[1])
+    score = _parse_decimal(number[0])
+    scale = _SCORE_SCALE.match(text, number.end())
+    if scale and _parse_decimal(scale[1]) > 0:
+        score *= highest / _parse_decimal(scale[1])
     elif text[number.end() :].lstrip().startswith("%"):
         score *= highest / 100
     return None if math.isnan(score) else min(float(highest), max(0.0, score))
@@ -284,7 +284,7 @@ def read_importance(value: object) -> float:
     return 50.0 if score is None else score
 
 
-def _as_number(text: str) -> float:
+def _parse_decimal(text: str) -> float:
     return float(text.replace(",", "."))
 
 

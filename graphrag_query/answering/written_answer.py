@@ -19,13 +19,13 @@ from graphrag_query.question.question import Question
 
 # Tokens reserved for the heading lines of each section.
 HEADING_TOKENS = 24
-NOTHING_READ = "The index holds nothing about this question."
-CUT_OFF = "The model reached its output limit: raise max_output_tokens of this model."
+EMPTY_CONTEXT_TEXT = "The index holds nothing about this question."
+OUTPUT_LIMIT_NOTE = "The model reached its output limit: raise max_output_tokens of this model."
 # Maximum number of missing quotations that the notes list; a last note counts the rest.
-MAX_NOT_FOUND = 3
+MAX_QUOTATIONS = 3
 NO_RECORD_TEXT = "The documents that were read hold no record of this."
 # Text between an interrupted answer and its second attempt.
-RESTARTED = "\n\n[The model stopped. The answer begins again:]\n\n"
+RESTART_TEXT = "\n\n[The model stopped. The answer begins again:]\n\n"
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def write_answer(
     llm = question.llm
     assert llm is not None
     if context.is_empty:
-        return question.answer(NOTHING_READ, Outcome.NO_EVIDENCE, context=context)
+        return question.answer(EMPTY_CONTEXT_TEXT, Outcome.NO_EVIDENCE, context=context)
     citable = context.shown if shown is None else shown
     cited = CitedText(question.index, citable, question.search.citations)
     asked = f"{context.text}\nQuestion: {question.text}"
@@ -188,7 +188,7 @@ def write_answer(
     written, is_cut_off = llm.write(question.text, messages, sink)
     text = (sink.end(written) if sink else cited.feed(written, is_last=True)).strip()
     if is_cut_off:
-        notes = (*notes, CUT_OFF)
+        notes = (*notes, OUTPUT_LIMIT_NOTE)
     return question.answer(
         text or NO_RECORD_TEXT,
         Outcome.NO_EVIDENCE if cited.has_no_record or not text else Outcome.ANSWERED,
@@ -208,7 +208,7 @@ def describe_citation_errors(cited: CitedText) -> tuple[str, ...]:
     if cited.has_begun and not (cited.citations or cited.has_no_record):
         notes.append("The model cites no passage for this.")
     not_found = list(dict.fromkeys(cited.not_found))
-    listed = not_found if len(not_found) <= MAX_NOT_FOUND + 1 else not_found[:MAX_NOT_FOUND]
+    listed = not_found if len(not_found) <= MAX_QUOTATIONS + 1 else not_found[:MAX_QUOTATIONS]
     notes += [f"This quotation is not in the cited passage: “{quotation}”." for quotation in listed]
     if len(listed) < len(not_found):
         more = len(not_found) - len(listed)
@@ -225,7 +225,7 @@ class CheckedSink:
 
     def write(self, piece: str) -> None:
         """Check a piece of text."""
-        self._pass_on(self._cited.feed(piece))
+        self._write_checked(self._cited.feed(piece))
 
     def restart(self) -> None:
         """Discard the text that was written so far."""
@@ -240,10 +240,10 @@ class CheckedSink:
         `written` is the whole reply. It is used only if nothing was streamed.
         """
         rest = "" if self._parts or self._cited.has_begun else written
-        self._pass_on(self._cited.feed(rest, is_last=True))
+        self._write_checked(self._cited.feed(rest, is_last=True))
         return "".join(self._parts)
 
-    def _pass_on(self, text: str) -> None:
+    def _write_checked(self, text: str) -> None:
         if text:
             self._parts.append(text)
             self._sink.write(text)
@@ -267,7 +267,7 @@ class AnswerStream:
 
     def restart(self) -> None:
         """Add a line which says that the text starts again."""
-        self._pieces.put(RESTARTED)
+        self._pieces.put(RESTART_TEXT)
 
     def __iter__(self) -> Iterator[str]:
         while (piece := self._pieces.get()) is not None:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from graphrag_query.answer import Answer, Citation
 
 # Maximum number of characters of a quotation; a longer one is shortened in the middle.
-MAX_QUOTE = 500
-_MARKUP = re.compile(r"([\\`*_{}\[\]#!|~$])")
-_LIST = re.compile(r"^(\d*)([-+.)])")
+MAX_QUOTE_CHARS = 500
+_MARKDOWN_CHARACTER = re.compile(r"([\\`*_{}\[\]#!|~$])")
+_LIST_MARK = re.compile(r"^(\d*)([-+.)])")
 _FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
-_BOLD = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
+_BOLD_TEXT = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
 
 
 def as_markdown(answer: "Answer") -> str:
@@ -52,7 +52,7 @@ def as_html(answer: "Answer") -> str:
             return footnote.group()
         return f'<a href="#{name}-{footnote[1]}">{footnote.group()}</a>'
 
-    text = _BOLD.sub(r"<b>\1</b>", _FOOTNOTE.sub(link_footnote, escape(answer.text)))
+    text = _BOLD_TEXT.sub(r"<b>\1</b>", _FOOTNOTE.sub(link_footnote, escape(answer.text)))
     # Text and background have the colours of the page, so a dark page is readable too.
     style = Path(__file__).with_name("notebook.css").read_text(encoding="utf-8")
     is_answered = "" if answer.outcome == "answered" else " gq-not"
@@ -118,14 +118,14 @@ def _note_lists(answer: "Answer") -> Iterator[tuple[str, Sequence[str]]]:
 
 def _shorten_quotation(citation: "Citation") -> str:
     quote = " ".join(citation.quote.split())
-    if len(quote) <= MAX_QUOTE:
+    if len(quote) <= MAX_QUOTE_CHARS:
         return quote
-    half = MAX_QUOTE // 2
+    half = MAX_QUOTE_CHARS // 2
     return f"{quote[:half].rstrip()} … {quote[-half:].lstrip()}"
 
 
 def _escape_markdown(text: str) -> str:
     """Convert a text to one line, and escape it for Markdown."""
-    line = _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    line = _MARKDOWN_CHARACTER.sub(r"\\\1", " ".join(text.split()))
     # Escape "-", "+", "*" or "1." at the start, which begin a list item.
-    return escape(_LIST.sub(r"\1\\\2", line), quote=False)
+    return escape(_LIST_MARK.sub(r"\1\\\2", line), quote=False)

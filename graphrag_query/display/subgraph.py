@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 RELATIONSHIP_COLUMNS = (
     "human_readable_id source target source_entity target_entity type description weight".split()
 )
-_ENTITY_SECTION = ("title", "type", "description")
+_ENTITY_TEXT_COLUMNS = ("title", "type", "description")
 # Maximum number of entities in a drawing; the drawing states how many are left out.
-MAX_DRAWN = 60
+MAX_ENTITIES_DRAWN = 60
 # A drawing with more relationships than this does not show their types.
-MAX_TYPES = 16
+MAX_LINES_WITH_TYPES = 16
 # Maximum number of characters of a label.
-MAX_LABEL = 28
+MAX_LABEL_CHARS = 28
 # Sizes in pixels. LETTER is the mean width of a letter; letters of wide scripts count twice.
-FONT, LETTER, MARGIN, RADIUS = 13, 7.2, 24, 7
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+FONT, LETTER_WIDTH, MARGIN, RADIUS = 13, 7.2, 24, 7
+_INVALID_XML_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDE_LETTER = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
 
 
@@ -84,7 +84,7 @@ class Subgraph:
 
     def shown_entities(self) -> pl.DataFrame:
         """Return the entities as rows of a context."""
-        return self.entities.select(pl.col("human_readable_id").alias("id"), *_ENTITY_SECTION)
+        return self.entities.select(pl.col("human_readable_id").alias("id"), *_ENTITY_TEXT_COLUMNS)
 
     def shown_relationships(self) -> pl.DataFrame:
         """Return the relationships as rows of a context."""
@@ -107,7 +107,7 @@ def read_subgraph(
 
     `rings` maps the number of an entity to its number of hops from the requested entities.
     """
-    entities = index.entities(rings).select("human_readable_id", *_ENTITY_SECTION)
+    entities = index.entities(rings).select("human_readable_id", *_ENTITY_TEXT_COLUMNS)
     ring = pl.Series("ring", list(rings.values()), pl.Int64)
     found = index.relationships(relationships).select(RELATIONSHIP_COLUMNS)
     return Subgraph(entities.with_columns(ring), found)
@@ -118,7 +118,7 @@ def draw_svg(part: Subgraph) -> str:
 
     The requested entities have a different colour. Descriptions are tooltips.
     """
-    entities = part.entities.sort("ring", maintain_order=True).head(MAX_DRAWN)
+    entities = part.entities.sort("ring", maintain_order=True).head(MAX_ENTITIES_DRAWN)
     rows = {row["human_readable_id"]: row for row in entities.iter_rows(named=True)}
     lines = [
         row
@@ -169,7 +169,7 @@ def _place_entities(
     else:
         found = nx.spring_layout(graph, pos=start, seed=0)
     xs, ys = [float(x) for x, _ in found.values()], [float(y) for _, y in found.values()]
-    side = MARGIN + MAX_LABEL * LETTER / 2
+    side = MARGIN + MAX_LABEL_CHARS * LETTER_WIDTH / 2
     across = (width - 2 * side) / (max(xs) - min(xs) or 1)
     down = (height - 2 * MARGIN) / (max(ys) - min(ys) or 1)
     flat = max(ys) == min(ys)
@@ -192,7 +192,7 @@ def _place_labels(
     for number, row in rows.items():
         x, y = places[number]
         label = _shorten_title(row["title"])
-        long = LETTER * (len(label) + len(_WIDE_LETTER.findall(label)))
+        long = LETTER_WIDTH * (len(label) + len(_WIDE_LETTER.findall(label)))
         boxes: list[Label] = []
         for shift in (0.0, 1.0, -1.0, 2.0, -2.0):
             down = y - FONT / 2 + shift * FONT
@@ -227,7 +227,7 @@ def _draw_lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> I
             f'<line class="gq-line" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
             f'stroke-width="{wide:.1f}"><title>{_escape_xml(hint)}</title></line>'
         )
-    for row in lines if len(lines) <= MAX_TYPES else ():
+    for row in lines if len(lines) <= MAX_LINES_WITH_TYPES else ():
         if row["type"]:
             (x1, y1), (x2, y2) = places[row["source_entity"]], places[row["target_entity"]]
             yield (
@@ -263,9 +263,9 @@ def _draw_names(
 
 def _shorten_title(title: str) -> str:
     title = " ".join(title.split())
-    return title if len(title) <= MAX_LABEL else title[: MAX_LABEL - 1].rstrip() + "…"
+    return title if len(title) <= MAX_LABEL_CHARS else title[: MAX_LABEL_CHARS - 1].rstrip() + "…"
 
 
 def _escape_xml(text: str) -> str:
     """Escape a text for XML, and remove characters that XML does not allow."""
-    return escape(_NOT_XML.sub("", text))
+    return escape(_INVALID_XML_CHARACTER.sub("", text))

@@ -10,10 +10,10 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import AnswerStream
 from graphrag_query.display.notebook import format_count, format_place
 
-_BLANK = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
-_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
+_CODE_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
 # The start of a line that continues a block, even if only a part of the line has been received.
-_CONTINUES = re.compile(r"[ \t]|[-*+](?:[ \t]|\Z)|\d{1,9}(?:[.)](?:[ \t]|\Z)|\Z)|\Z")
+_CONTINUES_BLOCK = re.compile(r"[ \t]|[-*+](?:[ \t]|\Z)|\d{1,9}(?:[.)](?:[ \t]|\Z)|\Z)|\Z")
 
 
 def print_answer(answer: Answer, shown_already: bool = False) -> None:
@@ -69,11 +69,11 @@ def split_paragraphs(pieces: Iterable[str]) -> Iterator[str]:
     for piece in pieces:
         pending += piece
         end = 0
-        for blank in _BLANK.finditer(pending):
+        for blank in _BLANK_LINES.finditer(pending):
             before, behind = pending[end : blank.start()], pending[blank.end() :]
-            is_code = len(_FENCE.findall(before)) % 2
+            is_code = len(_CODE_FENCE.findall(before)) % 2
             # An indented line or a list item belongs to the block before it.
-            if not is_code and behind and not _CONTINUES.match(behind):
+            if not is_code and behind and not _CONTINUES_BLOCK.match(behind):
                 if before.strip():
                     yield before.strip("\n")
                 end = blank.end()

@@ -18,17 +18,17 @@ from graphrag_query.question.question_words import WORD_LISTS
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of turns that a model sees; older turns mislead it.
-MAX_TURNS = 4
+MAX_TURNS_IN_PROMPT = 4
 # Maximum characters of each answer in the prompt that rewrites a question.
-_ANSWER_CHARS = 1_500
+_MAX_CHARS_TO_REWRITE = 1_500
 # Maximum characters of the answer in the prompt that suggests questions.
-_SUGGESTING_CHARS = 4_000
+_MAX_CHARS_TO_SUGGEST = 4_000
 _PERSONAL, _POSSESSIVE = (
     {word for words in WORD_LISTS[kind].values() for word in words.split()}
     for kind in ("personal_pronouns", "possessive_pronouns")
 )
 # Words at the start of a question that continues the previous question.
-_CONTINUES = re.compile(
+_CONTINUING_START = re.compile(
     r"^\s*(?:and|but|what about|how about|und|aber|et|mais|y|pero|a|i|co z)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]+")
@@ -77,7 +77,7 @@ class Conversation:
         if not self.turns:
             return question
         if llm is not None:
-            return _rewrite_by_model(question, self.turns[-MAX_TURNS:], llm)
+            return _rewrite_by_model(question, self.turns[-MAX_TURNS_IN_PROMPT:], llm)
         return _rewrite_by_rule(question, self.turns, index)
 
 
@@ -103,7 +103,7 @@ def _read_turns(path: Path) -> list[Turn]:
 def _rewrite_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
     """Let a model rewrite a question. If the reply is invalid, return the question unchanged."""
     said = "\n\n".join(
-        f"Question: {turn.asked}\nAnswer: {turn.answer[:_ANSWER_CHARS]}" for turn in turns
+        f"Question: {turn.asked}\nAnswer: {turn.answer[:_MAX_CHARS_TO_REWRITE]}" for turn in turns
     )
     asked = f"Conversation:\n{said}\n\nNew question: {question}"
     messages = llm.messages("rewrite_question", asked)
@@ -111,14 +111,14 @@ def _rewrite_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
     return str(outcome.values[0]) if outcome.values else question
 
 
-def _read_question(data: Any) -> ParsedReply:
+def _parse_rewritten_question(data: Any) -> ParsedReply:
     text = data.get("question") if isinstance(data, dict) else data
     if not isinstance(text, str) or not text.strip():
         raise ReplyError("it has no text `question`")
     return ParsedReply(" ".join(text.split()))
 
 
-_QUESTION_FORMAT = reply_format("rewritten_question", _read_question)
+_QUESTION_FORMAT = reply_format("rewritten_question", _parse_rewritten_question)
 
 
 def _rewrite_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) -> str:
@@ -137,7 +137,7 @@ def _rewrite_by_rule(question: str, turns: Sequence[Turn], index: IndexStore) ->
             owns = pronoun in _POSSESSIVE or (pronoun == "her" and re.match(r"\s+\w", behind))
             ending = "" if not owns else "'" if subject.endswith("s") else "'s"
             return f"{question[: word.start()]}{subject}{ending}{behind}"
-    if _CONTINUES.match(question) or len(_WORD.findall(question)) <= 2:
+    if _CONTINUING_START.match(question) or len(_WORD.findall(question)) <= 2:
         return f"{question.rstrip('?！？ ')} ({subject})?"
     return question
 
@@ -162,7 +162,7 @@ def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[st
             (person if kind == "person" else other).format(name) for name, kind in names[:most]
         )
     near = ", ".join(name for name, _ in names)
-    said = answer.text[:_SUGGESTING_CHARS]
+    said = answer.text[:_MAX_CHARS_TO_SUGGEST]
     asked = f"Question: {answer.question}\n\nAnswer: {said}\n\nNear: {near}"
     messages = llm.messages("suggest_questions", asked, most=str(most))
     [outcome] = llm.replies([Request(answer.question, messages, _SUGGESTIONS_FORMAT)], rating=True)
@@ -187,7 +187,7 @@ def _find_near_names(answer: Answer, index: IndexStore) -> list[tuple[str, str]]
     return [row for row in rows if not any(w in asked for w in row[0].casefold().split()[-1:])]
 
 
-def _read_questions(data: Any) -> ParsedReply:
+def _parse_suggested_questions(data: Any) -> ParsedReply:
     found = data.get("questions") if isinstance(data, dict) else data
     if not isinstance(found, list | str):
         raise ReplyError("it has no list `questions`")
@@ -196,4 +196,4 @@ def _read_questions(data: Any) -> ParsedReply:
     return ParsedReply(texts, len(records) - len(texts))
 
 
-_SUGGESTIONS_FORMAT = reply_format("suggested_questions", _read_questions)
+_SUGGESTIONS_FORMAT = reply_format("suggested_questions", _parse_suggested_questions)

@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.integer[Any]]
 
 # Maximum length of a name in words, or in characters for scripts without spaces.
-MAX_UNITS = 12
+MAX_UNITS_OF_NAME = 12
 # Maximum number of entities that are linked to one name, those with the highest degree.
-MAX_CANDIDATES = 5
+MAX_ENTITIES_OF_NAME = 5
 # Maximum number of entities that are read for one word.
 MAX_ENTITIES_OF_WORD = 20_000
 # Maximum number of words that are compared as inflected forms or other spellings of a word.
-MAX_WORDS = 1_000
+MAX_WORDS_COMPARED = 1_000
 # In a question without capitals, any word may be a name. A word is linked only if at most this
 # many entities have it in their names.
-MAX_ENTITIES_UNMARKED = 8
+MAX_UNMARKED_ENTITIES = 8
 # Minimum number of letters of a word that is compared with other spellings. Too many short names
 # differ by one letter only.
 MIN_FUZZY_LENGTH = 5
 # Similarity (0 to 1) of a name that has another ending in the question.
-INFLECTED = 0.95
+INFLECTED_LIKENESS = 0.95
 
 Kind = Literal["exact", "part", "fuzzy"]
-_UNITS = re.compile(rf"{UNSPACED}|[^{UNSPACED[1:-1]}]+")
+_NAME_UNIT = re.compile(rf"{UNSPACED}|[^{UNSPACED[1:-1]}]+")
 _LONG_WORD = r"[^\W\d_]{4,}"
 
 
@@ -124,7 +124,7 @@ class EntityLinker:
         spans = []
         for first in range(len(units)):
             phrase = ""
-            for last in range(first, min(first + MAX_UNITS, len(units))):
+            for last in range(first, min(first + MAX_UNITS_OF_NAME, len(units))):
                 phrase += units[last]
                 name = phrase.strip()
                 start = names.find_row("name", name)
@@ -153,7 +153,7 @@ class EntityLinker:
         """
         units, telling, capital = [], [], []
         for word in pl.Series([self.text]).str.extract_all(WORD).to_list()[0]:
-            for i, unit in enumerate(_UNITS.findall(fold_name(word))):
+            for i, unit in enumerate(_NAME_UNIT.findall(fold_name(word))):
                 units.append(unit if i else " " + unit)
                 # In scripts without spaces, one character can be a word.
                 tells = len(unit) > 1 or not unit.isascii()
@@ -165,7 +165,7 @@ class EntityLinker:
         """Return mentions of the entities with this name that have the highest degree."""
         rows = whole.rows
         entities = self.index.map("entity_names").slice("entity", rows.start, rows.stop)
-        best = self._of_highest_degree(entities[:MAX_ENTITIES_OF_WORD])
+        best = self._highest_degree_entities(entities[:MAX_ENTITIES_OF_WORD])
         return [Mention(entity, whole.name, "exact", 1.0) for entity in best]
 
     def _partial_names(self, covered: set[str]) -> list[list[str]]:
@@ -191,22 +191,22 @@ class EntityLinker:
         return kept
 
     def _is_rare(self, words: Sequence[str]) -> bool:
-        """Return whether each word is in the names of at most `MAX_ENTITIES_UNMARKED` entities."""
+        """Return whether each word is in the names of at most `MAX_UNMARKED_ENTITIES` entities."""
         known = [word for text in words for word in self._match_word(text)]
-        limit = MAX_ENTITIES_UNMARKED + 1
+        limit = MAX_UNMARKED_ENTITIES + 1
         counts = [len(self.words.numbers("entities", word.row, limit)) for word in known]
         return bool(counts) and max(counts) < limit
 
     def _find_by_parts(self, words: Sequence[str]) -> list[Mention]:
         """Find the entities with a name that contains all these words."""
-        found = self._with_words([self._match_word(word) for word in words])
+        found = self._find_by_words([self._match_word(word) for word in words])
         if not found and len(words) > 1 and self.language.endings:
             # "Ивана Петрова" is Иван Петров, though another entity is called Петрова.
-            inflected = [self._inflected(word) or self._match_word(word) for word in words]
-            found = self._with_words(inflected)
+            inflected = [self._find_inflected(word) or self._match_word(word) for word in words]
+            found = self._find_by_words(inflected)
         return [Mention(entity, " ".join(words), kind, weight) for entity, kind, weight in found]
 
-    def _with_words(self, resolved: Sequence[list[_KnownWord]]) -> list[tuple[int, Kind, float]]:
+    def _find_by_words(self, resolved: Sequence[list[_KnownWord]]) -> list[tuple[int, Kind, float]]:
         """Find the entities with a name that contains one alternative of each word."""
         if not all(resolved):
             return []
@@ -222,7 +222,7 @@ class EntityLinker:
         kind: Kind = "fuzzy" if any(found[0].kind == "fuzzy" for found in resolved) else "part"
         known = [{self.words.text("word", word.row) for word in found} for found in resolved]
         columns = ("human_readable_id", "title", "aliases")
-        rows = self.index.entities(self._of_highest_degree(entities)).select(columns)
+        rows = self.index.entities(self._highest_degree_entities(entities)).select(columns)
         linked = []
         for entity, title, aliases in rows.iter_rows():
             share = _matched_share(known, map(fold_name, [title, *aliases]))
@@ -235,42 +235,42 @@ class EntityLinker:
         lists = [self.words.numbers("entities", w.row, MAX_ENTITIES_OF_WORD) for w in words]
         return lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
 
-    def _of_highest_degree(self, entities: "Numbers") -> list[int]:
+    def _highest_degree_entities(self, entities: "Numbers") -> list[int]:
         numbers = [int(entity) for entity in entities]
         if len(numbers) <= 1:
             return numbers
         degrees = self.index.map("entity_rows").rows(numbers, "degree")["degree"].to_list()
         degree_of = dict(zip(numbers, degrees, strict=True))
-        return sorted(numbers, key=lambda n: (-degree_of[n], n))[:MAX_CANDIDATES]
+        return sorted(numbers, key=lambda n: (-degree_of[n], n))[:MAX_ENTITIES_OF_NAME]
 
     def _match_word(self, word: str) -> list[_KnownWord]:
         """Find the words of names that match a word: equal, inflected, or with another spelling."""
         row = find_row(self.words, "word", word)
         if row is not None:
             return [_KnownWord(row, "part", 1.0)]
-        return self._inflected(word) or self._other_spellings(word)
+        return self._find_inflected(word) or self._find_other_spellings(word)
 
-    def _inflected(self, word: str) -> list[_KnownWord]:
+    def _find_inflected(self, word: str) -> list[_KnownWord]:
         forms = possible_stems(word, self.language)
-        near = self._with_prefix(word[: max(3, len(word) - 4)])
+        near = self._words_with_prefix(word[: max(3, len(word) - 4)])
         rows = [row for row, known in near if forms & possible_stems(known, self.language)]
-        return [_KnownWord(row, "part", INFLECTED) for row in rows]
+        return [_KnownWord(row, "part", INFLECTED_LIKENESS) for row in rows]
 
-    def _with_prefix(self, prefix: str) -> list[tuple[int, str]]:
-        """Return rows and texts of the words that begin with a prefix, at most `MAX_WORDS`."""
-        rows = rows_with_prefix(self.words, "word", prefix, MAX_WORDS)
+    def _words_with_prefix(self, prefix: str) -> list[tuple[int, str]]:
+        """Return rows and texts of words with a prefix, at most `MAX_WORDS_COMPARED`."""
+        rows = rows_with_prefix(self.words, "word", prefix, MAX_WORDS_COMPARED)
         return list(zip(rows, self.words.texts("word", rows.start, rows.stop), strict=True))
 
-    def _other_spellings(self, word: str) -> list[_KnownWord]:
+    def _find_other_spellings(self, word: str) -> list[_KnownWord]:
         """Return the words of names that are most similar to a misspelt word."""
         if len(word) < MIN_FUZZY_LENGTH or not word.isalpha():
             return []
-        sounding = set(words_sounding_like(self.index, word, MAX_WORDS))
+        sounding = set(find_words_sounding_like(self.index, word, MAX_WORDS_COMPARED))
         rows = set(sounding)
         # The longer the prefix, the fewer words have it.
         for length in range(3, len(word)):
-            near = self._with_prefix(word[:length])
-            if len(near) < MAX_WORDS:
+            near = self._words_with_prefix(word[:length])
+            if len(near) < MAX_WORDS_COMPARED:
                 rows.update(row for row, _ in near)
                 break
         found = []
@@ -299,7 +299,7 @@ def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -
     return longest >= 8 and distance <= 1 and same_ends
 
 
-def words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
+def find_words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
     """Return the rows of `name_words` with words that sound like a folded word."""
     heard = phonetic_key(word)
     table = index.map("name_sounds")

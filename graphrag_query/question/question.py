@@ -19,8 +19,8 @@ from graphrag_query.question.entity_linking import (
     Mention,
     WholeName,
     find_row,
+    find_words_sounding_like,
     rows_with_prefix,
-    words_sounding_like,
 )
 from graphrag_query.question.question_words import (
     NameSpan,
@@ -36,17 +36,17 @@ PROMPT_TOKENS = 1_000
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
 # Maximum number of words of names that are compared with a word of an unknown name.
-MAX_COMPARED = 2_000
+MAX_COMPARED_WORDS = 2_000
 # Minimum similarity (0 to 1) of a word that is suggested for a word of an unknown name.
-MIN_SIMILARITY = 0.6
+MIN_WORD_SIMILARITY = 0.6
 # Maximum number of titles that are suggested for an unknown name.
-MAX_SIMILAR = 3
+MAX_TITLES = 3
 # Maximum length of an ending of a name, in characters.
-MAX_ENDING = 4
+MAX_ENDING_CHARS = 4
 # Maximum number of words of names that are compared as other forms of a word.
-MAX_FORMS = 1_000
+MAX_WORD_FORMS = 1_000
 # Number of text units that are searched for a word that the texts read so far do not contain.
-TOP_K = 5
+TOP_K_TEXT_UNITS = 5
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,12 @@ class Mentions:
             table = self.index.vectors("text_unit_text")
             for word in words:
                 if not held.contains(word):
-                    held.add_texts(table.matching(word, TOP_K, ["text"])["text"])
+                    held.add_texts(table.matching(word, TOP_K_TEXT_UNITS, ["text"])["text"])
         if held.missing_names(self.spans):
             names = self.index.map("name_words")
             for word in [fold(word) for word in words if not held.contains(word)]:
-                prefix = word[: max(MIN_STEM, len(word) - MAX_ENDING)]
-                rows = rows_with_prefix(names, "word", prefix, MAX_FORMS)
+                prefix = word[: max(MIN_STEM, len(word) - MAX_ENDING_CHARS)]
+                rows = rows_with_prefix(names, "word", prefix, MAX_WORD_FORMS)
                 held.add_texts(names.texts("word", rows.start, rows.stop))
         if held.missing_names(self.spans):
             held.add_texts(mention.name for mention in self.entities if mention.kind == "fuzzy")
@@ -273,14 +273,14 @@ def find_similar_names(index: IndexStore, name: str) -> list[str]:
     for word in fold_name(name).split():
         here = table.find_row("word", word)
         near = range(
-            max(table.find_row("word", word[:2]), here - MAX_COMPARED // 2),
-            min(len(table), here + MAX_COMPARED // 2),
+            max(table.find_row("word", word[:2]), here - MAX_COMPARED_WORDS // 2),
+            min(len(table), here + MAX_COMPARED_WORDS // 2),
         )
-        sounding = set(words_sounding_like(index, word, MAX_COMPARED))
+        sounding = set(find_words_sounding_like(index, word, MAX_COMPARED_WORDS))
         for row in {*near, *sounding}:
             other = table.text("word", row)
             similarity = Indel.normalized_similarity(word, other)
-            is_near = other[:2] == word[:2] and similarity >= MIN_SIMILARITY
+            is_near = other[:2] == word[:2] and similarity >= MIN_WORD_SIMILARITY
             if is_near or row in sounding:
                 similarity_of[row] = max(similarity_of.get(row, 0.0), similarity)
     best = sorted(similarity_of, key=lambda row: (-similarity_of[row], row))[:20]
@@ -295,7 +295,7 @@ def find_similar_names(index: IndexStore, name: str) -> list[str]:
         for title in titles
     }
     degrees = dict(zip(titles, index.links.n_relationships_of(numbers).tolist(), strict=True))
-    return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_SIMILAR]
+    return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_TITLES]
 
 
 def format_not_mentioned(names: Sequence[str]) -> str:

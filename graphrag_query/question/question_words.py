@@ -37,18 +37,18 @@ MIN_PAIR_SHARE = 0.2
 MIN_SHARED_PREFIX = 4
 WORD = re.compile(r"[^\W_]+")
 _LETTER = re.compile(r"[^\W\d_]")
-_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 # Scripts that are compared by pairs of characters, because they are written without spaces, or
 # (Korean) have endings as long as the words.
-_PAIRED = re.compile(rf"{UNSPACED_OR_HANGUL}+")
+_PAIRED_SCRIPTS = re.compile(rf"{UNSPACED_OR_HANGUL}+")
 # The Arabic article at the start of a word, alone or after a prefix for "and", "by" or "like".
 _ARABIC_PREFIX = re.compile(r"^[\u0648\u0641\u0628\u0643]?\u0627\u0644(?=\w{3})")
 # Text between two words of one name: Cherry-Garrard, O'Brien, J. R. Smith, Erich von Drygalski.
-_PARTICLES = "|".join(sorted(PARTICLES | {"dos", "of", "the"}))
-_WITHIN_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_PARTICLES}))*(?:\s+|[’'-]|\.\s*)")
+_NAME_PARTICLES = "|".join(sorted(PARTICLES | {"dos", "of", "the"}))
+_BETWEEN_WORDS_OF_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_NAME_PARTICLES}))*(?:\s+|[’'-]|\.\s*)")
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
 # Titles such as "Dr" or "Captain". A text may name the person without the title.
-_TITLES = HONORIFICS | RANKS
+_PERSONAL_TITLES = HONORIFICS | RANKS
 
 
 def language_in(text: str) -> Language:
@@ -75,7 +75,7 @@ def is_unreadable(index: "IndexStore", text: str) -> bool:
     settings = index.settings
     if settings.generate_text_embeddings.model in settings.models:
         return False
-    return 2 * len(_LATIN.findall(text)) < len(_LETTER.findall(text))
+    return 2 * len(_LATIN_LETTER.findall(text)) < len(_LETTER.findall(text))
 
 
 def share_words(question: str, sentence: str) -> bool:
@@ -84,7 +84,7 @@ def share_words(question: str, sentence: str) -> bool:
     if pairs and len(pairs & _character_pairs(sentence)) >= MIN_PAIR_SHARE * len(pairs):
         return True
     held = {_ARABIC_PREFIX.sub("", word) for word in WORD.findall(sentence.lower())}
-    for word in content_words(_PAIRED.sub(" ", question)):
+    for word in content_words(_PAIRED_SCRIPTS.sub(" ", question)):
         word = _ARABIC_PREFIX.sub("", word)
         if len(word) < MIN_SHARED_PREFIX:
             if len(word) > 2 and word in held:
@@ -95,7 +95,7 @@ def share_words(question: str, sentence: str) -> bool:
 
 
 def _character_pairs(text: str) -> set[str]:
-    runs = _PAIRED.findall(text)
+    runs = _PAIRED_SCRIPTS.findall(text)
     return {run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))}
 
 
@@ -126,14 +126,14 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
     for token in inside:
         if not token[0][0].isupper():
             continue
-        if names and _WITHIN_NAME.fullmatch(text, names[-1][-1].end(), token.start()):
+        if names and _BETWEEN_WORDS_OF_NAME.fullmatch(text, names[-1][-1].end(), token.start()):
             names[-1].append(token)
         elif token[0].lower() not in plain:
             names.append([token])
     found = []
     for name in names:
         words = [token[0].lower() for token in name if len(token[0]) > 1]
-        words = [word for word in words if word not in plain and word not in _TITLES]
+        words = [word for word in words if word not in plain and word not in _PERSONAL_TITLES]
         found.append(NameSpan(text[name[0].start() : name[-1].end()], tuple(words)))
     return found
 

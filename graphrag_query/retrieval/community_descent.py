@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_query.answering.extractive import FULL_COVERAGE, MIN_COVERAGE, rarity_of
+from graphrag_query.answering.extractive import FULL_WORD_COVERAGE, MIN_WORD_COVERAGE, word_weight
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 # Number of the community of text units that belong to no community.
 NO_COMMUNITY = -1
 # Weight of the share of relevant text units in the last batch of a community.
-FOUND_WEIGHT = 0.3
+RELEVANT_SHARE_WEIGHT = 0.3
 # Maximum number of text units of a community that are read. Of a larger community, only the text
 # units of its children are read.
-MAX_READ = 2_000
+MAX_TEXT_UNITS_READ = 2_000
 # A text unit belongs to the community with most of its entities, and to each community with at
 # least this share (0 to 1) of that number of entities.
-SHARE_OF_FIRST = 0.5
+MIN_SHARE_OF_LARGEST = 0.5
 # Number of failed tests in a row after which the search ends, because the model is down.
 MAX_FAILED_IN_A_ROW = 8
 # Weight of the share of the question's words that a text unit contains, added to the cosine.
@@ -124,7 +124,7 @@ class RelevanceTests:
         """
 
         def worth(community: _Community) -> float:
-            return self.scores[community.waiting[0]] + FOUND_WEIGHT * community.found
+            return self.scores[community.waiting[0]] + RELEVANT_SHARE_WEIGHT * community.found
 
         queue = sorted(queue, key=lambda c: (-worth(c), c.waiting, c.number))
         fruitful = [c for c in queue if c.found][: -(-self.settings.communities_at_once // 2)]
@@ -163,12 +163,12 @@ class RelevanceTests:
             community.n_fruitless += 1
             return [community] if community.n_fruitless < self.settings.patience else []
         community.n_fruitless = 0
-        return self._read_and_divide(community)
+        return self._replace_by_children(community)
 
     def _coarsest_communities(self) -> list[_Community]:
         """Return the communities of the coarsest level with enough communities for a round."""
         queue = self._divide_community(
-            _Community(NO_COMMUNITY, best_first(self.scores, self.scores))
+            _Community(NO_COMMUNITY, order_by_score(self.scores, self.scores))
         )
         while len(queue) < self.settings.communities_at_once:
             below = [part for community in queue for part in self._divide_community(community)]
@@ -190,14 +190,14 @@ class RelevanceTests:
         found, is_read = community.found, community.is_read
         return [_Community(part, numbers, found, 0, is_read) for part, numbers in parts.items()]
 
-    def _read_and_divide(self, community: _Community) -> list[_Community]:
+    def _replace_by_children(self, community: _Community) -> list[_Community]:
         """Return the children of a community with relevant text units, with all text units."""
         if community.number == NO_COMMUNITY:
             return [community]
         units = () if community.is_read else self.hierarchy.text_units(community.number)
         if units:
             self.scores |= self.score([number for number in units if number not in self.scores])
-            community.waiting = best_first(self.scores, {*community.waiting, *units})
+            community.waiting = order_by_score(self.scores, {*community.waiting, *units})
             community.is_read = True
         return self._divide_community(community)
 
@@ -205,7 +205,7 @@ class RelevanceTests:
         """Return those of `communities` that a text unit belongs to."""
         counts = self.hierarchy.counts(text_unit)
         held = {number: counts[number] for number in communities if number in counts}
-        least = SHARE_OF_FIRST * max(held.values(), default=0)
+        least = MIN_SHARE_OF_LARGEST * max(held.values(), default=0)
         return [number for number, count in held.items() if count >= least]
 
 
@@ -233,15 +233,15 @@ class IndexHierarchy:
         return sorted(self.index.communities([community])["children"].to_list()[0])
 
     def text_units(self, community: int) -> list[int]:
-        """Return the text units of a community's entities; empty if more than `MAX_READ`."""
+        """Return the text units of the entities; empty if more than `MAX_TEXT_UNITS_READ`."""
         entities: list[int] = self.index.communities([community])["entities"].to_list()[0]
         links = self.index.links
-        if links.n_text_units_of(entities).sum() > MAX_READ:
+        if links.n_text_units_of(entities).sum() > MAX_TEXT_UNITS_READ:
             return []
         return sorted({n for entity in entities for n in links.text_units_of(entity)[0].tolist()})
 
 
-def best_first(scores: Mapping[int, float], numbers: Iterable[int]) -> list[int]:
+def order_by_score(scores: Mapping[int, float], numbers: Iterable[int]) -> list[int]:
     """Order text units by score, then by number."""
     return sorted(numbers, key=lambda number: (-scores[number], number))
 
@@ -291,7 +291,7 @@ class QueryScores:
         ordered = sorted(numbers)
         rows = self.question.index.vectors("text_unit_text").at(ordered, ["text", "vector"])
         held = match_stems(rows["text"], self.question.content_words)
-        rarity = np.array([rarity_of(n, len(ordered)) for n in held.sum(axis=0).tolist()])
+        rarity = np.array([word_weight(n, len(ordered)) for n in held.sum(axis=0).tolist()])
         coverages = (held @ rarity) / (rarity.sum() or 1.0)
         cosines = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
         asked = self.question.text
@@ -301,11 +301,11 @@ class QueryScores:
         for number, text, cosine, coverage in zip(
             ordered, rows["text"], cosines.tolist(), coverages.tolist(), strict=True
         ):
-            enough = coverage >= MIN_COVERAGE or cosine >= 2 * min_similarity
+            enough = coverage >= MIN_WORD_COVERAGE or cosine >= 2 * min_similarity
             is_relevant = enough and cosine >= min_similarity
             if unreadable:
                 is_relevant = share_words(asked, text)
             elif has_number:
-                is_relevant |= coverage > FULL_COVERAGE
+                is_relevant |= coverage > FULL_WORD_COVERAGE
             ratings[number] = cosine + COVERAGE_WEIGHT * coverage if is_relevant else -1.0
         return [ratings[number] for number in numbers]

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import Flags, Numbers
 
 # Factor for the number of rows of the next attempt if too few rows pass the filters.
-GROWTH_FACTOR = 4
+FETCH_GROWTH_FACTOR = 4
 # Dates in ISO 8601 can be compared as text. A time may follow the day.
-_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
+_ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
 # Columns of documents that filters can use, besides the keys of the documents' metadata.
-COLUMNS = ("path", "title", "language")
+FILTER_COLUMNS = ("path", "title", "language")
 # A community is kept if the filters keep at least this share (0 to 1) of its entities.
 MIN_COMMUNITY_SHARE = 0.5
 # Maximum number of document ids in a condition for the vector store. With more documents, the
 # results of the vector store are filtered instead.
-MAX_LISTED_IDS = 2_000
+MAX_DOCUMENTS_IN_CONDITION = 2_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Filters:
     def __post_init__(self) -> None:
         for name in ("since", "until"):
             date = getattr(self, name)
-            if date and not _DATE.match(date):
+            if date and not _ISO_DATE.match(date):
                 raise SettingsError(
                     f"{name} {date!r} is no date: write a year, a month or a day, such as 1914, "
                     "1914-08 or 1914-08-01."
@@ -101,12 +101,12 @@ class FilterMasks:
         metadata = [json.loads(text) if text else {} for text in rows["metadata"].to_list()]
         keys = sorted({key for fields in metadata for key in fields})
         for name, patterns in self.filters.documents.items():
-            if name in COLUMNS:
+            if name in FILTER_COLUMNS:
                 values = rows[name].to_list()
             elif name in keys:
                 values = [fields.get(name) for fields in metadata]
             else:
-                known = ", ".join([*COLUMNS, *keys])
+                known = ", ".join([*FILTER_COLUMNS, *keys])
                 raise SettingsError(f"No document has the key {name!r}. The keys are: {known}.")
             kept &= np.array([_matches_pattern(value, patterns) for value in values], bool)
         if self.filters.since or self.filters.until:
@@ -161,7 +161,7 @@ class FilterMasks:
 
         None means that all documents match, or too many to list.
         """
-        if self.documents.all() or self.documents.sum() > MAX_LISTED_IDS:
+        if self.documents.all() or self.documents.sum() > MAX_DOCUMENTS_IN_CONDITION:
             return None
         ids = self.index.documents(np.flatnonzero(self.documents).tolist())["id"]
         quoted = "', '".join(ids.str.replace_all("'", "''", literal=True))
@@ -289,7 +289,7 @@ class FilteredVectors:
             is_all = rows.height < n_fetched or n_fetched >= len(self._table)
             if kept.height >= top_k or is_all:
                 return kept.head(top_k).drop([name for name in wanted if name not in columns])
-            n_fetched = min(n_fetched * GROWTH_FACTOR, len(self._table))
+            n_fetched = min(n_fetched * FETCH_GROWTH_FACTOR, len(self._table))
 
 
 class FilteredLinks(Links):

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
 
     # (name of the model on its server, requested number of dimensions)
-    Identity = tuple[str, int | None]
+    ModelIdentity = tuple[str, int | None]
 
 # Maximum number of texts in the cache; the rounds of a search embed the same sentences again.
-MAX_CACHED = 2_048
+MAX_CACHED_TEXTS = 2_048
 
 
 class QuestionEmbedder:
@@ -65,7 +65,7 @@ class QuestionEmbedder:
         return self._models.open_embedding_model(name, "query")
 
     @cached_property
-    def identity(self) -> "Identity":
+    def identity(self) -> "ModelIdentity":
         """The model that made the vectors, and the requested number of dimensions."""
         index = self._index
         for table in EMBEDDED_COLUMNS:
@@ -118,10 +118,10 @@ class QuestionEmbedder:
             made = dict(zip(new, vectors, strict=True))
             known |= made
             # Assign a new dict, because other threads may still read the old one.
-            self._cache = dict([*cache.items(), *made.items()][-MAX_CACHED:])
+            self._cache = dict([*cache.items(), *made.items()][-MAX_CACHED_TEXTS:])
         return np.array([known[text] for text in texts])
 
-    def _other_model_error(self, current: "Identity") -> SettingsError:
+    def _other_model_error(self, current: "ModelIdentity") -> SettingsError:
         """Build the error that the settings name another model than the index's vectors have."""
         index = self._index
         newest = index.backend.read_pointer()
@@ -153,6 +153,6 @@ class QuestionEmbedder:
         )
 
 
-def _describe_identity(identity: "Identity") -> str:
+def _describe_identity(identity: "ModelIdentity") -> str:
     name, dimensions = identity
     return f"{name} ({dimensions} dimensions)" if dimensions else name

@@ -8,13 +8,13 @@ import polars as pl
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
-from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line, cite_once
+from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation, as_one_line
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of text units that are searched for a relationship without exact evidence.
-MAX_TEXT_UNITS = 10
+MAX_TEXT_UNITS_SEARCHED = 10
 # Maximum distance in sentences between two names that support a relationship.
-MAX_DISTANCE = 4
+MAX_DISTANCE_OF_NAMES = 4
 
 Passage = tuple[Candidate, TextUnit]
 Place = tuple[int, int, int]  # (number of the document, first character, end character)
@@ -35,7 +35,7 @@ def find_passages(index: IndexStore, relationships: pl.DataFrame) -> dict[int, P
         places[number] = [(p["document"], p["start_char"], p["end_char"]) for p in row["evidence"]]
         behind = index.text_units_behind("Relationships", number)
         holding = _find_text_unit(index, behind, places[number])
-        wanted[number] = [holding] if holding is not None else behind[:MAX_TEXT_UNITS]
+        wanted[number] = [holding] if holding is not None else behind[:MAX_TEXT_UNITS_SEARCHED]
     units = index.text_units(unit for numbers in wanted.values() for unit in numbers)
     found = {}
     for row in rows:
@@ -72,7 +72,7 @@ class CitedRelationships:
             return " ".join([*parts, said or "no passage supports this relationship."])
         quote = as_one_line(passage[0].text)
         n_before = len(self.citations)
-        number = cite_once(self.citations, *passage, f"Relationships ({relationship})")
+        number = add_citation(self.citations, *passage, f"Relationships ({relationship})")
         # A description may come from evidence that the filters drop.
         evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
         is_kept = not evidence or (passage[1]["document"], passage[0].start_char) in evidence
@@ -125,8 +125,8 @@ def _find_naming_both(row: Mapping[str, Any], unit: TextUnit) -> tuple[int, Pass
         last = name.split()[-1] if name.split() else name
         ends.append(exact or [i for i, sentence in enumerate(said) if last in sentence])
     pairs = [(abs(one - other), one, other) for one in ends[0] for other in ends[1]]
-    distance, one, other = min(pairs, default=(MAX_DISTANCE + 1, 0, 0))
-    if distance > MAX_DISTANCE:
+    distance, one, other = min(pairs, default=(MAX_DISTANCE_OF_NAMES + 1, 0, 0))
+    if distance > MAX_DISTANCE_OF_NAMES:
         return None
     first, last_sentence = sentences[min(one, other)], sentences[max(one, other)]
     return distance, (Candidate.within(unit, first.start, last_sentence.end), unit)

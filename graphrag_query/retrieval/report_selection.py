@@ -23,19 +23,19 @@ from graphrag_query.retrieval.index_store import IndexStore
 # Weight of a report's rank (divided by 10), added to its cosine similarity to the question.
 RANK_WEIGHT = 0.25
 # Minimum number of reports of a level; a smaller level is too coarse to show the themes.
-MIN_REPORTS = 4
+MIN_LEVEL_REPORTS = 4
 # Number of tokens of reports that are read also if they exceed `max_map_share` of the level.
-MIN_TOKENS = 500
+MIN_REPORT_TOKENS = 500
 # Length in bytes of the instructions of a call, which count in the share of a level.
 PROMPT_BYTES = 1_600
 # Number of reports whose texts are read in one call.
-BATCH_SIZE = 32
+REPORTS_PER_BATCH = 32
 # Maximum number of reports that a note lists; the answer has the numbers of all reports.
-MAX_IN_NOTE = 8
+MAX_REPORTS_IN_NOTE = 8
 # Stems of words in questions about the whole corpus. They do not say which report is relevant.
 _WHOLE_CORPUS = frozenset(map(stem_word, WORD_LISTS["whole_corpus"].split()))
 # Maximum characters of a report in the prompt that rates the report.
-MAX_GIST_CHARS = 3_000
+MAX_RATED_CHARS = 3_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _describe_left_out(
     if not left_out.height:
         return ()
     rows = left_out.select("community", "title").iter_rows()
-    named = join_names((f"{title} ({number})" for number, title in rows), MAX_IN_NOTE)
+    named = join_names((f"{title} ({number})" for number, title in rows), MAX_REPORTS_IN_NOTE)
     place = f" of level {level}" if level is not None else ""
     of_all = f"{left_out.height} of {left_out.height + n_read}"
     return (f"{of_all} reports{place} left out, {why}: {named}.",)
@@ -91,14 +91,14 @@ def score_reports(question: Question) -> pl.DataFrame:
 def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
     """Return the level whose best reports are most similar to a question.
 
-    For a question about the whole corpus, return the coarsest level with at least `MIN_REPORTS`
-    reports.
+    For a question about the whole corpus, return the coarsest level with at least
+    `MIN_LEVEL_REPORTS` reports.
     """
     levels = reports.group_by("level").agg(
-        pl.len().alias("n"), fit=pl.col("similarity").top_k(MIN_REPORTS).mean()
+        pl.len().alias("n"), fit=pl.col("similarity").top_k(MIN_LEVEL_REPORTS).mean()
     )
     if about_all:
-        levels = levels.filter(pl.col("n") >= MIN_REPORTS).sort("level")
+        levels = levels.filter(pl.col("n") >= MIN_LEVEL_REPORTS).sort("level")
     else:
         levels = levels.sort("fit", "level", descending=[True, False])
     return int(levels["level"][0]) if levels.height else 0
@@ -124,7 +124,7 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     reports = reports.sort(*order, "community", descending=[True] * len(order) + [False])
     chosen = reports
     if settings.selection != "level":
-        chosen = _within_budget(question.index, reports, settings, about_all)
+        chosen = _take_within_budget(question.index, reports, settings, about_all)
     left_out = reports.join(chosen, on="community", how="anti", maintain_order="left")
     column = "summary" if about_all and settings.selection == "similar" else "full_content"
     question.counts.update(
@@ -141,7 +141,7 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     )
 
 
-def _within_budget(
+def _take_within_budget(
     index: IndexStore, reports: pl.DataFrame, settings: GlobalSearch, about_all: bool
 ) -> pl.DataFrame:
     """Return the first reports that fit into the token budget, at least one."""
@@ -152,14 +152,14 @@ def _within_budget(
     max_bytes = settings.max_map_share * (n_bytes_of_level + PROMPT_BYTES) - PROMPT_BYTES
     column = "summary" if about_all else "full_content"
     n_fitting = cost = n_bytes = 0
-    for start in range(0, reports.height, BATCH_SIZE):
-        read = index.with_texts(reports[start : start + BATCH_SIZE], column)
+    for start in range(0, reports.height, REPORTS_PER_BATCH):
+        read = index.with_texts(reports[start : start + REPORTS_PER_BATCH], column)
         shown = as_context_rows(index, read, column)
         costs = cost + np.cumsum(RenderedRows.from_rows(shown, TokenBudget(1 << 40, 1 << 40)).cost)
         text = pl.concat_str("title", "summary") if about_all else pl.col("full_content")
         sizes = read.select(text.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
         bytes_read = n_bytes + np.cumsum(sizes)
-        has_room = (bytes_read <= max_bytes) | (costs <= MIN_TOKENS)
+        has_room = (bytes_read <= max_bytes) | (costs <= MIN_REPORT_TOKENS)
         fits = (costs <= settings.max_map_tokens) & has_room
         n_fitting += int(fits.sum())
         if not fits.all():
@@ -264,7 +264,7 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
 def _rating_request(question: Question, llm: LLM, report: Mapping[str, Any]) -> Request:
     headings = [f"- {finding['summary']}" for finding in report["findings"]]
     gist = "\n".join([report["title"], report["summary"], *headings])
-    gist = check_citations(gist, {})[0][:MAX_GIST_CHARS]
+    gist = check_citations(gist, {})[0][:MAX_RATED_CHARS]
     asked = f"Report:\n{gist}\n\nQuestion: {question.text}"
     unit = f"report {report['community']}"
     return Request(unit, llm.messages("global_rating", asked), RATING_FORMAT)

@@ -34,7 +34,7 @@ TOP_K_MATCHES = 100
 # Weight of the full-text score, divided by the best full-text score, added to the cosine.
 FULL_TEXT_WEIGHT = 0.25
 # Weight of the rarity of an entity of the question that the text unit describes.
-NAMED_WEIGHT = 0.25
+NAMED_ENTITY_WEIGHT = 0.25
 # Number of text units (seeds) from which links are followed in each of the two steps.
 N_SEEDS = 5
 # Weight in a link's score of the seed's match with the question, times the entity's rarity.
@@ -42,21 +42,21 @@ LINK_WEIGHT = 0.6
 # Weight in a link's score of the question's words that only the linked text unit contains.
 NEW_WORDS_WEIGHT = 0.6
 # Factor for a linked text unit that only names the entity, if no text unit describes the entity.
-MENTION_SHARE = 0.5
+MENTION_FACTOR = 0.5
 # Factor for a linked text unit that only names the entity, if another text unit describes it.
-MENTION_BESIDE_SUBJECT_SHARE = 0.25
+MENTION_BESIDE_SUBJECT_FACTOR = 0.25
 # Factor for a link over an entity that the seed itself describes: other text units add less.
-BACKWARD_SHARE = 0.5
+BACKWARD_FACTOR = 0.5
 # Factor for links of the second step.
-SECOND_STEP_SHARE = 0.7
+SECOND_STEP_FACTOR = 0.7
 # Share of a link's score that is added to the score of its seed.
-LEADING_SHARE = 0.6
+SEED_SHARE = 0.6
 # Maximum number of text units of an entity that serves as a link.
-MAX_TEXT_UNITS = 100
+MAX_TEXT_UNITS_OF_LINK = 100
 # Maximum number of linked text units whose texts are read per seed.
-MAX_REACHED = 40
+MAX_LINKED_TEXT_UNITS = 40
 # Maximum number of entities or documents that are read for one name.
-MAX_NAMESAKES = MAX_TEXT_UNITS + 1
+MAX_NAMESAKES = MAX_TEXT_UNITS_OF_LINK + 1
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
 Reason = Literal["match", "name", "link"]
@@ -140,11 +140,11 @@ def titled_text_units(question: Question) -> dict[int, float]:
         documents = titles.slice("document", rows.start, rows.stop)
         starts, stops = units.bounds("document", np.sort(documents))
         count = int((stops - starts).sum())
-        if 0 < count <= MAX_TEXT_UNITS:
+        if 0 < count <= MAX_TEXT_UNITS_OF_LINK:
             for start, end in zip(starts.tolist(), stops.tolist(), strict=True):
                 numbers = np.arange(start, end)
                 kept = numbers[index.keeps_text_units(numbers)]
-                found |= dict.fromkeys(kept.tolist(), rarity(count, len(units)))
+                found |= dict.fromkeys(kept.tolist(), rarity_of(count, len(units)))
     return found
 
 
@@ -169,7 +169,7 @@ def _prefix_of(stem: str) -> str:
     return stem.removesuffix("i") if len(stem) > 3 else stem
 
 
-def rarity(count: int, n_text_units: int) -> float:
+def rarity_of(count: int, n_text_units: int) -> float:
     """Return the rarity of a property: 1 if one text unit has it, 0 if all have it."""
     return 1 - math.log(count) / math.log(max(n_text_units, 2))
 
@@ -216,10 +216,10 @@ class TextUnitRanking:
         seeds = self._best_text_units(self.matches)
         self._follow_links(seeds, 1.0)
         linked = self._best_text_units(self.best_links.keys() - set(seeds))
-        self._follow_links(linked, SECOND_STEP_SHARE)
+        self._follow_links(linked, SECOND_STEP_FACTOR)
         leading: dict[int, float] = {}
         for link in self.best_links.values():
-            leading[link.origin] = max(leading.get(link.origin, 0.0), LEADING_SHARE * link.score)
+            leading[link.origin] = max(leading.get(link.origin, 0.0), SEED_SHARE * link.score)
         ranked = []
         for number, match in self.matches.items():
             way = self.best_links.get(number)
@@ -249,8 +249,8 @@ class TextUnitRanking:
         for entity, count in zip(entities, counts, strict=True):
             if count:
                 numbers, is_subject = self.links.text_units_of(entity)
-                score = rarity(count, self.links.n_text_units)
-                for number in numbers[is_subject][:MAX_TEXT_UNITS].tolist():
+                score = rarity_of(count, self.links.n_text_units)
+                for number in numbers[is_subject][:MAX_TEXT_UNITS_OF_LINK].tolist():
                     keep_best(number, score, entity)
         for number, score in titled.items():
             keep_best(number, score, None)
@@ -272,7 +272,7 @@ class TextUnitRanking:
             self.matches[number] = (
                 cosine
                 + FULL_TEXT_WEIGHT * self.full_text.get(number, 0.0)
-                + NAMED_WEIGHT * (self.named[number][0] if number in self.named else 0.0)
+                + NAMED_ENTITY_WEIGHT * (self.named[number][0] if number in self.named else 0.0)
             )
 
     def _best_text_units(self, numbers: Collection[int]) -> list[int]:
@@ -307,7 +307,7 @@ class TextUnitRanking:
         """
         entities, is_subject_of_seed = self.links.entities_of(seed)
         counts = self.links.n_text_units_of(entities)
-        links = (counts > 1) & (counts <= MAX_TEXT_UNITS)
+        links = (counts > 1) & (counts <= MAX_TEXT_UNITS_OF_LINK)
         found: dict[int, tuple[float, int]] = {}
         for entity, own, count in zip(
             entities[links].tolist(),
@@ -316,12 +316,12 @@ class TextUnitRanking:
             strict=True,
         ):
             numbers, is_subject = self.links.text_units_of(entity)
-            mention = MENTION_BESIDE_SUBJECT_SHARE if is_subject.any() else MENTION_SHARE
-            strength = rarity(count, self.links.n_text_units) * (BACKWARD_SHARE if own else 1.0)
+            mention = MENTION_BESIDE_SUBJECT_FACTOR if is_subject.any() else MENTION_FACTOR
+            strength = rarity_of(count, self.links.n_text_units) * (BACKWARD_FACTOR if own else 1.0)
             strengths = strength * np.where(is_subject, 1.0, mention)
             for number, value in zip(numbers.tolist(), strengths.tolist(), strict=True):
                 if value > found.get(number, (0.0, 0))[0]:
                     found[number] = (value, entity)
         found.pop(seed, None)
-        best = sorted(found, key=lambda number: (-found[number][0], number))[:MAX_REACHED]
+        best = sorted(found, key=lambda number: (-found[number][0], number))[:MAX_LINKED_TEXT_UNITS]
         return {number: found[number] for number in best}

@@ -7,11 +7,11 @@ from graphrag_query.answering.written_answer import source_context, write_answer
 from graphrag_query.question.question import Question
 
 # Constant k of reciprocal rank fusion, from the paper.
-RANK_OFFSET = 60
+FUSION_RANK_OFFSET = 60
 # Number of rows that each ranking contributes to the fusion, per text unit of the result.
-FUSION_REACH = 4
+FUSION_FACTOR = 4
 # Minimum number of rows that each ranking contributes to the fusion.
-MIN_FUSION_REACH = 50
+MIN_FUSION_ROWS = 50
 
 
 def basic_search(question: Question, settings: BasicSearch) -> Answer:
@@ -50,7 +50,7 @@ def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, floa
     """
     table = question.index.vectors("text_unit_text")
     top_k = settings.top_k_text_units
-    reach = top_k if settings.mode != "hybrid" else max(FUSION_REACH * top_k, MIN_FUSION_REACH)
+    reach = top_k if settings.mode != "hybrid" else max(FUSION_FACTOR * top_k, MIN_FUSION_ROWS)
     near: dict[int, float] = {}
     matching: dict[int, float] = {}
     if settings.mode != "text":
@@ -66,7 +66,7 @@ def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, floa
     fused: dict[int, float] = {}
     for ranking in (near, matching):
         for rank, number in enumerate(ranking):
-            share = (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + rank) / 2
+            share = (FUSION_RANK_OFFSET + 1) / (FUSION_RANK_OFFSET + 1 + rank) / 2
             fused[number] = fused.get(number, 0.0) + share
     numbers = sorted(fused, key=lambda number: (-fused[number], number))[:top_k]
     return {number: fused[number] for number in numbers}

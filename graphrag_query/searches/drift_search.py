@@ -51,15 +51,15 @@ MAX_ATTEMPTS = 3
 # Tokens reserved for an invalid reply and its error message when a request is sent again.
 CORRECTION_TOKENS = 2_600
 # Tokens that a provider adds to each prompt.
-OVERHEAD_TOKENS = 50
+PROMPT_OVERHEAD_TOKENS = 50
 # Tokens reserved for the instructions of one call.
-STEP_TOKENS = 700
+STEP_INSTRUCTION_TOKENS = 700
 # Maximum number of attempts for the final answer. It is requested again only if it is empty.
-REDUCE_ATTEMPTS = 2
+MAX_REDUCE_ATTEMPTS = 2
 # Maximum number of unused follow-up questions that are suggested to the user.
-MAX_SUGGESTED = 5
+MAX_SUGGESTIONS = 5
 # The name of a count, and the section of a context whose rows it counts.
-_SECTION_OF_COUNT = {
+_COUNTED_SECTIONS = {
     "community_reports": "Reports",
     "entities": "Entities",
     "relationships": "Relationships",
@@ -96,7 +96,7 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
         counts = {"text_units": question.index.n_rows("text_unit_rows"), "steps": 0}
         return replace(refusal, looked_at=counts)
 
-    steps = _Steps(question, question.llm, settings)
+    steps = _DriftSteps(question, question.llm, settings)
     steps.ask_model([question.text], [steps.report_context()])
     for _ in range(settings.rounds):
         asked = steps.next_questions()
@@ -112,11 +112,11 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     if not n_used:
         return question.answer(NOTHING_FOUND, Outcome.NO_EVIDENCE, notes=notes, context=read)
     written = write_answer(question, "drift_reduce", context, notes)
-    return replace(written, follow_ups=tuple(steps.best_follow_ups(MAX_SUGGESTED)), context=read)
+    return replace(written, follow_ups=tuple(steps.best_follow_ups(MAX_SUGGESTIONS)), context=read)
 
 
 @dataclass
-class _Steps:
+class _DriftSteps:
     """The steps of one drift search: their questions, contexts, answers and costs."""
 
     question: Question
@@ -133,7 +133,7 @@ class _Steps:
     @property
     def max_context_tokens(self) -> int:
         """Maximum tokens of the context of one call. The total allows several calls."""
-        share = self.settings.max_total_tokens // 10 - STEP_TOKENS // 2
+        share = self.settings.max_total_tokens // 10 - STEP_INSTRUCTION_TOKENS // 2
         return self.question.max_context_tokens(min(self.settings.max_context_tokens, share))
 
     def report_context(self) -> Context:
@@ -208,7 +208,7 @@ class _Steps:
 
     def _n_affordable(self, requests: Sequence[Request]) -> int:
         """Return how many of these requests the token budget allows, including retries."""
-        reduce = REDUCE_ATTEMPTS * (4 * self.max_context_tokens // 3 + STEP_TOKENS)
+        reduce = MAX_REDUCE_ATTEMPTS * (4 * self.max_context_tokens // 3 + STEP_INSTRUCTION_TOKENS)
         # Some servers report no usage.
         spent = self.llm.usage.prompt_tokens or self._estimated
         left = self.settings.max_total_tokens - reduce - spent
@@ -227,7 +227,7 @@ class _Steps:
     def count_rows(self, asked: Sequence[Context] = ()) -> dict[str, int]:
         """Count the rows that the steps have read, including the contexts `asked` just now."""
         shown = merge_contexts([*self.contexts, *asked]).shown
-        counts = {name: len(shown.get(section, ())) for name, section in _SECTION_OF_COUNT.items()}
+        counts = {name: len(shown.get(section, ())) for name, section in _COUNTED_SECTIONS.items()}
         return counts | {
             "steps": len(self.answers) + len(self._failures),
             "steps_failed": len(self._failures),
@@ -249,7 +249,7 @@ def _estimate_tokens(request: Request) -> int:
     """Return an upper estimate of the prompt tokens of a request."""
     texts = [message["content"] for message in request.messages]
     texts += [request.format.instructions, json.dumps(request.format.schema)]
-    return sum(map(n_prompt_tokens, texts)) + OVERHEAD_TOKENS
+    return sum(map(n_prompt_tokens, texts)) + PROMPT_OVERHEAD_TOKENS
 
 
 def step_request(llm: LLM, whole: str, asked: str, context: Context) -> Request:

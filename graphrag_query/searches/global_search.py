@@ -38,7 +38,7 @@ from graphrag_query.searches.global_sentences import NO_SIMILAR_REPORT, global_s
 
 # Maximum length of a point in characters; a point should be one or two sentences.
 MAX_POINT_CHARS = 1_000
-NO_POINTS = "The community reports that were read say nothing on this question."
+NO_POINTS_TEXT = "The community reports that were read say nothing on this question."
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _map_reduce(
     notes = (*failures, *notes)
     read = merge_contexts(batches)
     if not points:
-        return question.answer(NO_POINTS, Outcome.NO_EVIDENCE, notes=notes, context=read)
+        return question.answer(NO_POINTS_TEXT, Outcome.NO_EVIDENCE, notes=notes, context=read)
     limit = question.max_context_tokens(settings.max_context_tokens)
     scores, texts = [round(p.score) for p in points], [p.description for p in points]
     columns = {"score": scores, "point": texts}

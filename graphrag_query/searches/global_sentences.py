@@ -14,12 +14,12 @@ from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.cited_text import best_sentence, supporting_text_units
 from graphrag_query.answering.extractive import (
-    SHARE_OF_BEST,
+    MIN_SHARE_OF_BEST_SCORE,
     Candidate,
     as_one_line,
     cite_passage,
     rank_sentences,
-    rarity_of,
+    word_weight,
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD_LISTS, is_unreadable, share_words
@@ -37,12 +37,12 @@ MAX_REPORTS = 24
 MIN_SENTENCE_SIMILARITY = 0.3
 # Minimum share (0 to 1) of the question's words that a sentence contains, weighted by rarity. The
 # minimum is at least a third of the largest share of all sentences.
-MIN_COVERAGE = 0.15
+MIN_WORD_COVERAGE = 0.15
 # Cosine similarity from which a sentence may contain fewer of the question's words.
 HIGH_SIMILARITY = 0.48
 # Maximum number of sentences in the theme of one report.
 MAX_SENTENCES_OF_THEME = 2
-_CITED = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
+_SOURCE_CITATION = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
 _TYPES = WORD_LISTS["types"]
 # Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
 TYPE_OF_WORD = {stem_word(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
@@ -136,9 +136,9 @@ def _matching_points(
         candidates = [c for c in candidates if share_words(question.text, c.text)]
     rarity = _weight_words(index, reports, subject)
     ranked = rank_sentences(question, candidates, rarity=rarity)
-    min_coverage = max([MIN_COVERAGE, *(r.coverage / 3 for r in ranked)])
+    min_coverage = max([MIN_WORD_COVERAGE, *(r.coverage / 3 for r in ranked)])
     # Sentences with a much lower score than the best sentence add nothing to the answer.
-    min_score = SHARE_OF_BEST * ranked[0].score if ranked else 0.0
+    min_score = MIN_SHARE_OF_BEST_SCORE * ranked[0].score if ranked else 0.0
     return [
         SourcedPoint(report_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
         for r in ranked
@@ -162,13 +162,13 @@ def _weight_words(index: IndexStore, reports: pl.DataFrame, words: list[str]) ->
         .select(text.str.contains(pattern).sum().alias(word) for word, pattern in patterns.items())
         .collect()
     )
-    return {word: rarity_of(int(held[word][0]), reports.height) for word in words}
+    return {word: word_weight(int(held[word][0]), reports.height) for word in words}
 
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
     """Split the text of a report into sentences, each with the text unit that it cites."""
     # Each citation follows its sentence. The text after the last citation has no citation.
-    parts = _CITED.split(text)
+    parts = _SOURCE_CITATION.split(text)
     pairs = zip(map(str.strip, parts[::2]), parts[1::2], strict=False)
     return [(sentence, int(source)) for sentence, source in pairs if sentence]
 

@@ -43,15 +43,15 @@ from graphrag_query.retrieval.community_descent import (
     RatedTextUnits,
     RatingFunction,
     RelevanceTests,
-    best_first,
+    order_by_score,
 )
 
-NOTHING_RELEVANT = "No passage that was tested is relevant to this question."
-NOTHING_CLAIMED = "The relevant passages say nothing that answers this question."
+NO_RELEVANT_PASSAGE_TEXT = "No passage that was tested is relevant to this question."
+NO_CLAIM_TEXT = "The relevant passages say nothing that answers this question."
 # Where a question is split into parts: at a punctuation mark, and at an "and" or "or" that a
 # question word follows.
 _CONJUNCTIONS = "and or und oder sowie et ou y e oraz i lub a и или"
-_PARTS = re.compile(
+_PART_BOUNDARY = re.compile(
     rf"[,;:?!，、；：？！。؟]|\b(?:{'|'.join(_CONJUNCTIONS.split())})\s+(?=(?:{'|'.join(sorted(QUESTION_WORDS))})\b)",
     re.IGNORECASE,
 )
@@ -110,7 +110,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
             raise ModelError(f"The model tested no passage: {failures[0]}.")
         notes += (f"{tested.n_failed} of {tested.n_tests} relevance tests failed.",)
     if not tested.relevant:
-        answer = question.answer(NOTHING_RELEVANT, Outcome.NO_EVIDENCE, notes=notes)
+        answer = question.answer(NO_RELEVANT_PASSAGE_TEXT, Outcome.NO_EVIDENCE, notes=notes)
     elif llm is not None:
         answer = _answer_from_claims(question, llm, tested, settings, notes)
     else:
@@ -136,7 +136,7 @@ def _collect_queries(question: Question, settings: LazySearch) -> tuple[list[str
 
 def _split_question(question: str) -> list[str]:
     """Split a question into parts of at least two content words."""
-    parts = [" ".join(part.split()) for part in _PARTS.split(question)]
+    parts = [" ".join(part.split()) for part in _PART_BOUNDARY.split(question)]
     parts = [part for part in dict.fromkeys(parts) if len(content_words(part)) >= 2]
     return [part for part in parts if part != question.strip(" ?!.")]
 
@@ -175,7 +175,7 @@ def _answer_from_claims(
     claims = [claim for o in outcomes if not o.failure for claim in o.values[0]]
     question.counts.update(claims=len(claims), claim_calls_failed=len(failures))
     if not claims:
-        return question.answer(NOTHING_CLAIMED, Outcome.NO_EVIDENCE, notes=notes)
+        return question.answer(NO_CLAIM_TEXT, Outcome.NO_EVIDENCE, notes=notes)
     context = _pack_claims(question, claims, tested, limit)
     question.counts["claims_left_out"] = context.n_left_out["Claims"]
     return write_answer(question, "lazy_search", context, notes)
@@ -205,7 +205,7 @@ def _relevant_units(question: Question, tested: RatedTextUnits) -> dict[int, Map
     The best community comes first, and the best text unit comes first in each community.
     """
     groups: dict[int, list[int]] = {}
-    for number in best_first(tested.relevant, tested.relevant):
+    for number in order_by_score(tested.relevant, tested.relevant):
         groups.setdefault(tested.community_of[number], []).append(number)
     units = question.index.text_units(tested.relevant)
     return {number: units[number] for group in groups.values() for number in group}

@@ -26,10 +26,10 @@ from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit, start_sea
 ENTITY_BONUS = 0.15
 RELATIONSHIP_BONUS = 0.05
 # Maximum number of relationships that are read per entity, the heaviest first.
-MAX_RELATIONSHIPS = 10_000
+MAX_RELATIONSHIPS_READ = 10_000
 # With the scope `graph`: maximum number of text units that describe an entity, and maximum number
 # of text units that only name the entity.
-MAX_TOUCHED = 1_000
+MAX_TEXT_UNITS_OF_ENTITY = 1_000
 # Maximum number of rows of each table that are read for one question.
 TOP_K_RELATIONSHIPS = 40
 TOP_K_CLAIMS = 40
@@ -173,8 +173,8 @@ def _linked_text_units(
     touched = {number for row in relationships["text_units"] for number in row}
     for entity in entities["human_readable_id"]:
         numbers, is_subject = index.links.text_units_of(entity)
-        touched.update(numbers[is_subject][:MAX_TOUCHED].tolist())
-        touched.update(numbers[~is_subject][:MAX_TOUCHED].tolist())
+        touched.update(numbers[is_subject][:MAX_TEXT_UNITS_OF_ENTITY].tolist())
+        touched.update(numbers[~is_subject][:MAX_TEXT_UNITS_OF_ENTITY].tolist())
     return touched
 
 
@@ -220,7 +220,7 @@ def _find_relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFra
     numbers = entities["human_readable_id"].to_numpy()
     found: dict[int, tuple[bool, float]] = {}
     for number in numbers:
-        near = index.links.relationships_of(int(number), MAX_RELATIONSHIPS)
+        near = index.links.relationships_of(int(number), MAX_RELATIONSHIPS_READ)
         inside = np.isin(near.entities, numbers)
         strongest = range(min(TOP_K_RELATIONSHIPS, len(inside)))
         for row in {*np.flatnonzero(inside).tolist(), *strongest}:

@@ -29,9 +29,9 @@ from graphrag_query.retrieval.relationship_evidence import (
 
 # Up to this many entities, search a path between every pair; with more, only between neighbours
 # in the list.
-MAX_PAIRWISE = 6
+MAX_PAIRED_ENTITIES = 6
 # Share of the context's tokens that is reserved for passages, 0 to 1.
-SOURCE_SHARE = 0.5
+PASSAGE_TOKEN_SHARE = 0.5
 # Base cost of a hop. A weak relationship adds up to 1.
 HOP_COST = 0.5
 # Cost of passing through an entity is this factor times the logarithm of the entity's degree.
@@ -39,13 +39,13 @@ HOP_COST = 0.5
 HUB_COST = 0.1
 # Extra cost of each entity and each pair that an earlier path used. The extra cost is multiplied
 # by four whenever the search finds the same path again.
-PENALTY = 1.0
+REUSE_PENALTY = 1.0
 # Maximum number of times in a row that the search finds a path that it already has.
-MAX_REPEATS = 4
+MAX_REPEATED_PATHS = 4
 # Maximum number of hops that a further path has more than the best path.
-MAX_DETOUR = 2
+MAX_EXTRA_HOPS = 2
 # A further path costs at most twice the cost of the best path plus this value.
-MAX_EXTRA_COST = 4 * PENALTY
+MAX_EXTRA_COST = 4 * REUSE_PENALTY
 # Maximum number of relationships that are followed from one entity, the heaviest first. A
 # relationship is missed only if it is beyond this limit for both of its entities.
 MAX_RELATIONSHIPS_OF_ENTITY = 1_000
@@ -62,7 +62,7 @@ class Path(NamedTuple):
     cost: float
 
 
-class _PathLabel(NamedTuple):
+class _PartialPath(NamedTuple):
     """A partial path from the source or the target to an entity.
 
     Labels are ordered by cost, then by hops and numbers.
@@ -72,7 +72,7 @@ class _PathLabel(NamedTuple):
     hops: int
     entity: int
     relationship: int  # number of the last hop's relationship; -1 if the path has no hop
-    before: "_PathLabel | None"
+    before: "_PartialPath | None"
 
 
 Hop = tuple[int, int, float]  # (number of the neighbour, number of the relationship, cost)
@@ -121,7 +121,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     relationships = index.relationships(part.relationships["human_readable_id"])
     passages = find_passages(index, relationships)
     question.counts["text_units"] = len({unit["id"] for _, unit in passages.values()})
-    notes += _path_notes(titles, connections, graph)
+    notes += _describe_connections(titles, connections, graph)
     limit = question.max_context_tokens(settings.max_context_tokens)
     context = pack_sections(_build_sections(paths, passages, part), limit)
     if question.llm is not None:
@@ -137,12 +137,12 @@ def connect_entities(
 ) -> list[Connection]:
     """Find paths that connect entities: several for two, the cheapest tree of paths for more.
 
-    With more than `MAX_PAIRWISE` entities, each entity is connected only to the next entity.
+    With more than `MAX_PAIRED_ENTITIES` entities, each entity is connected only to the next entity.
     The result has no connection for a pair without a path.
     """
     pairs = list(pairwise(entities))
     most = settings.max_paths if len(entities) == 2 else 1
-    if len(entities) <= MAX_PAIRWISE:
+    if len(entities) <= MAX_PAIRED_ENTITIES:
         pairs = list(combinations(entities, 2))
     found = [Connection(*pair, find_paths(graph, *pair, most, settings.max_hops)) for pair in pairs]
     found = [connection for connection in found if connection.paths]
@@ -168,7 +168,7 @@ def _explain_no_path(titles: Mapping[int, str], graph: "VisitedGraph", settings:
     return f"{no_path}: {visited} near them were visited."
 
 
-def _path_notes(
+def _describe_connections(
     titles: Mapping[int, str], connections: Sequence[Connection], graph: "VisitedGraph"
 ) -> tuple[str, ...]:
     connected = {end for c in connections for end in (c.source, c.target)}
@@ -206,9 +206,9 @@ def _build_sections(
     hops.insert_column(1, pl.Series("place", ["; ".join(listed) for listed in places.values()]))
     units = {unit["human_readable_id"]: unit for _, unit in passages.values()}
     return [
-        Section("Relationships", hops, 1 - SOURCE_SHARE),
-        Section("Sources", source_rows(units), SOURCE_SHARE),
-        Section("Entities", part.shown_entities(), (1 - SOURCE_SHARE) / 2),
+        Section("Relationships", hops, 1 - PASSAGE_TOKEN_SHARE),
+        Section("Sources", source_rows(units), PASSAGE_TOKEN_SHARE),
+        Section("Entities", part.shown_entities(), (1 - PASSAGE_TOKEN_SHARE) / 2),
     ]
 
 
@@ -297,7 +297,7 @@ def find_paths(
     extra: dict[tuple[int, ...], float] = {}
     repeats, limit = 0, inf
     # When the limit of visited entities is reached, a further search would find little.
-    while len(paths) < max_paths and repeats < MAX_REPEATS and not (paths and graph.is_cut):
+    while len(paths) < max_paths and repeats < MAX_REPEATED_PATHS and not (paths and graph.is_cut):
         found = _find_cheapest_path(graph, source, target, max_hops, extra, limit)
         if found is None:
             break
@@ -306,11 +306,11 @@ def find_paths(
         else:
             repeats = 0
             paths.append(found)
-            max_hops = min(max_hops, len(paths[0].relationships) + MAX_DETOUR)
+            max_hops = min(max_hops, len(paths[0].relationships) + MAX_EXTRA_HOPS)
             limit = 2 * paths[0].cost + MAX_EXTRA_COST
         between = [(entity,) for entity in found.entities[1:-1]]
         for used in (*between, *map(_ordered_pair, pairwise(found.entities))):
-            extra[used] = extra.get(used, 0.0) + PENALTY * 4**repeats
+            extra[used] = extra.get(used, 0.0) + REUSE_PENALTY * 4**repeats
     return sorted(paths, key=lambda path: (path.cost, path.entities))
 
 
@@ -338,10 +338,10 @@ def _find_cheapest_path(
             return 0.0
         return (graph.passing_cost(entity) + extra.get((entity,), 0.0)) / 2
 
-    heaps = tuple([_PathLabel(0.0, 0, end, -1, None)] for end in ends)
+    heaps = tuple([_PartialPath(0.0, 0, end, -1, None)] for end in ends)
     kept = tuple({end: [heap[0]]} for end, heap in zip(ends, heaps, strict=True))
     n_followed = [0, 0]
-    best: tuple[_PathLabel, _PathLabel] | None = None
+    best: tuple[_PartialPath, _PartialPath] | None = None
     while any(heaps):
         costs = [heap[0].cost if heap else 0.0 for heap in heaps]
         if sum(costs) >= limit:
@@ -365,7 +365,7 @@ def _find_cheapest_path(
             hops = label.hops + 1
             if any(other.cost <= cost and other.hops <= hops for other in others):
                 continue
-            new = _PathLabel(cost, hops, neighbour, relationship, label)
+            new = _PartialPath(cost, hops, neighbour, relationship, label)
             for other in kept[1 - side].get(neighbour, ()):
                 if cost + other.cost < limit and hops + other.hops <= max_hops:
                     limit = cost + other.cost
@@ -379,9 +379,9 @@ def _find_cheapest_path(
     return None if best is None else _join_halves(graph, *best)
 
 
-def _join_halves(graph: VisitedGraph, forward: _PathLabel, backward: _PathLabel) -> Path:
+def _join_halves(graph: VisitedGraph, forward: _PartialPath, backward: _PartialPath) -> Path:
     """Join the two halves of a path. The path's cost does not include the extra costs."""
-    there, back = _list_labels(forward), _list_labels(backward)
+    there, back = _list_shorter_paths(forward), _list_shorter_paths(backward)
     entities = [label.entity for label in (*there[::-1], *back[1:])]
     hops = [*there[:-1][::-1], *back[:-1]]
     cost = sum(graph.passing_cost(entity) for entity in entities[1:-1])
@@ -392,7 +392,7 @@ def _join_halves(graph: VisitedGraph, forward: _PathLabel, backward: _PathLabel)
     return Path(tuple(entities), tuple(label.relationship for label in hops), cost)
 
 
-def _list_labels(label: _PathLabel) -> list[_PathLabel]:
+def _list_shorter_paths(label: _PartialPath) -> list[_PartialPath]:
     """Return the labels of a partial path, from its last entity back to its first entity."""
     labels = [label]
     while labels[-1].before is not None:

@@ -26,7 +26,7 @@ from graphrag_query.structured.structured_search import structured_search
 # The searches to choose from and their purposes; the prompt of the choice contains this text.
 PURPOSES: Mapping[str, str] = read_lists("data/purposes", Path(__file__).parent)
 # Two names joined by an "and" in scripts without spaces and capitals, where names are not found.
-_PAIR = re.compile(r".{2,}[和与與跟及同と、].{2,}")
+_PAIR_OF_NAMES = re.compile(r".{2,}[和与與跟及同と、].{2,}")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def choose_by_rules(question: str, n_names: int) -> SearchChoice:
     """Choose by the words of a question and the number of names in it."""
     cues = find_cues(question)
     # In a script without capitals and spaces, names are not found: look for a pair instead.
-    is_pair = is_unspaced(question) and bool(_PAIR.search(question))
+    is_pair = is_unspaced(question) and bool(_PAIR_OF_NAMES.search(question))
     named = ("it names nothing", "it names one thing", "it names several things")[min(n_names, 2)]
 
     def explain_cue(kind: str, meaning: str) -> str:

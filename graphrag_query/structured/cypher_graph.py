@@ -91,7 +91,7 @@ def _parent_rows(tables: Tables) -> pl.LazyFrame:
     return children.select(source="community", target="parent")
 
 
-_ROWS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
+_ROWS_OF_LABEL: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "Entity": lambda tables: _rename_number(tables["entities"]),
     "Document": lambda tables: _rename_number(tables["documents"]),
     "TextUnit": lambda tables: _rename_number(tables["text_units"]),
@@ -103,8 +103,8 @@ _ROWS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "BELOW": _parent_rows,
 }
 # The labels of the graph: nodes first, then relationships.
-LABELS = [
-    GraphLabel(name, rows=_ROWS[name], **fields)
+GRAPH_LABELS = [
+    GraphLabel(name, rows=_ROWS_OF_LABEL[name], **fields)
     for name, fields in read_lists("cypher_graph", Path(__file__).parent).items()
 ]
 
@@ -112,7 +112,7 @@ LABELS = [
 def graph_schema() -> str:
     """Describe the nodes and relationships of the graph as Cypher patterns."""
     lines = []
-    for label in LABELS:
+    for label in GRAPH_LABELS:
         listed = ", ".join(f"{name} {kind}" for name, kind in label.properties.items())
         pattern = f":{label.name} {{{listed}}}" if listed else f":{label.name}"
         if label.ends:
@@ -137,7 +137,7 @@ def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Row
     database = library.Database(target, buffer_pool_size=_BUFFER_BYTES)
     connection = library.Connection(database)
     try:
-        for label in LABELS:
+        for label in GRAPH_LABELS:
             columns = [f"`{name}` {kind}" for name, kind in label.properties.items()]
             if label.ends:
                 columns.insert(0, "FROM {} TO {}".format(*label.ends))

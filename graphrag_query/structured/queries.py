@@ -41,16 +41,16 @@ from graphrag_query.structured.sandbox import (
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
 
-Say = Callable[[str], None]
+MessageFunction = Callable[[str], None]
 # SQL engines by the name of their library; the first one that is installed runs the queries.
 SQL_ENGINES: Mapping[str, Engine] = {"duckdb": run_duckdb, "polars": run_polars}
 # Limits for building a database: one week, so in practice none.
-_NO_LIMIT = Limits(timeout=604_800.0)
+_UNLIMITED = Limits(timeout=604_800.0)
 # The first words of queries that only read.
-_SQL_BEGINS = frozenset({"select", "with", "values", "from", "show", "describe", "summarize"})
-_CYPHER_BEGINS = frozenset({"match", "optional", "unwind", "with", "return"})
+_SQL_FIRST_WORDS = frozenset({"select", "with", "values", "from", "show", "describe", "summarize"})
+_CYPHER_FIRST_WORDS = frozenset({"match", "optional", "unwind", "with", "return"})
 # Cypher clauses that change something or access data outside the database.
-_CYPHER_CLAUSES = frozenset(
+_REFUSED_CYPHER_WORDS = frozenset(
     "create merge set delete detach remove drop alter copy load export import install uninstall "
     "attach use call begin commit rollback checkpoint macro explain profile comment".split()
 )
@@ -83,7 +83,7 @@ def run_sql(index: "IndexStore", query: str, limits: Limits) -> QueryResult:
 
 
 def run_cypher(
-    index: "IndexStore", query: str, limits: Limits, say: Say = lambda text: None
+    index: "IndexStore", query: str, limits: Limits, say: MessageFunction = lambda text: None
 ) -> QueryResult:
     """Run a query in Cypher over the graph of an index.
 
@@ -103,7 +103,7 @@ def run_cypher(
     return replace(found, version=index.version.number)
 
 
-def graph_database(index: "IndexStore", say: Say) -> Path:
+def graph_database(index: "IndexStore", say: MessageFunction) -> Path:
     """Return the path of a version's graph database; build the database if it is missing.
 
     If several processes need it, one builds it and the others wait. The file is moved to its path
@@ -136,7 +136,7 @@ def graph_database(index: "IndexStore", say: Say) -> Path:
             f"({n_links:,} relationships; half a million take about a minute) ..."
         )
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        run_query(build_graph, library, tables, str(temporary), _NO_LIMIT)
+        run_query(build_graph, library, tables, str(temporary), _UNLIMITED)
         os.replace(temporary, path)
     try:
         index.check_version()
@@ -152,7 +152,7 @@ def check_sql(query: str) -> None:
     first = next(words, "")
     if not first:
         raise QueryError("The query is empty.")
-    if first.lower() not in _SQL_BEGINS:
+    if first.lower() not in _SQL_FIRST_WORDS:
         raise QueryError(f"{first.upper()} is refused: begin with SELECT or WITH.")
 
 
@@ -169,12 +169,12 @@ def check_cypher(query: str) -> None:
             raise QueryError(f"{word} has no value: write the value itself into the query.")
         if word == ";":
             raise QueryError("Write one query at a time: a semicolon may only end the query.")
-        if word in _CYPHER_CLAUSES:
+        if word in _REFUSED_CYPHER_WORDS:
             raise QueryError(
                 f"{word.upper()} is refused: a query can only read the graph. If the word is a "
                 "name, write it between backticks."
             )
-    if words[0] not in _CYPHER_BEGINS:
+    if words[0] not in _CYPHER_FIRST_WORDS:
         raise QueryError(f"{words[0].upper()} is refused: begin with MATCH.")
 
 

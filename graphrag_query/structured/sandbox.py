@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.searches import StructuredSearch
 
 # The program of the worker. It gets the module search path of the parent as its argument.
-_WORKER = (
+_WORKER_PROGRAM = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from graphrag_query.structured.sandbox import run_task; run_task()"
 )
@@ -52,7 +52,7 @@ _DUCKDB_SETTINGS = (
     "SET lock_configuration = true",
 )
 # SQL functions of polars that read files. DuckDB has a setting that forbids such functions.
-_READS_FILES = re.compile(r"\b(?:read|scan)_(?:csv|parquet|ipc|n?d?json|delta|iceberg)\w*", re.I)
+_FILE_FUNCTION = re.compile(r"\b(?:read|scan)_(?:csv|parquet|ipc|n?d?json|delta|iceberg)\w*", re.I)
 
 
 class DamagedError(QueryError):
@@ -148,7 +148,7 @@ def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Ma
     name = (engine.__module__, engine.__name__)
     task = {"engine": name, "tables": tables, "query": query, "limits": limits}
     worker = subprocess.Popen(
-        [sys.executable, "-c", _WORKER, json.dumps([path for path in sys.path if path])],
+        [sys.executable, "-c", _WORKER_PROGRAM, json.dumps([path for path in sys.path if path])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -202,8 +202,8 @@ def run_task() -> None:
     engine: Engine = getattr(import_module(module), function)
     try:
         columns, found = engine(task["tables"], task["query"], limits, lambda: apply_limits(limits))
-        rows = [[_to_json(value) for value in row] for row in found]
-        text = json.dumps({"columns": _make_unique(columns), "rows": rows})
+        rows = [[_to_json_value(value) for value in row] for row in found]
+        text = json.dumps({"columns": _make_names_unique(columns), "rows": rows})
         if len(text) > limits.max_bytes:
             raise QueryError(
                 f"The rows of the query are larger than {limits.max_bytes >> 20:,} MB: ask for "
@@ -240,7 +240,7 @@ def apply_limits(limits: Limits) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, n_bytes))
 
 
-def _to_json(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -248,15 +248,15 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, Mapping):
-        return {str(name): _to_json(part) for name, part in value.items()}
+        return {str(name): _to_json_value(part) for name, part in value.items()}
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list | tuple | set) or hasattr(value, "to_list"):
-        return [_to_json(part) for part in value]
+        return [_to_json_value(part) for part in value]
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _make_unique(names: Sequence[str]) -> list[str]:
+def _make_names_unique(names: Sequence[str]) -> list[str]:
     """Append numbers to repeated column names: name, name_2."""
     taken: list[str] = []
     for name in names:
@@ -315,7 +315,7 @@ def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     """Run a query in SQL with polars over Parquet files; polars supports less SQL than DuckDB."""
     import polars as pl
 
-    if found := _READS_FILES.search(query):
+    if found := _FILE_FUNCTION.search(query):
         raise QueryError(f"{found[0]} is refused: a query can only read tables of the index.")
     # Set glob=False, since brackets in a path are not a pattern.
     frames = {name: pl.scan_parquet(path, glob=False) for name, path in tables.items()}

@@ -28,13 +28,13 @@ from graphrag_query.structured.sandbox import QueryResult, read_limits
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
 
-NO_MODEL = (
+NO_MODEL_TEXT = (
     "Structured search needs a chat model, which writes the query: name one in search.model, or "
     'write the query yourself with `graphrag-query sql "SELECT ..."`.'
 )
 NO_RECORD = "No record: no query found anything, and nothing in the documents is close to this."
 # Maximum number of entity names in a prompt; they are similar to the question or the query.
-MAX_NAMES = 10
+MAX_SIMILAR_NAMES = 10
 # Maximum number of rows of a table that are sampled for frequent values.
 MAX_SAMPLED_ROWS = 5_000
 # Maximum number of characters of a sampled value in a prompt.
@@ -43,19 +43,19 @@ MAX_VALUE_CHARS = 60
 _SKIPPED = frozenset({"id", "text", "raw_data", "full_content", "full_content_json", "summary"})
 _SKIPPED_ENDINGS = ("_id", "_ids", "description", "explanation")
 # (section name in citations, column with the row number, key columns), by table.
-_CITED = {
+_CITED_TABLES = {
     "entities": ("Entities", "human_readable_id", ("id", "title")),
     "text_units": ("Sources", "human_readable_id", ("id",)),
     "relationships": ("Relationships", "human_readable_id", ("id",)),
     "community_reports": ("Reports", "community", ("id",)),
     "covariates": ("Claims", "human_readable_id", ("id",)),
 }
-_FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
+_CODE_FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.DOTALL)
 # A query in a text that is not JSON: in a Markdown code fence, or the whole text.
 _QUERY_IN_TEXT = re.compile(
     r"```\w*\n(?P<fenced>.*?)\n?```|\A\s*(?P<bare>(?:SELECT|WITH)\b.*)", re.S | re.I
 )
-_LITERAL = re.compile(r"'((?:[^']|'')+)'")
+_STRING_LITERAL = re.compile(r"'((?:[^']|'')+)'")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Attempt:
     @property
     def literals(self) -> list[str]:
         """The string literals in the query, without duplicates."""
-        found = (text.replace("''", "'").strip("%_ ") for text in _LITERAL.findall(self.sql))
+        found = (text.replace("''", "'").strip("%_ ") for text in _STRING_LITERAL.findall(self.sql))
         return [text for text in dict.fromkeys(found) if text]
 
 
@@ -94,7 +94,7 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
     Raises SettingsError if there is no chat model.
     """
     if question.llm is None:
-        raise SettingsError(NO_MODEL)
+        raise SettingsError(NO_MODEL_TEXT)
     index = question.index
     names = "\n".join(f"- {name}" for name in _find_similar_names(index, [question.text]))
     request = (
@@ -233,8 +233,8 @@ def _find_similar_names(index: "IndexStore", texts: Sequence[str]) -> list[str]:
     if index.has("entity_description"):
         table = index.vectors("entity_description")
         for vector in index.embed(list(texts)):
-            found |= dict.fromkeys(table.nearest(vector, MAX_NAMES, ["title"])["title"])
-    return list(found)[:MAX_NAMES]
+            found |= dict.fromkeys(table.nearest(vector, MAX_SIMILAR_NAMES, ["title"])["title"])
+    return list(found)[:MAX_SIMILAR_NAMES]
 
 
 def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.DataFrame]:
@@ -249,7 +249,7 @@ def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.Dat
         for name, dtype in rows.schema.items()
         if dtype == pl.String and rows.height and not rows[name].null_count()
     ]
-    for table, (name, number, keys) in _CITED.items():
+    for table, (name, number, keys) in _CITED_TABLES.items():
         if table not in files:
             continue
         for key in keys:
@@ -282,7 +282,7 @@ def read_query(reply: Any) -> ParsedReply:
     sql = reply.get("sql", reply.get("query")) if isinstance(reply, Mapping) else reply
     if not isinstance(sql, str | None):
         raise ReplyError("it has no sql")
-    return ParsedReply(_FENCE.sub(r"\1", (sql or "").strip()).strip())
+    return ParsedReply(_CODE_FENCE.sub(r"\1", (sql or "").strip()).strip())
 
 
 def find_query(text: str) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import graphrag_query
 from graphrag_query.answer import Answer, Citation, Outcome, Suggestion
 from graphrag_query.display.notebook import as_html, as_markdown
-from graphrag_query.display.subgraph import MAX_DRAWN, Subgraph, draw_svg
+from graphrag_query.display.subgraph import MAX_ENTITIES_DRAWN, Subgraph, draw_svg
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_links import subgraph
 
@@ -160,7 +160,7 @@ def test_the_picture_of_any_graph_is_svg_that_names_all(
 
 
 def test_a_large_graph_is_drawn_in_part_and_says_so() -> None:
-    n = MAX_DRAWN + 5
+    n = MAX_ENTITIES_DRAWN + 5
     one = subgraph()
     part = replace(
         one,
@@ -170,5 +170,5 @@ def test_a_large_graph_is_drawn_in_part_and_says_so() -> None:
         relationships=one.relationships[:0],
     )
     picture = draw_svg(part)
-    assert picture.count("<circle") == MAX_DRAWN
+    assert picture.count("<circle") == MAX_ENTITIES_DRAWN
     assert "and 5 more entities" in picture

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.index import Index
 from graphrag_query.retrieval.text_unit_ranking import (
-    MAX_REACHED,
-    MAX_TEXT_UNITS,
+    MAX_LINKED_TEXT_UNITS,
+    MAX_TEXT_UNITS_OF_LINK,
     N_SEEDS,
     RankedTextUnit,
     TextUnitRanking,
@@ -129,7 +129,7 @@ def test_what_leads_to_a_good_text_unit_gains_by_it() -> None:
 
 
 def test_an_entity_of_too_many_text_units_links_nothing() -> None:
-    everywhere = {(unit, 0): False for unit in range(MAX_TEXT_UNITS + 1)}
+    everywhere = {(unit, 0): False for unit in range(MAX_TEXT_UNITS_OF_LINK + 1)}
     rows = ranked(SmallLinks(200, everywhere), [0.5] * 200, [0, 1])
     assert numbers(rows) == [0, 1]
 
@@ -142,8 +142,8 @@ def test_the_cost_is_bounded_however_many_text_units_there_are() -> None:
     pairs = {(u, e): False for e in range(30) for u in range(e * 7, e * 7 + 90)}
     links = SmallLinks(1_000_000, pairs)
     rows = ranked(links, [0.1] * 400, [100, 101])
-    assert len(rows) <= 2 + 2 * N_SEEDS * MAX_REACHED
-    assert links.handed_out <= 2 * N_SEEDS * 30 * MAX_TEXT_UNITS
+    assert len(rows) <= 2 + 2 * N_SEEDS * MAX_LINKED_TEXT_UNITS
+    assert links.handed_out <= 2 * N_SEEDS * 30 * MAX_TEXT_UNITS_OF_LINK
 
 
 @given(

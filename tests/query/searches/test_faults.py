@@ -12,7 +12,7 @@ import graphrag_query
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
-from graphrag_query.answering.written_answer import CUT_OFF, describe_citation_errors
+from graphrag_query.answering.written_answer import OUTPUT_LIMIT_NOTE, describe_citation_errors
 from graphrag_query.display.terminal import exit_code, summarize_answer
 from graphrag_query.index import Index
 from tests.server import Faults, Server
@@ -132,10 +132,10 @@ def test_an_answer_that_was_cut_off_says_so(
 ) -> None:
     question, values = SEARCHES[method]
     whole = index.search(method, question, **values)
-    assert CUT_OFF not in whole.notes
+    assert OUTPUT_LIMIT_NOTE not in whole.notes
     model_server.faults = Faults(rate=1.0, kinds=["length"])
     answer = index.search(method, f"{question} All of it?", **values)
-    assert CUT_OFF in answer.notes
+    assert OUTPUT_LIMIT_NOTE in answer.notes
     assert answer.outcome is Outcome.ANSWERED
 
 

@@ -20,7 +20,7 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.global_search import (
     MAX_POINT_CHARS,
-    NO_POINTS,
+    NO_POINTS_TEXT,
     NO_SIMILAR_REPORT,
     global_search,
     points_format,
@@ -192,7 +192,7 @@ def test_points_that_score_low_are_left_out(index: Index) -> None:
 def test_no_points_are_no_evidence_without_another_call(index: Index) -> None:
     answer, llm = ask(index, map_then_write({"points": []}), **SMALL)
     assert answer.outcome is Outcome.NO_EVIDENCE
-    assert answer.text == NO_POINTS
+    assert answer.text == NO_POINTS_TEXT
     assert {asked.format.name for asked in llm.asked} == {"points"}
     assert answer.looked_at["community_reports"] > 0
     assert answer.looked_at["points"] == 0

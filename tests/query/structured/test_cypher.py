@@ -10,7 +10,7 @@ import pytest
 from graphrag_index.errors import QueryError
 from graphrag_index.pipeline.history import collect_garbage
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.structured.cypher_graph import LABELS, graph_schema
+from graphrag_query.structured.cypher_graph import GRAPH_LABELS, graph_schema
 from graphrag_query.structured.queries import check_cypher, graph_database, run_cypher, table_files
 from graphrag_query.structured.sandbox import GRAPH_LIBRARIES, Limits, run_graph
 from tests.fixtures.commands import ask
@@ -173,12 +173,12 @@ def test_a_node_is_returned_without_its_place(small: IndexStore) -> None:
     found = run_cypher(small, "MATCH (e:Entity) RETURN e ORDER BY e.number", Limits(max_rows=1))
     [[node]] = found.rows
     assert (node["_label"], node["title"], found.is_cut) == ("Entity", "Mumbai", True)
-    assert node.keys() == {"_label", *LABELS[0].properties}
+    assert node.keys() == {"_label", *GRAPH_LABELS[0].properties}
 
 
 def test_the_schema_names_all_labels() -> None:
     shown = graph_schema()
-    assert all(f":{part.name}" in shown for part in LABELS)
+    assert all(f":{part.name}" in shown for part in GRAPH_LABELS)
 
 
 def test_without_an_engine_the_command_says_what_to_install(
