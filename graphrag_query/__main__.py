@@ -29,15 +29,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Question = Annotated[str, typer.Argument(help="The question.", metavar="QUESTION")]
-Names = Annotated[
+QuestionArgument = Annotated[str, typer.Argument(help="The question.", metavar="QUESTION")]
+NamesArgument = Annotated[
     list[str], typer.Argument(help="A question, or names of entities.", metavar="QUESTION|NAME...")
 ]
-Query = Annotated[
+QueryArgument = Annotated[
     str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
 ]
-Root = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
-IndexFolder = Annotated[
+RootOption = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+IndexOption = Annotated[
     Path | None,
     typer.Option(
         "--index",
@@ -45,25 +45,25 @@ IndexFolder = Annotated[
         metavar="DIR",
     ),
 ]
-Set = Annotated[
+SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
 ]
-AsOf = Annotated[
+AsOfOption = Annotated[
     int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-ShowContext = Annotated[
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+ContextOption = Annotated[
     bool, typer.Option("--show-context", help="Print the context of the model before the answer.")
 ]
-Stream = Annotated[
+StreamOption = Annotated[
     bool, typer.Option("--stream", help="Print the answer while it is being written.")
 ]
-SessionFile = Annotated[
+SessionOption = Annotated[
     Path | None,
     typer.Option("--session", help="Continue the conversation in this file.", metavar="FILE"),
 ]
-Where = Annotated[
+WhereOption = Annotated[
     list[str] | None,
     typer.Option(
         "--where",
@@ -71,25 +71,25 @@ Where = Annotated[
         metavar="COLUMN=PATTERN",
     ),
 ]
-Type = Annotated[
+TypeOption = Annotated[
     list[str] | None,
     typer.Option("--type", help="Use only entities of this type.", metavar="TYPE"),
 ]
-Since = Annotated[
+SinceOption = Annotated[
     str, typer.Option("--since", help="Use documents since a date such as 1914.", metavar="DATE")
 ]
-Until = Annotated[
+UntilOption = Annotated[
     str, typer.Option("--until", help="Use documents until a date such as 1914.", metavar="DATE")
 ]
-Limit = Annotated[
+LimitOption = Annotated[
     int | None, typer.Option("--limit", help="Maximum rows (1,000).", metavar="ROWS", min=1)
 ]
-Timeout = Annotated[
+TimeoutOption = Annotated[
     float | None, typer.Option("--timeout", help="Time limit of the query (30).", metavar="SECONDS")
 ]
-JsonRows = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
-Csv = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
-Schema = Annotated[bool, typer.Option("--schema", help="Print the schema, and exit.")]
+JsonRowsOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
+SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the schema, and exit.")]
 
 # The help text of each search command.
 SEARCHES = {
@@ -130,14 +130,14 @@ def _open_index(
 
 def _open_filtered(
     *,
-    root: Root = Path(),
-    index_: IndexFolder = None,
-    set_: Set = None,
-    as_of: AsOf = None,
-    where: Where = None,
-    type_: Type = None,
-    since: Since = "",
-    until: Until = "",
+    root: RootOption = Path(),
+    index_: IndexOption = None,
+    set_: SetOption = None,
+    as_of: AsOfOption = None,
+    where: WhereOption = None,
+    type_: TypeOption = None,
+    since: SinceOption = "",
+    until: UntilOption = "",
 ) -> "Index":
     """Open the index and restrict it by the filters."""
     documents: dict[str, list[str]] = {}
@@ -189,12 +189,12 @@ def _search_command(method: str) -> Callable[..., None]:
     def command(
         index: "Index",
         options: tuple[str, ...],
-        question: Question,
+        question: QuestionArgument,
         *,
-        json_: Json = False,
-        show_context: ShowContext = False,
-        stream: Stream = False,
-        session: SessionFile = None,
+        json_: JsonOption = False,
+        show_context: ContextOption = False,
+        stream: StreamOption = False,
+        session: SessionOption = None,
     ) -> None:
         search = partial(index.search, method, question)
         if session is not None:
@@ -213,11 +213,11 @@ def _names_command(method: str) -> Callable[..., None]:
     def command(
         index: "Index",
         options: tuple[str, ...],
-        names: Names,
+        names: NamesArgument,
         *,
-        json_: Json = False,
-        show_context: ShowContext = False,
-        stream: Stream = False,
+        json_: JsonOption = False,
+        show_context: ContextOption = False,
+        stream: StreamOption = False,
     ) -> None:
         _print_answer(partial(index.search, method, *names), options, json_, show_context, stream)
 
@@ -228,16 +228,16 @@ def _query_command(language: str) -> Callable[..., None]:
     """Return the command function of a query language, `sql` or `cypher`."""
 
     def command(
-        query: Query = None,
-        root: Root = Path(),
-        index_folder: IndexFolder = None,
-        limit: Limit = None,
-        timeout: Timeout = None,
-        json_: JsonRows = False,
-        csv_: Csv = False,
-        as_of: AsOf = None,
-        schema: Schema = False,
-        set_: Set = None,
+        query: QueryArgument = None,
+        root: RootOption = Path(),
+        index_folder: IndexOption = None,
+        limit: LimitOption = None,
+        timeout: TimeoutOption = None,
+        json_: JsonRowsOption = False,
+        csv_: CsvOption = False,
+        as_of: AsOfOption = None,
+        schema: SchemaOption = False,
+        set_: SetOption = None,
     ) -> None:
         if schema and language == "cypher":
             from graphrag_query.structured.cypher_graph import graph_schema
@@ -278,7 +278,7 @@ def chat(
     index: "Index",
     options: tuple[str, ...],
     *,
-    session: SessionFile = None,
+    session: SessionOption = None,
     method: Annotated[
         str, typer.Option("--method", help="Which search answers.", metavar="SEARCH")
     ] = "ask",
