@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from heapq import heappop, heappush
 from itertools import combinations, pairwise
 from math import inf
@@ -65,7 +66,7 @@ class Path(NamedTuple):
 class _PartialPath(NamedTuple):
     """A partial path from the source or the target to an entity.
 
-    Labels are ordered by cost, then by hops and numbers.
+    Partial paths are ordered by cost, then by hops and numbers.
     """
 
     cost: float
@@ -241,23 +242,13 @@ class VisitedGraph:
 
     def __init__(self, links: Links, max_visited: int) -> None:
         self._links, self._max_visited = links, max_visited
-        self._hops: dict[int, list[Hop]] = {}
-        self._passing_costs: dict[int, float] = {}
+        # Returns the hops from an entity with their costs; each entity is read once.
+        self.hops_from = cache(self._read_hops)
+        # Maps the visited entities to the cost of passing through each of them.
+        self.passing_costs: dict[int, float] = {}
         self.visited: set[int] = set()
         self.n_relationships = 0
         self.is_cut = False
-
-    def hops_from(self, entity: int) -> list[Hop]:
-        """Return the hops from an entity with their costs."""
-        if entity not in self._hops:
-            self._hops[entity] = self._read_hops(entity)
-        return self._hops[entity]
-
-    def passing_cost(self, entity: int) -> float:
-        """Return the cost of passing through an entity."""
-        if entity not in self._passing_costs:
-            self._read_passing_costs([entity])
-        return self._passing_costs[entity]
 
     def _read_hops(self, entity: int) -> list[Hop]:
         room = self._max_visited - len(self.visited)
@@ -271,15 +262,12 @@ class VisitedGraph:
         neighbours = found.entities[:room].tolist()
         self.n_relationships += len(neighbours)
         self.visited.update(neighbours)
-        self._read_passing_costs([n for n in neighbours if n not in self._passing_costs])
+        if new := [n for n in neighbours if n not in self.passing_costs]:
+            bits = np.log2(1 + self._links.n_relationships_of(new))
+            self.passing_costs.update(zip(new, (HUB_COST * bits).tolist(), strict=True))
         weights = np.maximum(found.weights[:room].astype(np.float64), 0)
         costs = (HOP_COST + 1 / np.log2(2 + weights)).tolist()
         return list(zip(neighbours, found.relationships[:room].tolist(), costs, strict=True))
-
-    def _read_passing_costs(self, entities: list[int]) -> None:
-        if entities:
-            bits = np.log2(1 + self._links.n_relationships_of(entities))
-            self._passing_costs.update(zip(entities, (HUB_COST * bits).tolist(), strict=True))
 
 
 def find_paths(
@@ -336,7 +324,7 @@ def _find_cheapest_path(
     def passing_cost(entity: int) -> float:
         if entity in ends:
             return 0.0
-        return (graph.passing_cost(entity) + extra.get((entity,), 0.0)) / 2
+        return (graph.passing_costs[entity] + extra.get((entity,), 0.0)) / 2
 
     heaps = tuple([_PartialPath(0.0, 0, end, -1, None)] for end in ends)
     kept = tuple({end: [heap[0]]} for end, heap in zip(ends, heaps, strict=True))
@@ -384,7 +372,7 @@ def _join_halves(graph: VisitedGraph, forward: _PartialPath, backward: _PartialP
     there, back = _list_shorter_paths(forward), _list_shorter_paths(backward)
     entities = [label.entity for label in (*there[::-1], *back[1:])]
     hops = [*there[:-1][::-1], *back[:-1]]
-    cost = sum(graph.passing_cost(entity) for entity in entities[1:-1])
+    cost = sum(graph.passing_costs[entity] for entity in entities[1:-1])
     for label in hops:
         assert label.before is not None
         near = graph.hops_from(label.before.entity)
@@ -393,7 +381,7 @@ def _join_halves(graph: VisitedGraph, forward: _PartialPath, backward: _PartialP
 
 
 def _list_shorter_paths(label: _PartialPath) -> list[_PartialPath]:
-    """Return the labels of a partial path, from its last entity back to its first entity."""
+    """Return a partial path and the shorter paths that it continues, the longest first."""
     labels = [label]
     while labels[-1].before is not None:
         labels.append(labels[-1].before)

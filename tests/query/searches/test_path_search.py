@@ -386,7 +386,7 @@ def test_the_first_path_is_the_cheapest_of_all_within_the_hops(
         hops = [
             min(cost for n, _, cost in visited.hops_from(a) if n == b) for a, b in pairwise(way)
         ]
-        return sum(hops) + sum(visited.passing_cost(entity) for entity in way[1:-1])
+        return sum(hops) + sum(visited.passing_costs[entity] for entity in way[1:-1])
 
     all_ways = list(nx.all_simple_paths(graph, 0, 1, cutoff=max_hops))
     assert bool(found) == bool(all_ways)
