@@ -217,6 +217,13 @@ def first_field(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
     return next((value for key in keys if (value := record.get(key)) is not None), None)
 
 
+def first_text(record: Mapping[str, Any], field: str) -> str:
+    """Return the first text in a record under a name of `field` that models use, cleaned."""
+    return next(
+        (clean_text(t) for k in REPLY_FIELDS[field] if isinstance(t := record.get(k), str)), ""
+    )
+
+
 def find_records(data: Any, name: str, fields: Sequence[str]) -> Sequence[Any]:
     """Return the records of a reply: the list in the field `name`, or in another form.
 

@@ -24,10 +24,10 @@ from graphrag_query.answering.extractive import (
 from graphrag_query.answering.llm import (
     LLM,
     REPLY_FIELDS,
-    clean_text,
     find_records,
     first_field,
     first_item,
+    first_text,
     read_importance,
     read_questions,
     reply_format,
@@ -269,15 +269,13 @@ def _parse_step(shown: ShownRows, data: Any) -> ParsedReply:
         data = {"answer": data}
     if not isinstance(data, Mapping):
         raise ReplyError("it is no JSON object with answer, score and follow_ups")
-    names = REPLY_FIELDS["answer"]
-    text = next((t for key in names if isinstance(t := data.get(key), str)), "")
-    answer, dropped = check_citations(clean_text(text), shown)
+    answer, dropped = check_citations(first_text(data, "answer"), shown)
     if answer.upper().startswith(NO_RECORD):
         answer = ""
     listed = {"follow_ups": first_field(data, REPLY_FIELDS["follow_ups"])}
     records = find_records(listed, "follow_ups", REPLY_FIELDS["question"])
     follow_ups = tuple(read_questions(records))
-    if not answer and not follow_ups and not any(key in data for key in names):
+    if not answer and not follow_ups and not any(key in data for key in REPLY_FIELDS["answer"]):
         raise ReplyError("it has no answer and no follow_ups")
     score = read_importance(data.get("score", data.get("rating"))) if answer else 0.0
     dropped += len(records) - len(follow_ups)

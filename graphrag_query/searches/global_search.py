@@ -15,9 +15,9 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import (
     LLM,
     REPLY_FIELDS,
-    clean_text,
     find_records,
     first_field,
+    first_text,
     read_importance,
     reply_format,
 )
@@ -183,9 +183,7 @@ def _parse_point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point 
         record = {"description": record}
     if not isinstance(record, Mapping):
         return None
-    names = REPLY_FIELDS["point"]
-    text = next((t for key in names if isinstance(t := record.get(key), str)), "")
-    description, _ = check_citations(clean_text(text), shown)
+    description, _ = check_citations(first_text(record, "point"), shown)
     if not check_citations(description, {})[0]:
         return None
     numbers = find_cited_rows(description).get("Reports", set())
