@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # If the setting `search.model` is `auto`, the answers are written by the model of the first of
 # these steps that has run.
 _STEPS_WITH_WRITING_MODEL = ("create_community_reports", "extract_graph")
-# Name of the searches as a step in the ledger of requests.
+# Step under which the ledger, the cache of replies, stores the requests of searches.
 LEDGER_STEP = "search"
 # Highest rating of relevance; the lowest rating is 0.
 MAX_RATING = 5
@@ -48,7 +48,7 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 class LLM:
-    """The models for one question: `model` writes, `rating_model` gets the short requests.
+    """The models for one question: `model` writes, `rating_model` answers short requests.
 
     `on_outage` is called if `rating_model` is down. If both models run on one server,
     `on_outage` can stop the requests to `model`, so that nobody waits for them.
@@ -68,12 +68,12 @@ class LLM:
 
     @property
     def max_prompt_tokens(self) -> int:
-        """Maximum length of a prompt in tokens."""
+        """Maximum tokens of a prompt that `model` and `rating_model` accept."""
         return min(self.model.max_prompt_tokens, self._rating_model.max_prompt_tokens)
 
     @property
     def usage(self) -> Usage:
-        """The usage of all calls so far."""
+        """The calls, tokens and cost of the question so far."""
         tokens = self.spent.usage
         return Usage(self.spent.calls, tokens.prompt, tokens.completion, self.spent.cost)
 
@@ -193,13 +193,13 @@ class LLMPool:
                     for name, model in self._settings.models.items()
                 }
                 self._models = Models(patient, check=False)
-                # The index's ledger records what the endpoints support.
+                # Copy from the ledger of the index which reply formats each endpoint supports.
                 self._models.ledger.copy_capabilities(self._output)
             # Allow requests again that failed for an earlier question; they may succeed now.
             self._models.ledger.reopen_quarantined([LEDGER_STEP])
             if name not in self._llms:
                 llm = self._models.open_chat_model(name, LEDGER_STEP)
-                # Searches do not use a batch API, which may take a day.
+                # Searches do not use a batch API, because a batch may take a day.
                 assert isinstance(llm, ChatModel)
                 self._llms[name] = llm
             return self._llms[name]

@@ -129,10 +129,10 @@ def source_context(
 def pack_statements(
     name: str, columns: Mapping[str, Any], sources: Context, max_tokens: int
 ) -> tuple[Context, int]:
-    """Pack the best statements into a context. The answer may cite the rows that they cite.
+    """Pack the best statements into a context. The answer may cite rows that they cite.
 
     The last of `columns` has the texts of the statements. `sources` has the rows that they may
-    cite. Returns the context and the number of packed statements; 0 if they cite nothing.
+    cite. Returns the context and the number of packed statements; 0 if none of them cites a row.
     """
     rows = pl.DataFrame(columns).with_row_index("id", 1)
     packed = pack_sections([Section(name, rows, 1.0)], max_tokens)
@@ -217,14 +217,14 @@ def describe_citation_errors(cited: CitedText) -> tuple[str, ...]:
 
 
 class CheckedSink:
-    """A sink that checks citations in a text and writes the checked parts to another sink."""
+    """A receiver of text that checks citations and passes the checked text to `sink`."""
 
     def __init__(self, sink: TextSink, cited: CitedText) -> None:
         self._sink, self._cited = sink, cited
         self._parts: list[str] = []
 
     def write(self, piece: str) -> None:
-        """Check a piece of text."""
+        """Check the citations in a piece of text, and pass on the text."""
         self._write_checked(self._cited.feed(piece))
 
     def restart(self) -> None:
@@ -266,7 +266,7 @@ class AnswerStream:
         self._pieces.put(piece)
 
     def restart(self) -> None:
-        """Add a line which says that the text starts again."""
+        """Add a line that says that the text starts again."""
         self._pieces.put(RESTART_TEXT)
 
     def __iter__(self) -> Iterator[str]:
@@ -291,17 +291,17 @@ class AnswerStream:
 
 
 class CountingSink:
-    """A sink that records whether any text was written since the last restart."""
+    """A receiver of text that passes it to `sink` and records whether there was any."""
 
     def __init__(self, sink: TextSink) -> None:
         self._sink, self.is_empty = sink, True
 
     def write(self, piece: str) -> None:
-        """Write a piece of text to the inner sink."""
+        """Pass a piece of text to `sink`."""
         self.is_empty = False
         self._sink.write(piece)
 
     def restart(self) -> None:
-        """Restart the inner sink."""
+        """Tell `sink` that the text starts again."""
         self.is_empty = True
         self._sink.restart()

@@ -53,7 +53,7 @@ class Subgraph:
         return list(self.relationships.select("source", "type", "target").iter_rows())
 
     def sentences(self) -> list[str]:
-        """Return the description of each relationship; if it is empty, the ends and the type."""
+        """Return the description of each relationship, or its entities and type if it has none."""
         said = []
         columns = ("source", "target", "type", "description")
         for source, target, kind, description in self.relationships.select(columns).iter_rows():

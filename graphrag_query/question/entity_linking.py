@@ -51,8 +51,8 @@ _LONG_WORD = r"[^\W\d_]{4,}"
 class Mention:
     """An entity that a question names.
 
-    `name` has the folded words of the question that name the entity. `weight` is between 0 and
-    1; it is 1 if the question contains the whole name.
+    `name` has the words of the question that name the entity, in lower case without accents.
+    `weight` is between 0 and 1; it is 1 if the question contains the whole name.
     """
 
     entity: int
@@ -62,7 +62,7 @@ class Mention:
 
 
 class WholeName(NamedTuple):
-    """A folded name in a question and its rows in a table of names.
+    """A name in a question, in lower case without accents, and its rows in a table of names.
 
     `is_marked` means that it has several words or a capital, or that the question has no capitals.
     """

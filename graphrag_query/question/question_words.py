@@ -145,7 +145,7 @@ def _begins_sentence(text: str, before: re.Match[str], token: re.Match[str]) -> 
 
 
 def possible_stems(word: str, language: Language) -> frozenset[str]:
-    """Return the possible stems of a folded word, including its English stem."""
+    """Return the possible stems of a word without accents, including its English stem."""
     # In most supported languages, a final s marks the possessive or the plural.
     without_s = word.removesuffix("s")
     forms = find_stems(word, language) | {stem_word(word)}

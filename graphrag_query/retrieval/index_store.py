@@ -166,7 +166,7 @@ class IndexStore:
 
     @cached_property
     def links(self) -> Links:
-        """The links between rows, by number."""
+        """The links between text units, entities, relationships and communities."""
         return Links(self.map, self.n_rows("text_unit_rows"))
 
     @cached_property

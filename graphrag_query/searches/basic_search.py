@@ -6,7 +6,7 @@ from graphrag_query.answering.extractive import answer_from_sentences
 from graphrag_query.answering.written_answer import source_context, write_answer
 from graphrag_query.question.question import Question
 
-# Constant k of reciprocal rank fusion, from the paper.
+# Constant k of reciprocal rank fusion, from the paper of Cormack et al. (see below).
 FUSION_RANK_OFFSET = 60
 # Number of rows that each ranking contributes to the fusion, per text unit of the result.
 FUSION_FACTOR = 4

@@ -58,7 +58,7 @@ STEP_INSTRUCTION_TOKENS = 700
 MAX_REDUCE_ATTEMPTS = 2
 # Maximum number of unused follow-up questions that are suggested to the user.
 MAX_SUGGESTIONS = 5
-# The name of a count, and the section of a context whose rows it counts.
+# Maps each count of an answer to the section of a context whose rows are counted.
 _COUNTED_SECTIONS = {
     "community_reports": "Reports",
     "entities": "Entities",
@@ -132,7 +132,7 @@ class _DriftSteps:
 
     @property
     def max_context_tokens(self) -> int:
-        """Maximum tokens of the context of one call. The total allows several calls."""
+        """Maximum tokens of the context of one call, so that `max_total_tokens` allows several."""
         share = self.settings.max_total_tokens // 10 - STEP_INSTRUCTION_TOKENS // 2
         return self.question.max_context_tokens(min(self.settings.max_context_tokens, share))
 
