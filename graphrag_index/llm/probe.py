@@ -17,6 +17,7 @@ from graphrag_index.llm.request import (
     object_schema,
 )
 from graphrag_index.llm.request_writer import (
+    LIMITS,
     REQUIRED_PARTS,
     RESPONSE_FORMATS,
     Capabilities,
@@ -39,8 +40,6 @@ PROBE_FORMAT = ReplyFormat(
     "probe", object_schema({"answer": {"type": "string"}}), ParsedReply, 'JSON: {"answer": "..."}'
 )
 PROBE_TOKENS = 32
-# Parameters that limit the length of a reply, best first.
-LIMITS = ("max_completion_tokens", "max_tokens")
 # Number of failures, without a reason, after which a part of a request counts as refused.
 MAX_TRIES = 3
 
@@ -210,8 +209,7 @@ class ServerProbe:
                 raise UnansweredError(trial.reason)
             return body, [trial]
         base: Body = {"model": writer.model, "messages": [PROBE_MESSAGE]}
-        dropped = writer.capabilities.dropped
-        bodies = {name: {**base, name: PROBE_TOKENS} for name in LIMITS if name not in dropped}
+        bodies = {name: {**base, name: PROBE_TOKENS} for name in writer.limits}
         for name, body in bodies.items() or [("chat", base)]:
             trials.append(await self._try("/chat/completions", name, body, 1))
             if not trials[-1].reason:

@@ -23,13 +23,11 @@ FORMAT_LABELS = {
     "json_object": "replies as JSON",
     "text": "replies as text",
 }
-# Maps each parameter that a server may not support to its replacement; None: omit it.
-OPTIONAL_PARAMETERS = {
-    "max_completion_tokens": "max_tokens",
-    "temperature": None,
-    "stream_options": None,
-    "stream": None,
-}
+# Parameters that limit the length of a reply. OpenAI's models that reason reject `max_tokens`;
+# other servers may ignore `max_completion_tokens` without an error.
+LIMITS = ("max_completion_tokens", "max_tokens")
+# Parameters that a server may not support.
+OPTIONAL_PARAMETERS = (*LIMITS, "temperature", "stream_options", "stream")
 # After this many invalid replies and no valid reply, assume that the server ignores the format.
 MAX_INVALID_REPLIES = 3
 # Words in an error message about the format of the reply.
@@ -93,16 +91,15 @@ class RequestWriter:
         settings, dropped = self.settings, self.capabilities.dropped
         response_format = self.capabilities.response_format if format.schema else "plain"
         body: dict[str, Any] = {"model": self.model, "messages": list(messages)}
-        body["max_completion_tokens"] = max_tokens
+        if self.limits:
+            body[self.limits[0]] = max_tokens
         if settings.temperature is not None:
             body["temperature"] = settings.temperature
         if stream:
             body["stream"] = True
             body["stream_options"] = {"include_usage": True}
         for name in dropped:
-            value, replacement = body.pop(name, None), OPTIONAL_PARAMETERS.get(name)
-            if replacement is not None and value is not None:
-                body[replacement] = value
+            body.pop(name, None)
         if "stream" not in body:
             body.pop("stream_options", None)
         body |= {name: v for name, v in settings.parameters.items() if name not in dropped}
@@ -203,11 +200,18 @@ class RequestWriter:
         dropped = " and ".join(self.capabilities.dropped)
         return f"{kind}, without {dropped}" if dropped else kind
 
+    @property
+    def limits(self) -> list[str]:
+        """The parameters that may limit the length of a reply, the one to use first."""
+        address = server_address(self.settings)
+        is_openai = self.settings.provider == "azure" or "openai" in address
+        names = LIMITS if is_openai else reversed(LIMITS)
+        return [name for name in names if name not in self.capabilities.dropped]
+
     def note_length(self, n_tokens: int, max_tokens: int) -> None:
-        """Limit replies by `max_tokens` if the server ignores `max_completion_tokens`."""
-        name = "max_completion_tokens"
-        if n_tokens > 2 * max_tokens + 100 and name not in self.capabilities.dropped:
-            self._drop_parameter(name)
+        """Limit replies by another parameter if the server ignores the first one."""
+        if n_tokens > 2 * max_tokens + 100 and len(self.limits) == len(LIMITS):
+            self._drop_parameter(self.limits[0])
 
     def note_compliance(self, is_valid: bool, response_format: str) -> None:
         """Note whether the first reply to a request was valid.
@@ -226,7 +230,7 @@ class RequestWriter:
 
     def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
         """Return the parameter that an error message (in lower case) rejects, or None."""
-        for name in (*OPTIONAL_PARAMETERS, *filter(None, OPTIONAL_PARAMETERS.values())):
+        for name in OPTIONAL_PARAMETERS:
             # Not within a word: "stream" is no part of "upstream".
             is_named = name in body and re.search(rf"(?<!\w){name}", text)
             if is_named and name not in self.capabilities.dropped:
