@@ -125,7 +125,7 @@ def test_an_invalid_reply_is_requested_once_more(
         assert "no list `words`" in bodies[1]["messages"][-1]["content"]
     else:
         assert outcome.values == (["first", "of", "all"],)
-        assert bodies[0]["max_completion_tokens"] < bodies[1]["max_completion_tokens"] == 8_192
+        assert bodies[0]["max_tokens"] < bodies[1]["max_tokens"] == 8_192
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_prompt_longer_than_the_context_window_is_not_sent(
         assert "does not fit the context window of 1000" in too_long.failure
         (asked,) = server.requests
         # What the window leaves to the reply is less than what it may have at most.
-        assert json.loads(asked.body)["max_completion_tokens"] < 500
+        assert json.loads(asked.body)["max_tokens"] < 500
         assert chat.ledger.step_statuses()[0].quarantined == 1
 
 
@@ -198,7 +198,7 @@ def test_a_correction_fits_the_window_and_describes_the_format(
         first, second = (json.loads(asked.body) for asked in server.requests)
     for body in (first, second):
         n_tokens = sum(estimate_tokens(message["content"]) for message in body["messages"])
-        assert n_tokens + body["max_completion_tokens"] <= 1_000
+        assert n_tokens + body["max_tokens"] <= 1_000
     *_, shown, correction = second["messages"]
     assert shown["content"].startswith("Nothing but prose.")
     assert WORDS.instructions in correction["content"]

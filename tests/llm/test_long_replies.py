@@ -127,13 +127,13 @@ def test_a_repeating_reply_is_not_requested_with_more_tokens(open_model: Open) -
 
 
 def test_another_limit_is_sent_to_a_server_that_ignores_the_first(open_model: Open) -> None:
-    faults = Faults(rate=1, kinds=["ignores:max_completion_tokens"])
+    faults = Faults(rate=1, kinds=["ignores:max_tokens"])
     with Server(answer=many_words, faults=faults) as server:
         chat = open_model(server)
         assert [len(ask(chat, text)[0].values[0]) for text in ("a", "b")] == [2_000, 2_000]
         bodies = [json.loads(asked.body) for asked in server.requests]
-    assert "max_completion_tokens" in bodies[0]
-    assert "max_tokens" in bodies[1]
+    assert "max_tokens" in bodies[0]
+    assert "max_completion_tokens" in bodies[1]
 
 
 @given(st.text(min_size=1, max_size=120), st.text(max_size=300))

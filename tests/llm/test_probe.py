@@ -66,9 +66,7 @@ def test_a_refused_format_is_given_up_and_remembered(
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-@pytest.mark.parametrize(
-    "name", ["temperature", "max_completion_tokens", "seed", "stream_options", "stream"]
-)
+@pytest.mark.parametrize("name", ["temperature", "max_tokens", "seed", "stream_options", "stream"])
 def test_each_refused_parameter_is_given_up_alone(
     name: str, refusal: str, open_model: Open
 ) -> None:
@@ -76,7 +74,7 @@ def test_each_refused_parameter_is_given_up_alone(
     with Server(answer=words_of_text, faults=refusing(f"{refusal}:{name}")) as server:
         assert ask(open_model(server, **own), "a b")[0].values == (["a", "b"],)
         last = bodies(server)[-1]
-        kept = {"temperature", "max_completion_tokens", "seed", "top_p", "stream", "stream_options"}
+        kept = {"temperature", "max_tokens", "seed", "top_p", "stream", "stream_options"}
         assert kept - last.keys() == {name, *(["stream_options"] if name == "stream" else [])}
         assert form_of(last) == "json_schema"
         n_sent = len(server.requests)
@@ -85,13 +83,20 @@ def test_each_refused_parameter_is_given_up_alone(
 
 
 def test_several_refused_parts_are_found_together(open_model: Open) -> None:
-    lacks = ("temperature", "max_completion_tokens", "json_schema", "stream_options")
+    lacks = ("temperature", "max_tokens", "json_schema", "stream_options")
     faults = refusing(*(f"silent:{name}" for name in lacks))
     with Server(answer=words_of_text, faults=faults) as server:
         (outcome,) = ask(open_model(server, stream=True, retry_seconds=600), "a b")
         assert outcome.values == (["a", "b"],)
         last = bodies(server)[-1]
-    assert last.keys() == {"model", "messages", "max_tokens", "stream", "tools", "tool_choice"}
+    assert last.keys() == {
+        "model",
+        "messages",
+        "max_completion_tokens",
+        "stream",
+        "tools",
+        "tool_choice",
+    }
 
 
 def test_requests_that_fail_together_are_probed_for_once(open_model: Open) -> None:
@@ -116,7 +121,7 @@ def test_an_answer_is_streamed_by_a_server_that_refuses_options(open_model: Open
         chat._client.calls.first_delay = 0.01
         (outcome,) = chat.replies([asked])
         assert (outcome.values, sink.text) == (("Fire is hot.",), "Fire is hot.")
-        assert bodies(server)[-1].keys() >= {"stream", "temperature", "max_completion_tokens"}
+        assert bodies(server)[-1].keys() >= {"stream", "temperature", "max_tokens"}
 
 
 def test_a_format_is_not_changed_against_the_settings(open_model: Open) -> None:

@@ -96,7 +96,7 @@ def test_one_invalid_reply_keeps_the_response_format(tmp_path: Path) -> None:
         assert all("json_schema" in body["response_format"] for body in bodies(server))
 
 
-@pytest.mark.parametrize("parameter", ["temperature", "max_completion_tokens"])
+@pytest.mark.parametrize("parameter", ["temperature", "max_tokens"])
 def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) -> None:
     faults = Faults(rate=1, kinds=[f"unsupported:{parameter}"])
     with Server(answer=words_of_text, faults=faults) as server:
@@ -105,7 +105,7 @@ def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) 
         sent = bodies(server)
         assert len(sent) == 3
         assert parameter not in sent[-1]
-        assert ("max_tokens" in sent[-1]) == (parameter == "max_completion_tokens")
+        assert ("max_completion_tokens" in sent[-1]) == (parameter == "max_tokens")
 
 
 def test_an_unknown_parameter_of_the_settings_is_dropped(tmp_path: Path) -> None:

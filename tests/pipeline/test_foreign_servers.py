@@ -89,13 +89,13 @@ def test_a_probe_prints_what_works_and_a_run_uses_it(tmp_path: Path) -> None:
         result = validate(root)
         assert result.returncode == 0, result.stderr
         lines = [" ".join(line.split()[:-1]) for line in result.stdout.splitlines()]
-        for name in ("max_completion_tokens", "replies by tool call", "stream", "vectors"):
+        for name in ("max_tokens", "replies by tool call", "stream", "vectors"):
             assert any(line.startswith(name) for line in lines), name
         assert "422: body.temperature: Extra inputs are not permitted" in result.stdout
         assert "(replies by tool call, without temperature)" in result.stdout
         asked = [asked.json for asked in server.requests if asked.path.endswith("/completions")]
         assert f"  {len(asked)} requests of at most {PROBE_TOKENS} tokens" in result.stdout
-        limits = [body.get("max_completion_tokens") for body in asked]
+        limits = [body.get("max_tokens") for body in asked]
         assert set(limits) == {PROBE_TOKENS}
         n_refused = sum(asked.status in (422, 500) for asked in server.requests)
         assert run(root).returncode == 0
