@@ -19,7 +19,7 @@ reports. An island community holds several small components of the graph.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,13 @@ import pyarrow as pa
 
 from graphrag_index.errors import ExportError, TableError, describe_error
 from graphrag_index.microsoft.prepended_text import restore_text
+from graphrag_index.microsoft.read_files import LanceVectors
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE, arrow_schema, to_arrow
-from graphrag_index.storage.vector_store import (
-    ROWS_PER_FRAGMENT,
-    VectorTable,
-    connect,
-    convert_os_errors,
-)
+from graphrag_index.storage.vector_store import VectorTable, connect, convert_os_errors
 from graphrag_index.storage.versions import Version
 
 EXPORT_FORMAT = 1
@@ -353,28 +349,18 @@ def _write_vectors(vectors: VectorTable, name: str, lancedb: Path, date: str | N
     n_skipped = 0
     with convert_os_errors(lancedb):
         written = connect(lancedb).create_table(name, schema=schema)
-    for batch in _vector_batches(vectors, name):
-        numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
-        is_present = numbers.reshape(-1, vectors.dimension).any(axis=1)
+    source = LanceVectors(vectors.table, name, "run `graphrag-index run` to write them again")
+    for batch in source.batches(("id", "vector")):
+        is_present = pl.Series(batch["vector"].to_numpy().any(axis=1), dtype=pl.Boolean)
         if name != _REPORT_VECTORS and not is_present.all():
             n_skipped += int((~is_present).sum())
             batch = batch.filter(is_present)
-        columns = [batch.column(field).cast(schema.field(field).type) for field in ("id", "vector")]
-        columns += [pa.repeat(stamp, batch.num_rows) for stamp in stamps.values()]
+        rows = batch.select("id", "vector").to_arrow(compat_level=pl.CompatLevel.oldest())
+        columns = [rows[field].cast(schema.field(field).type) for field in ("id", "vector")]
+        columns += [pa.repeat(stamp, batch.height) for stamp in stamps.values()]
         with convert_os_errors(lancedb):
             written.add(pa.table(columns, schema=schema))
     return n_skipped
-
-
-def _vector_batches(vectors: VectorTable, name: str) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a vector table in batches, in the order of our table."""
-    try:
-        yield from vectors.table.search().select(["id", "vector"]).to_batches(ROWS_PER_FRAGMENT)
-    except (ValueError, RuntimeError, OSError) as error:
-        raise TableError(
-            f"The vectors {name} break off ({describe_error(error)[:120]}): run "
-            "`graphrag-index run` to write them again."
-        ) from error
 
 
 def _make_date_columns(date: str | None) -> dict[str, pa.Scalar]:

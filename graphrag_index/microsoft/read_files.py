@@ -1,7 +1,7 @@
 """The files of a Microsoft GraphRAG index, version 0 to 3: Parquet tables and vectors."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -211,25 +211,24 @@ def _is_castable(given: pl.DataType, wanted: Any) -> bool:
 
 
 class LanceVectors:
-    """The vectors in a LanceDB table, read in batches."""
+    """The vectors in a LanceDB table, read in batches; `fix` is advice if they are damaged."""
 
-    def __init__(self, table: Any, place: str = "") -> None:
-        self.table, self.place = table, place or str(table.name)
+    def __init__(self, table: Any, place: str = "", fix: str = "make the vectors again") -> None:
+        self.table, self.place, self.fix = table, place or str(table.name), fix
 
     @property
     def dimension(self) -> int:
         # 0 if the vectors are lists of variable length.
         return int(getattr(self.table.schema.field("vector").type, "list_size", 0))
 
-    def batches(self) -> Iterator[pl.DataFrame]:
-        columns = [name for name in ("id", "vector", "text") if name in self.table.schema.names]
+    def batches(self, names: Sequence[str] = ("id", "vector", "text")) -> Iterator[pl.DataFrame]:
+        columns = [name for name in names if name in self.table.schema.names]
         try:
             for batch in self.table.search().select(columns).to_batches(_VECTORS_PER_BATCH):
                 yield pl.DataFrame(batch).with_columns(pl.col("id").cast(pl.String))
         except (ValueError, RuntimeError, OSError) as error:
             raise TableError(
-                f"The vectors {self.place} break off ({describe_error(error)[:120]}): make "
-                "the vectors again."
+                f"The vectors {self.place} break off ({describe_error(error)[:120]}): {self.fix}."
             ) from error
 
 
