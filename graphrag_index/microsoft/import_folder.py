@@ -96,7 +96,7 @@ def _read_description(place: Path) -> dict[str, Any]:
         raise InputError(
             f"{path} is damaged: import the index again (`graphrag-index import DIR --replace`)."
         ) from error
-    raise InputError(f"{path} is of another version of this program: import the index again.")
+    raise InputError(f"{path} is from another version of this program: import the index again.")
 
 
 class ImportSource(NamedTuple):

@@ -126,7 +126,7 @@ class ImportMerge:
     def read_imported_graph(self) -> dict[str, pl.DataFrame]:
         """Return the imported graph as the tables that extraction writes, in the imported order.
 
-        `given_ids` has the ids of the rows. A relationship without known ends is left out.
+        `given_ids` has the ids of the rows. A relationship with an unknown entity is left out.
         """
         columns = ("title", "type", "description", "aliases", "evidence", "text_unit_ids")
         entities = self.imported.scan("entities").select(columns).collect()
@@ -269,7 +269,7 @@ def make_evidence_of_reports(
     """Return the table `report_evidence` for imported reports.
 
     `now` has the entities, relationships and text units of the first run after the import. That
-    run merges names that differ only in case, and drops relationships without known ends.
+    run merges names that differ only in case, and drops relationships with an unknown entity.
     """
     nodes = now["entities"].select("id", "title").collect()
     links = now["relationships"].select("id", "source_id", "target_id").collect()

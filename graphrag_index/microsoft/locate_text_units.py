@@ -1,6 +1,6 @@
 """Spans of Microsoft's text units in their documents.
 
-A text unit may begin with metadata lines that its document lacks: `title: Polar Times.`
+A text unit may begin with metadata lines that its document lacks, such as `title: Polar Times.`
 """
 
 import re
@@ -14,11 +14,11 @@ from graphrag_index.microsoft.prepended_text import CUT_MARK
 from graphrag_index.microsoft.read_positions import find_first_rows
 from graphrag_index.schema.table import parse_columns
 
-# One metadata line, and its key.
+# A metadata line; the group is the key of the line.
 _METADATA_LINE = re.compile(r"([^\n:]{1,100}): [^\n]*\.\n")
 # The start of metadata whose values may have line breaks, and the end of such a value.
 _METADATA_START, _VALUE_END = re.compile(r"[^\n]{1,100}?: "), re.compile(r"\.\n")
-_BATCH_ROWS = 4_096  # text units per batch
+_BATCH_ROWS = 4_096  # text units that are read at once
 # The first `n_before` and the last `n_after` characters of a text unit are not in its document. The
 # span is that of the other characters; it starts at 0 if the document lacks them.
 SPAN_COLUMNS = pl.Schema(
@@ -29,7 +29,7 @@ SPAN_COLUMNS = pl.Schema(
 
 
 class Place(NamedTuple):
-    """The offset of a text unit in its document, and the numbers of characters to leave out."""
+    """Offset of a text unit in its document, and counts of characters that the document lacks."""
 
     start: int
     n_before: int
@@ -71,10 +71,10 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
             head = text[: place.n_before].rstrip(CUT_MARK)
             if head and head not in known:
                 known.append(head)
-    keys = {keys for heads in prepended.values() for head in heads if (keys := _get_keys(head))}
+    keys = {keys for heads in prepended.values() for head in heads if (keys := _parse_keys(head))}
     for number, text in lost.items():
         known = [head for head in prepended[int(rows[number])] if text.startswith(head)]
-        known += [head for head in _find_metadata_lines(text) if _get_keys(head) in keys]
+        known += [head for head in _find_metadata_lines(text) if _parse_keys(head) in keys]
         if known:
             n_before = len(max(known, key=len))
             spans[number] = (0, len(text) - n_before, n_before, 0, False)
@@ -94,7 +94,7 @@ def find_text_unit(
         body = text[len(head) :]
         if head and not body and document and head not in prepended:
             continue
-        # A document may contain the mark itself.
+        # First search with the marks of cuts: the document may have the same character.
         for part in dict.fromkeys((body, body.strip(CUT_MARK))):
             at = document.find(part, earliest)
             if (at := at if at >= 0 else document.find(part)) >= 0:
@@ -124,7 +124,7 @@ def _find_metadata_lines(text: str) -> Iterator[str]:
         yield text[:end]
 
 
-def _get_keys(head: str) -> tuple[str, ...]:
+def _parse_keys(head: str) -> tuple[str, ...]:
     """Return the keys of metadata lines; empty if a value has line breaks."""
     return tuple(_METADATA_LINE.findall(head)) if head in _find_metadata_lines(head) else ()
 
@@ -132,7 +132,7 @@ def _get_keys(head: str) -> tuple[str, ...]:
 def _read_document_texts(
     documents: pl.LazyFrame, rows: list[int], known: Mapping[int, str]
 ) -> dict[int, str]:
-    """Read the texts of these documents by row; reuse the texts of the last batch."""
+    """Return the texts of documents by row; read only the texts that `known` lacks."""
     found = {row: known[row] for row in rows if row in known}
     if new := [row for row in rows if row not in known]:
         read = documents.select("text").slice(new[0], new[-1] - new[0] + 1)

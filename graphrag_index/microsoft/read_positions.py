@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w+")
 _MIN_WORD_LENGTH = 4
 # Maximum number of compared mentions per entity, and of sentences between two mentions.
 _MAX_MENTIONS, _MAX_SENTENCES = 16, 5
-_BATCH_ROWS = 4_096  # text units per batch
+_BATCH_ROWS = 4_096  # text units that are read at once
 
 
 def find_first_rows(ids: pl.Series, known: pl.Series) -> Integers:
@@ -44,7 +44,7 @@ def find_first_rows(ids: pl.Series, known: pl.Series) -> Integers:
 
 
 def find_row_pairs(lists: pl.Series, known: pl.Series) -> tuple[Integers, Integers]:
-    """Return pairs (row of the list, row of the id) for lists of ids; drop unknown ids."""
+    """Return (row in `lists`, row in `known`) for each id in the lists; drop unknown ids."""
     owners, ids = spread_lists(lists)
     rows = find_first_rows(ids, known)
     return owners[rows >= 0], rows[rows >= 0]
@@ -87,7 +87,7 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     links = tables["relationships"].select("source", "target", "text_unit_ids").collect()
     text_units = tables["text_units"].select("id", "entity_ids").collect()
     unit_ids = text_units["id"]
-    # The links between entities and text units may be in either table.
+    # Entities may name their text units, and text units may name their entities: read both.
     owners, units = find_row_pairs(entities["text_unit_ids"], unit_ids)
     more_units, more = find_row_pairs(text_units["entity_ids"], entities["id"])
     of_units = RowGroups(np.append(units, more_units), np.append(owners, more), len(unit_ids))
@@ -190,7 +190,7 @@ def _extend_to_sentences(sentences: Sequence[Span], start: int, end: int) -> Spa
 def _find_sentences_between(
     sentences: Sequence[Span], one: EntityMentions, other: EntityMentions
 ) -> Span | None:
-    """Return the span of sentences around the closest mentions of two entities, or None."""
+    """Return the sentences around the closest mentions of two entities; None if far apart."""
     _, start, end = min(
         (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
         for a in one.spans[:_MAX_MENTIONS]

@@ -44,7 +44,7 @@ from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.citations import renumber_citations
 from graphrag_index.text.languages import detect_language
 
-_BATCH_ROWS = 1_024  # documents or text units per batch
+_BATCH_ROWS = 1_024  # documents or text units that are read at once
 _DEFAULT_ENCODING = "cl100k_base"
 
 
@@ -158,8 +158,8 @@ class MicrosoftIndex:
         ids = rows.select("id").collect()["id"]
         languages: list[str] = []
         metadata: list[str | None] = []
-        for start in range(0, len(ids), _BATCH_ROWS):
-            batch = rows.select("text", "raw_data", "metadata").slice(start, _BATCH_ROWS).collect()
+        texts = rows.select("text", "raw_data", "metadata")
+        for batch in read_batches(texts, _BATCH_ROWS, has_long_texts=True):
             for text, record, stated in batch.rows():
                 languages.append(detect_language(text))
                 is_record = _parse_json_object(stated) is not None
@@ -194,10 +194,8 @@ class MicrosoftIndex:
         if "n_tokens" not in has:
             from graphrag_index.text.tokens import count_tokens, load_encoding
 
-            encoding, texts = (
-                load_encoding(_DEFAULT_ENCODING),
-                read_batches(rows.select("text"), _BATCH_ROWS),
-            )
+            encoding = load_encoding(_DEFAULT_ENCODING)
+            texts = read_batches(rows.select("text"), _BATCH_ROWS)
             counts = [count_tokens(text, encoding) for batch in texts for text in batch["text"]]
             made["n_tokens"] = pl.Series(counts, dtype=pl.Int64)
         return made
