@@ -21,6 +21,7 @@ from graphrag_index.schema.list_columns import Integers, RowGroups, find_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
 from graphrag_index.text.citations import check_citations, renumber_canonical, renumber_citations
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import title_key
 from graphrag_index.text.sentences import split_sentences
 
@@ -39,14 +40,9 @@ REPORT_SCHEMA = object_schema(
         "findings": {"type": "array", "items": _FINDING_SCHEMA},
     }
 )
-FORMAT_INSTRUCTION = (
-    'Reply with one JSON object and nothing else: {"title": text, "summary": text, "rating": '
-    'number from 0 to 10, "rating_explanation": text, "findings": [{"summary": text, '
-    '"explanation": text}, ...]}'
-)
-# Keys of a finding in replies: models use one of these for the heading, or for the explanation.
-_HEADING_KEYS = ("summary", "title", "heading", "finding", "name")
-_EXPLANATION_KEYS = ("explanation", "description", "details", "text", "content")
+_REPLY_WORDS = read_lists("reports/data/replies")
+FORMAT_INSTRUCTION: str = _REPLY_WORDS["instruction"]
+_HEADING_KEYS, _EXPLANATION_KEYS = _REPLY_WORDS["headings"], _REPLY_WORDS["explanations"]
 # Maximum number of ids per section of a citation; "+more" stands for further ids.
 MAX_CITED_IDS = 5
 _RATING_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
