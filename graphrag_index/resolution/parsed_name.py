@@ -23,9 +23,7 @@ _SIGNS = re.compile(r"[+#@$%*=<>~^|°§€£¥]|(?<![^\W_])\.(?=\w)|(?<![\w\s])[
 _FINAL_BRACKETS = re.compile(r"\s*[(\[（]([^()\[\]（）]*)[)\]）]\s*$")
 _DOTTED_ACRONYM = re.compile(r"(?:[^\W\d_]\.){2,}[^\W\d_]?")
 _MARKS_INSIDE_WORDS = re.compile(r"(?<=\w)[-‐‑–.'’·](?=\w)")
-_UMLAUT_SPELLINGS = str.maketrans(
-    {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe", "ß": "ss"}
-)
+_UMLAUT_SPELLINGS = str.maketrans(_WORDS["umlaut_spellings"])
 _INITIAL = re.compile(r"[^\W\d_]\.?")
 _JOINED_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
 _WORD_SEPARATORS = re.compile(r"[\s\-/]+")
