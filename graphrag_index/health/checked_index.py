@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
+import yaml
 
 from graphrag_index.errors import SettingsError, TableError, describe_error
 from graphrag_index.microsoft.read_communities import read_members_from_nodes
@@ -23,29 +25,20 @@ from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.storage.versions import INDEX_FILE
 
+_DATA = yaml.load(
+    files(__package__).joinpath("checked_tables.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)
 # Columns that checks need. `a|b` means that one of the two columns is enough.
-NEEDED_COLUMNS = {
-    "documents": "id text text_unit_ids",
-    "text_units": "id text document_id|document_ids entity_ids relationship_ids",
-    "entities": "id title description text_unit_ids",
-    "relationships": "id source target text_unit_ids",
-    "communities": "community level parent entity_ids relationship_ids text_unit_ids",
-    "community_reports": "id community full_content",
-    "covariates": "id text_unit_id",
-}
+NEEDED_COLUMNS: Mapping[str, str] = _DATA["needed_columns"]
+# Name of one row of each table, in messages.
+SINGULAR: Mapping[str, str] = _DATA["singular"]
+# Column of a table → key of another table: each value of the column must be a value of the key.
+REFERENCES: Mapping[str, str] = _DATA["references"]
+# Section of a citation → column of the numbers that the section cites.
+CITED_COLUMNS: Mapping[str, str] = _DATA["cited_columns"]
 _UNCHECKED_COLUMNS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
 _ROWS_PER_BATCH = 65_536
-SINGULAR = {
-    "documents": "document",
-    "text_units": "text unit",
-    "entities": "entity",
-    "relationships": "relationship",
-    "communities": "community",
-    "community_reports": "community report",
-    "covariates": "claim",
-    "mentions": "mention",
-}
 # (name of an embedding model on its server, requested dimensions or None).
 ModelIdentity = tuple[str, int | None]
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.health.checked_index import (
+    CITED_COLUMNS,
     MAX_EXAMPLES,
     NOT_CHECKED,
     CheckedIndex,
@@ -21,14 +22,6 @@ from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.citations import find_citations
 
 _REPORTS_PER_BATCH = 4_096
-# For each section of a citation: (table, column) of the numbers that it cites.
-_CITED_COLUMNS = {
-    "Entities": ("entities", "human_readable_id"),
-    "Relationships": ("relationships", "human_readable_id"),
-    "Claims": ("covariates", "human_readable_id"),
-    "Reports": ("communities", "community"),
-    "Sources": ("text_units", "human_readable_id"),
-}
 _REPORT_TEXT_COLUMNS = ("full_content", "summary")  # preferred column first
 _UNITS_OF_ENTITIES = ("entities", "id", "text_unit_ids")
 _RETRY_HINT = "`graphrag-index retry` requests failed reports again."
@@ -196,7 +189,7 @@ def find_unresolved_citations(index: CheckedIndex) -> CheckResult:
     text = index.first_column("community_reports", *_REPORT_TEXT_COLUMNS)
     if text is None:
         return NOT_CHECKED
-    known = {section: _read_known_numbers(index, section) for section in _CITED_COLUMNS}
+    known = {section: _read_known_numbers(index, section) for section in CITED_COLUMNS}
     n_cited: dict[str, int] = defaultdict(int)
     # Unresolved citations by section: (report, citation, number of cited rows that are missing).
     broken: dict[str, list[tuple[object, str, int]]] = defaultdict(list)
@@ -217,8 +210,8 @@ def find_unresolved_citations(index: CheckedIndex) -> CheckResult:
             continue
         count, of = sum(n for _, _, n in rows), n_cited[section]
         reason = "there is no table of this name"
-        if section in _CITED_COLUMNS:
-            table = _CITED_COLUMNS[section][0].replace("_", " ")
+        if section in CITED_COLUMNS:
+            table = CITED_COLUMNS[section].partition(".")[0].replace("_", " ")
             reason = f"there are no {table} with these numbers"
         means = (
             f"{count:,} of {of:,} citations of {section} in reports do not resolve: "
@@ -247,7 +240,7 @@ def _read_known_numbers(index: CheckedIndex, section: str) -> Integers | None:
 
     Microsoft's searches cite text units by row number.
     """
-    table, column = _CITED_COLUMNS[section]
+    table, column = CITED_COLUMNS[section].split(".")
     if not index.has(table, column):
         return None
     numbers = index.tables[table].select(pl.col(column).cast(pl.Int64, strict=False)).drop_nulls()

@@ -1,18 +1,16 @@
 """Checks of rows, and of their copies in vector tables and search tables."""
 
-from collections.abc import Mapping
-from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-import yaml
 
 from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import (
     MAX_EXAMPLES,
     NEEDED_COLUMNS,
     NOT_CHECKED,
+    REFERENCES,
     SINGULAR,
     CheckedIndex,
     CheckResult,
@@ -26,10 +24,6 @@ from graphrag_index.health.checked_index import (
 from graphrag_index.microsoft.read_files import MicrosoftVectors
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF
 
-# Column of a table → key of another table: each value of the column must be a value of the key.
-REFERENCES: Mapping[str, str] = yaml.load(
-    files(__package__).joinpath("references.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
-)
 _KEY_PLURALS = {"id": "ids", "title": "titles"}
 _DUPLICATE_NOTES = {
     "id": "Rows with the same id are confused wherever the id is used.",
