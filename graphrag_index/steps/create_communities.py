@@ -5,7 +5,8 @@ An island community gathers small connected components of the graph.
 
 import html
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -82,10 +83,13 @@ def create_communities(
     _log_unnamed_documents(named, text_units)
 
     before = read_old_communities(previous, nodes["id"]) if settings.stability == "keep" else None
+    rebuild: Callable[[Graph, CreateCommunities], list[Integers]] = build_hierarchy
+    if settings.engine == "microsoft":
+        rebuild = partial(_build_microsoft_levels, nodes["title"])
     if before and before.communities.height and _has_same_settings(before.settings, settings):
-        levels = _update_levels(graph, before, nodes["title"], settings)
+        levels = _update_levels(graph, before, rebuild, settings)
     else:
-        levels = _build_levels(graph, nodes["title"], settings)
+        levels = rebuild(graph, settings)
     islands = before.island_of_nodes if before else None
     levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
     communities, levels = number_communities(levels, is_island)
@@ -138,7 +142,10 @@ def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
 
 
 def _update_levels(
-    graph: Graph, before: PreviousCommunities, titles: pl.Series, settings: CreateCommunities
+    graph: Graph,
+    before: PreviousCommunities,
+    rebuild: Callable[[Graph, CreateCommunities], list[Integers]],
+    settings: CreateCommunities,
 ) -> list[Integers]:
     """Return the communities of each level; communities of the last version are kept.
 
@@ -152,7 +159,7 @@ def _update_levels(
     is_changed = find_changed_nodes(graph, before.graph, before.is_new)
     levels = update_hierarchy(graph, before.levels, is_changed, used)
     resolution = choose_resolution(used, graph.n_nodes) if used.quality == "modularity" else 1.0
-    rebuilt = _build_levels(graph, titles, settings.model_copy(update={"max_levels": 1}))
+    rebuilt = rebuild(graph, settings.model_copy(update={"max_levels": 1}))
     now, then = (compute_modularity(graph, labels[0], resolution) for labels in (levels, rebuilt))
     if then - now > settings.max_drift:
         logger.warning(
@@ -171,10 +178,10 @@ def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities
     return all(before.get(name) == value for name, value in new.items())
 
 
-def _build_levels(graph: Graph, titles: pl.Series, settings: CreateCommunities) -> list[Integers]:
-    """Build the hierarchy of a graph; the engine of Microsoft ignores `max_levels`."""
-    if settings.engine != "microsoft":
-        return build_hierarchy(graph, settings)
+def _build_microsoft_levels(
+    titles: pl.Series, graph: Graph, settings: CreateCommunities
+) -> list[Integers]:
+    """Build the hierarchy of a graph with the engine of Microsoft, which ignores the settings."""
     # Microsoft's engine sorts edges by titles that are cleaned in this way.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))
