@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -34,8 +33,6 @@ class GraphFormat(NamedTuple):
     files: str = ""
 
 
-# Formats for the whole index, each with the module whose function `export` writes it.
-INDEX_FORMATS: dict[str, str] = {"microsoft": "graphrag_index.microsoft.export_index"}
 GRAPH_FORMATS = {
     "graphml": GraphFormat(
         "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx", "graph_files", "write_graphml"
@@ -113,8 +110,8 @@ def export(
     set_: Set = None,
 ) -> None:
     """Export the index or its graph to a file format of another program."""
-    if to not in INDEX_FORMATS and to not in GRAPH_FORMATS:
-        names = ", ".join([*INDEX_FORMATS, *GRAPH_FORMATS])
+    if to != "microsoft" and to not in GRAPH_FORMATS:
+        names = ", ".join(["microsoft", *GRAPH_FORMATS])
         raise typer.BadParameter(f"--to takes one of: {names}.")
     from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.history import current_version
@@ -131,8 +128,9 @@ def export(
     elif filters:
         raise typer.BadParameter(f"--to {to} exports the whole index: leave out the filters.")
     else:
-        write: Callable[..., list[str]] = import_module(INDEX_FORMATS[to]).export
-        lines = write(store, version, target, overwrite=overwrite)
+        from graphrag_index.microsoft.export_index import export as export_index
+
+        lines = export_index(store, version, target, overwrite=overwrite)
     for line in lines:
         print(line)
 

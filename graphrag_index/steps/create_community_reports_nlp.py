@@ -52,7 +52,11 @@ def create_community_reports_nlp(
     """
     named = entities.select("id", "title", "type", "degree").collect()
     weight = np.log2(2 + named["degree"].to_numpy())
-    members = _list_members(communities, named["id"])
+    # One row per member: `level`, `community` and `entity` (a row number), sorted.
+    ids = communities.select("level", "community", id="entity_ids").explode("id").collect()
+    entity = pl.Series("entity", find_rows(ids["id"], named["id"]))
+    members = ids.select("level", "community", entity).filter(entity >= 0)
+    members = members.sort("community", "entity")
     rows = rank_communities(communities)
     n_numbers = int(rows["community"].to_numpy().max(initial=-1)) + 1
     members_of = RowGroups(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
@@ -111,14 +115,6 @@ def _explain_rank(row: Mapping[str, object]) -> str:
     entities, *others = (f"{row[name]} {noun[row[name] != 1]}" for name, noun in nouns.items())
     counts = f"{entities}, {' and '.join(others)}"
     return f"{row['rank']} of 10 among the communities of its level, for {counts}."
-
-
-def _list_members(communities: pl.LazyFrame, entity_ids: pl.Series) -> pl.DataFrame:
-    """Return one row per member: `level`, `community` and `entity` (a row number), sorted."""
-    members = communities.select("level", "community", id="entity_ids").explode("id").collect()
-    entity = pl.Series("entity", find_rows(members["id"], entity_ids))
-    known = members.select("level", "community").with_columns(entity).filter(entity >= 0)
-    return known.sort("community", "entity")
 
 
 class _SentenceCandidates:

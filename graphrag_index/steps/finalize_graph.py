@@ -85,9 +85,10 @@ def finalize_graph(
     ends = node[links.ends]
     graph = build_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
     degree = count_neighbours(graph)[node]
+    entity, text_unit = distinct_pairs(*(mentions[n].to_numpy() for n in ("entity", "text_unit")))
     yield {
         "entities": entities.with_columns(
-            _group_mentions(mentions, text_unit_ids, len(ids)).alias("text_unit_ids"),
+            gather_lists(entity, text_unit_ids.gather(text_unit), len(ids)).alias("text_unit_ids"),
             pl.Series("degree", degree),
             *_compute_coordinates(graph, node, settings),
             human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64),
@@ -181,14 +182,6 @@ def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFra
     # Equal rows are neighbours after sorting; `unique` would be slower.
     is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in columns)
     return rows.filter(is_new).rename({"number": "entity"})
-
-
-def _group_mentions(mentions: pl.DataFrame, text_unit_ids: pl.Series, n_entities: int) -> pl.Series:
-    """Return the ids of the text units that mention each entity."""
-    entity, text_unit = distinct_pairs(
-        mentions["entity"].to_numpy(), mentions["text_unit"].to_numpy()
-    )
-    return gather_lists(entity, text_unit_ids.gather(text_unit), n_entities)
 
 
 class _MergedRelationships:

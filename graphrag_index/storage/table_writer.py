@@ -63,16 +63,13 @@ class TableWriter:
         try:
             self.writer.close()
             if kind is None:
-                self.stored = self._move_to_place()
+                flush_file(self.temporary)
+                digest = digest_file(self.temporary)
+                self.temporary.replace(self.path)
+                n_bytes = self.path.stat().st_size
+                self.stored = StoredTable(self.rows, digest, self.file, n_bytes)
         finally:
             self.temporary.unlink(missing_ok=True)
-
-    def _move_to_place(self) -> StoredTable:
-        flush_file(self.temporary)
-        digest = digest_file(self.temporary)
-        self.temporary.replace(self.path)
-        n_bytes = self.path.stat().st_size
-        return StoredTable(rows=self.rows, digest=digest, file=self.file, n_bytes=n_bytes)
 
 
 class MappedWriter(TableWriter):

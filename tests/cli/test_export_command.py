@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphrag_index.__main__ import app
-from graphrag_index.cli.exchange_commands import GRAPH_FORMATS, INDEX_FORMATS
+from graphrag_index.cli.exchange_commands import GRAPH_FORMATS
 from graphrag_index.errors import ExitCode, ExportError, TableError
 from graphrag_index.storage.atomic import new_file, new_folder
 from tests.fixtures.commands import call, environment
@@ -189,14 +189,14 @@ def test_two_exports_do_not_write_one_file(tmp_path: Path) -> None:
 
 def test_help_names_every_form() -> None:
     told = CliRunner().invoke(app, ["export", "--help"]).stdout
-    assert all(re.search(rf"\b{form}:", told) for form in [*INDEX_FORMATS, *GRAPH_FORMATS])
+    assert all(re.search(rf"\b{form}:", told) for form in ["microsoft", *GRAPH_FORMATS])
 
 
 def test_an_unknown_form_is_told_with_those_there_are(project: Path, tmp_path: Path) -> None:
     arguments = ["export", "--to", "dot", str(tmp_path / "graph"), "--root", str(project)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == ExitCode.WRONG_USE
-    assert f"--to takes one of: {', '.join([*INDEX_FORMATS, *GRAPH_FORMATS])}." in result.stderr
+    assert f"--to takes one of: {', '.join(['microsoft', *GRAPH_FORMATS])}." in result.stderr
 
 
 def test_a_mistake_is_one_sentence(project: Path, tmp_path: Path) -> None:
