@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -75,9 +76,7 @@ def run(
         quiet, verbose, budget, _parse_share(allow_partial), batch, wait, purge=purge
     )
     with _open_session(root, set_, options) as session:
-        from graphrag_index.pipeline.run import run_workflow
-
-        session.print_report(run_workflow(*session.arguments, **session.hooks))
+        session.print_report(session.run_workflow())
 
 
 def retry(
@@ -95,9 +94,7 @@ def retry(
         quiet, verbose, budget, _parse_share(allow_partial), batch, wait, retry=True
     )
     with _open_session(root, set_, options) as session:
-        from graphrag_index.pipeline.run import run_workflow
-
-        session.print_report(run_workflow(*session.arguments, **session.hooks))
+        session.print_report(session.run_workflow())
 
 
 def status(
@@ -216,7 +213,7 @@ class _RunSession:
         from graphrag_index.cli.terminal import TerminalWatcher
         from graphrag_index.pipeline.history import lock_output
         from graphrag_index.pipeline.import_version import restore_imported
-        from graphrag_index.pipeline.run import Watcher
+        from graphrag_index.pipeline.run import Watcher, run_workflow
         from graphrag_index.pipeline.workflow import check_workflow, make_services, open_models
         from graphrag_index.storage.table_store import TableStore
 
@@ -240,14 +237,15 @@ class _RunSession:
             with lock_output(self.store):
                 self.models.reopen_requests([step.name for step in self.workflow.steps])
         self.purged: PurgeCounts | None = None
-        self.arguments = (self.workflow, self.settings, root, services, new_watcher())
-        self.hooks: dict[str, Any] = {
-            "quarantined": lambda step: len(self.models.quarantined_requests([step])),
-            "again": self._steps_to_repeat,
-            "spent": self.models.spent,
-            "wait": self._wait_for_batch,
-            "at_end": self._purge_if_complete,
-        }
+        self.run_workflow = partial(
+            run_workflow,
+            *(self.workflow, self.settings, root, services, new_watcher()),
+            quarantined=lambda step: len(self.models.quarantined_requests([step])),
+            again=self._steps_to_repeat,
+            spent=self.models.spent,
+            wait=self._wait_for_batch,
+            at_end=self._purge_if_complete,
+        )
 
     def _announce_model(self, description: str) -> None:
         if not self.options.quiet:
