@@ -274,7 +274,7 @@ def test_microsoft_finds_what_its_function_finds_on_edges_sorted_by_title():
 
 
 def test_microsoft_with_cpm_is_refused():
-    with pytest.raises(SettingsError, match="the engine microsoft knows the quality modularity"):
+    with pytest.raises(SettingsError, match="microsoft supports only the quality modularity"):
         parse_settings({"create_communities": {"engine": "microsoft", "quality": "cpm"}})
 
 
