@@ -20,8 +20,7 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import BATCH_CHARACTERS, fingerprint_input, load_documents
-from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import Version
+from graphrag_index.storage.versions import Version, move_pointer
 from tests.fixtures.examples import examples
 
 
@@ -179,7 +178,7 @@ class TestFindingFiles:
             ),
         )
         version = Version(number=1, workflow="standard", program="0.1", steps=(), settings={})
-        TableStore(tmp_path / "input" / "output").move_pointer(version)
+        move_pointer(tmp_path / "input" / "output", version)
         assert names(tmp_path) == ["a.txt"]
 
     def test_files_of_ones_own_may_be_called_as_those_of_an_index(self, tmp_path: Path) -> None:
