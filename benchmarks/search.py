@@ -97,7 +97,7 @@ def ask(project: Path) -> dict[str, float]:
         store.vectors(name)
     for name, stored in store.version.tables.items():
         if stored.file and stored.file.endswith(".arrow"):
-            store.map(name)
+            store.open_mapped(name)
     opening = time.perf_counter() - started
     opened = _memory()
 

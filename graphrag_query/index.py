@@ -127,7 +127,7 @@ class Index:
         chosen = SEARCHES[method]
         settings = getattr(self.settings, chosen.section).with_values(values)
         parameters = settings.model_dump()
-        missing = [table for table in chosen.tables if not self.store.has(table)]
+        missing = [table for table in chosen.tables if not self.store.has_table(table)]
         try:
             with self.store.pinned_version():
                 if missing:

@@ -93,7 +93,7 @@ class EntityLinker:
     @cached_property
     def words(self) -> "MappedTable":
         """The words of all names of entities."""
-        return self.index.map("name_words")
+        return self.index.open_mapped("name_words")
 
     def link(self, whole: Sequence[WholeName]) -> list[Mention]:
         """Return the entities that the question names, the highest weight first.
@@ -119,7 +119,7 @@ class EntityLinker:
 
         A name must contain more than function words and question words.
         """
-        names = self.index.map(table)
+        names = self.index.open_mapped(table)
         units, telling, capital = self._name_units
         spans = []
         for first in range(len(units)):
@@ -164,7 +164,7 @@ class EntityLinker:
     def link_whole_name(self, whole: WholeName) -> list[Mention]:
         """Return mentions of the entities with this name that have the highest degree."""
         rows = whole.rows
-        entities = self.index.map("entity_names").slice("entity", rows.start, rows.stop)
+        entities = self.index.open_mapped("entity_names").slice("entity", rows.start, rows.stop)
         best = self._highest_degree_entities(entities[:MAX_ENTITIES_OF_WORD])
         return [Mention(entity, whole.name, "exact", 1.0) for entity in best]
 
@@ -239,7 +239,7 @@ class EntityLinker:
         numbers = [int(entity) for entity in entities]
         if len(numbers) <= 1:
             return numbers
-        degrees = self.index.map("entity_rows").rows(numbers, "degree")["degree"].to_list()
+        degrees = self.index.open_mapped("entity_rows").rows(numbers, "degree")["degree"].to_list()
         degree_of = dict(zip(numbers, degrees, strict=True))
         return sorted(numbers, key=lambda n: (-degree_of[n], n))[:MAX_ENTITIES_OF_NAME]
 
@@ -302,7 +302,7 @@ def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -
 def find_words_sounding_like(index: "IndexStore", word: str, most: int) -> list[int]:
     """Return the rows of `name_words` with words that sound like a folded word."""
     heard = phonetic_key(word)
-    table = index.map("name_sounds")
+    table = index.open_mapped("name_sounds")
     row = find_row(table, "sound", heard) if heard else None
     return [] if row is None else table.numbers("words", row, most).tolist()
 

@@ -141,7 +141,7 @@ class Mentions:
 
     def spelling_notes(self) -> tuple[str, ...]:
         """Describe the names in the text that are linked in another spelling."""
-        known = self.index.map("name_words")
+        known = self.index.open_mapped("name_words")
         words = {word for words in self._marked_words for word in words}
         if all(find_row(known, "word", word) is not None for word in words):
             return ()
@@ -161,7 +161,7 @@ class Mentions:
                 if not held.contains(word):
                     held.add_texts(table.matching(word, TOP_K_TEXT_UNITS, ["text"])["text"])
         if held.missing_names(self.spans):
-            names = self.index.map("name_words")
+            names = self.index.open_mapped("name_words")
             for word in [fold(word) for word in words if not held.contains(word)]:
                 prefix = word[: max(MIN_STEM, len(word) - MAX_ENDING_CHARS)]
                 rows = rows_with_prefix(names, "word", prefix, MAX_WORD_FORMS)
@@ -268,7 +268,7 @@ def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str,
 
 def find_similar_names(index: IndexStore, name: str) -> list[str]:
     """Return titles of entities with a similar spelling or sound, the most similar first."""
-    table = index.map("name_words")
+    table = index.open_mapped("name_words")
     similarity_of: dict[int, float] = {}
     for word in fold_name(name).split():
         here = table.find_row("word", word)

@@ -96,7 +96,7 @@ class FilterMasks:
     @cached_property
     def documents(self) -> "Flags":
         """The documents that match the filters."""
-        rows = self.index.documents(range(len(self.index.map("document_rows"))))
+        rows = self.index.documents(range(len(self.index.open_mapped("document_rows"))))
         kept = np.ones(rows.height, bool)
         metadata = [json.loads(text) if text else {} for text in rows["metadata"].to_list()]
         keys = sorted({key for fields in metadata for key in fields})
@@ -117,7 +117,7 @@ class FilterMasks:
     @cached_property
     def text_units(self) -> "Flags":
         """The text units of the matching documents."""
-        table = self.index.map("text_unit_rows")
+        table = self.index.open_mapped("text_unit_rows")
         flags: Flags = self.documents[table.slice("document", 0, len(table))]
         return flags
 
@@ -125,11 +125,11 @@ class FilterMasks:
     def entities(self) -> "Flags":
         """The entities of the wanted types that the kept text units name."""
         kept = np.zeros(self.index.n_rows("entity_rows"), bool)
-        table = self.index.map("entities_of_text_units")
+        table = self.index.open_mapped("entities_of_text_units")
         text_units = table.slice("text_unit", 0, len(table))
         kept[table.slice("entity", 0, len(table))[self.text_units[text_units]]] = True
         if self.filters.entity_types:
-            types = self.index.map("entity_rows").rows(range(len(kept)), "type")["type"]
+            types = self.index.open_mapped("entity_rows").rows(range(len(kept)), "type")["type"]
             wanted = [kind.lower() for kind in self.filters.entity_types]
             matching = types.str.to_lowercase().is_in(wanted).to_numpy()
             if not matching.any():
@@ -144,10 +144,10 @@ class FilterMasks:
     @cached_property
     def communities(self) -> set[int]:
         """The numbers of the communities with enough kept entities."""
-        table = self.index.map("communities_of_entities")
+        table = self.index.open_mapped("communities_of_entities")
         communities = table.slice("community", 0, len(table))
         kept = self.entities[table.slice("entity", 0, len(table))]
-        places = self.index.map("community_places")
+        places = self.index.open_mapped("community_places")
         numbers = places.slice("community", 0, len(places))
         rows = np.searchsorted(numbers, communities)
         sizes = np.bincount(rows, minlength=len(numbers))
@@ -296,7 +296,7 @@ class FilteredLinks(Links):
     """The links between rows that the filters keep."""
 
     def __init__(self, index: FilteredIndex, masks: FilterMasks) -> None:
-        super().__init__(index.map, index.whole.links.n_text_units)
+        super().__init__(index.open_mapped, index.whole.links.n_text_units)
         self._index, self._masks = index, masks
 
     def entities_of(self, text_unit: int) -> LinkedRows:
@@ -317,7 +317,7 @@ class FilteredLinks(Links):
         The filters must also keep one of the text units of the relationship.
         """
         found = super().relationships_of(entity)
-        rows = self._index.map("relationship_rows")
+        rows = self._index.open_mapped("relationship_rows")
         kept = self._masks.entities[found.entities]
         # An entity may have many thousands of relationships: look all of them up in one call.
         text_units, lengths = rows.lists("text_units", found.relationships)
@@ -340,7 +340,7 @@ class FilteredLinks(Links):
         """Return the kept claims about an entity."""
         claims = super().claims_of(entity)
         columns = ("text_unit", "start_date", "end_date")
-        rows = self._index.map("claim_rows").rows(claims, *columns).iter_rows()
+        rows = self._index.open_mapped("claim_rows").rows(claims, *columns).iter_rows()
         kept: Numbers = claims[np.array([self._masks.keeps_claim(*row) for row in rows], bool)]
         return kept
 

@@ -167,7 +167,7 @@ class IndexStore:
     @cached_property
     def links(self) -> Links:
         """The links between text units, entities, relationships and communities."""
-        return Links(self.map, self.n_rows("text_unit_rows"))
+        return Links(self.open_mapped, self.n_rows("text_unit_rows"))
 
     @cached_property
     def embedder(self) -> QuestionEmbedder:
@@ -209,15 +209,15 @@ class IndexStore:
 
     def check_search_tables(self) -> None:
         """Raise `TableError` if the workflow does not write the tables that searches read."""
-        lacks_vectors = self.has("text_unit_text") and not self.has("text_unit_vectors")
-        if lacks_vectors or not self.has("community_places"):
+        lacks_vectors = self.has_table("text_unit_text") and not self.has_table("text_unit_vectors")
+        if lacks_vectors or not self.has_table("community_places"):
             raise TableError(
                 f"The index in {self.backend.output} has no tables for searches. Check that "
                 f"workflows/{self.version.workflow}.yaml ends with the step create_search_tables, "
                 "and run `graphrag-index run`."
             )
 
-    def has(self, table: str) -> bool:
+    def has_table(self, table: str) -> bool:
         """Return whether the workflow of this index writes a table."""
         return table in self.version.tables
 
@@ -230,7 +230,7 @@ class IndexStore:
         self.check_version()
         return self.backend.scan(table, self._stored_table(table))
 
-    def map(self, table: str) -> "MappedTable":
+    def open_mapped(self, table: str) -> "MappedTable":
         """Open a memory-mapped table to read rows by number. No rows are loaded yet."""
         if table not in self._mapped:
             self.check_version()
@@ -246,7 +246,7 @@ class IndexStore:
 
     def _stored_table(self, table: str) -> StoredTable:
         tables = self.version.tables
-        if table in EMBEDDED_COLUMNS and not any(map(self.has, EMBEDDED_COLUMNS)):
+        if table in EMBEDDED_COLUMNS and not any(map(self.has_table, EMBEDDED_COLUMNS)):
             raise TableError(
                 f"The index in {self.backend.output} has no vectors, which this search needs. Run "
                 "`graphrag-index run` with a workflow that has the step generate_text_embeddings. "
@@ -280,7 +280,7 @@ class IndexStore:
 
     def text_unit_texts(self, numbers: Iterable[int]) -> list[str]:
         """Fetch only the texts of text units."""
-        table = self.map("text_unit_rows")
+        table = self.open_mapped("text_unit_rows")
         return [table.text("text", number) for number in numbers]
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
@@ -304,7 +304,7 @@ class IndexStore:
         found = self._fetch_rows("relationship_rows", numbers)
         ends = pl.concat([found["source"], found["target"]])
         # In an index of Microsoft GraphRAG, a source or target may be no entity (-1): no title.
-        rows = self.map("entity_rows").rows(ends.clip(lower_bound=0), "title")
+        rows = self.open_mapped("entity_rows").rows(ends.clip(lower_bound=0), "title")
         titles = rows.select(pl.when(ends >= 0).then("title").otherwise(pl.lit("")))["title"]
         return found.rename({"source": "source_entity", "target": "target_entity"}).with_columns(
             titles[: found.height].alias("source"), titles[found.height :].alias("target")
@@ -312,12 +312,12 @@ class IndexStore:
 
     def _fetch_rows(self, table: str, numbers: Iterable[int]) -> pl.DataFrame:
         wanted = pl.Series("human_readable_id", list(numbers), dtype=pl.Int64)
-        found = self.map(table).rows(wanted)
+        found = self.open_mapped(table).rows(wanted)
         return found.insert_column(0, wanted)
 
     def communities(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch communities by number. Unknown numbers are left out."""
-        return self.map("community_rows").rows(self._rows_of_communities(numbers, "row"))
+        return self.open_mapped("community_rows").rows(self._rows_of_communities(numbers, "row"))
 
     def reports(self, communities: Iterable[int]) -> pl.DataFrame:
         """Fetch the reports on communities. Communities without a report are left out.
@@ -326,10 +326,10 @@ class IndexStore:
         """
         rows = self._rows_of_communities(communities, "report")
         rows = rows.filter(rows >= 0)
-        return self.map("report_rows").rows(rows).with_columns(rows.alias("row"))
+        return self.open_mapped("report_rows").rows(rows).with_columns(rows.alias("row"))
 
     def _rows_of_communities(self, numbers: Iterable[int], column: str) -> pl.Series:
-        table = self.map("community_places")
+        table = self.open_mapped("community_places")
         # A citation by a model may have any number; numbers of communities have 32 bits.
         wanted = np.array([number for number in numbers if 0 <= number < 2**31], np.int32)
         first, stop = table.bounds("community", wanted)
@@ -375,5 +375,5 @@ class IndexStore:
         if name == "Sources":
             return [number]
         if name == "Claims":
-            return list(self.map(table).rows([number], "text_unit")["text_unit"])
-        return list(self.map(table).numbers("text_units", number).tolist())
+            return list(self.open_mapped(table).rows([number], "text_unit")["text_unit"])
+        return list(self.open_mapped(table).numbers("text_units", number).tolist())

@@ -69,7 +69,7 @@ class QuestionEmbedder:
         """The model that made the vectors, and the requested number of dimensions."""
         index = self._index
         for table in EMBEDDED_COLUMNS:
-            vectors = index.version.tables[table].vectors if index.has(table) else None
+            vectors = index.version.tables[table].vectors if index.has_table(table) else None
             if vectors is not None and vectors.identity is not None:
                 return vectors.identity
         # An index of Microsoft GraphRAG does not store the identity: take it from the settings.
@@ -80,13 +80,13 @@ class QuestionEmbedder:
     def dimension(self) -> int:
         """The dimension of the index's vectors. Raises `TableError` if it has no vectors."""
         index = self._index
-        table = next(filter(index.has, EMBEDDED_COLUMNS), "text_unit_text")
-        stored = index.version.tables[table].vectors if index.has(table) else None
+        table = next(filter(index.has_table, EMBEDDED_COLUMNS), "text_unit_text")
+        stored = index.version.tables[table].vectors if index.has_table(table) else None
         return stored.dimension if stored else index.vectors(table).dimension
 
     def check_settings(self, settings: "Settings") -> None:
         """Raise `SettingsError` if the current settings name another model for the vectors."""
-        if not self._index.has("text_unit_text"):
+        if not self._index.has_table("text_unit_text"):
             return
         current = vector_identity(settings.models, settings.generate_text_embeddings.model)
         if current != self.identity:

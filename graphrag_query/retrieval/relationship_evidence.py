@@ -87,8 +87,9 @@ def _find_text_unit(index: IndexStore, text_units: list[int], places: list[Place
     """Return the first text unit that contains one of the places; None if none contains one."""
     if not places or not text_units:
         return None
-    table = index.map("text_unit_rows").rows(text_units, "document", "start_char", "end_char")
-    spans = list(zip(text_units, table.iter_rows(), strict=True))
+    table = index.open_mapped("text_unit_rows")
+    rows = table.rows(text_units, "document", "start_char", "end_char").iter_rows()
+    spans = list(zip(text_units, rows, strict=True))
     return next((n for place in places for n, span in spans if _is_inside(place, span)), None)
 
 

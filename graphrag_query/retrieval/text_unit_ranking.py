@@ -104,7 +104,7 @@ def start_search(
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
         texts = pl.Series(index.text_unit_texts(numbers), dtype=pl.String)
         held = match_stems(texts, question.content_words)
-        vectors = index.map("text_unit_vectors").matrix("vector", numbers)
+        vectors = index.open_mapped("text_unit_vectors").matrix("vector", numbers)
         return vectors @ vector, held
 
     named, titled = named_entities(question), titled_text_units(question)
@@ -121,7 +121,7 @@ def start_search(
 
 def named_entities(question: Question) -> list[int]:
     """Return the entities with a whole, capitalized name in the question."""
-    names = question.index.map("entity_names")
+    names = question.index.open_mapped("entity_names")
     found: dict[int, None] = {}
     for name in question.mentions.whole_names:
         if name.is_marked:
@@ -133,7 +133,7 @@ def named_entities(question: Question) -> list[int]:
 def titled_text_units(question: Question) -> dict[int, float]:
     """Map the text units of documents whose titles the question names to the title's rarity."""
     index = question.index
-    titles, units = index.map("title_names"), index.map("text_unit_rows")
+    titles, units = index.open_mapped("title_names"), index.open_mapped("text_unit_rows")
     found: dict[int, float] = {}
     for name in question.mentions.titles:
         rows = name.rows[:MAX_NAMESAKES]

@@ -187,7 +187,7 @@ def _find_near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, i
     nearest = index.vectors("entity_description").nearest
     near = index.threads.submit(nearest, question.vector, top_k, ["human_readable_id"])
     weights = {mention.entity: mention.weight for mention in question.mentions.entities}
-    degrees = index.map("entity_rows").rows(weights, "degree")["degree"].to_list()
+    degrees = index.open_mapped("entity_rows").rows(weights, "degree")["degree"].to_list()
     by_degree = dict(zip(weights, degrees, strict=True))
     named = sorted(weights, key=lambda n: (-weights[n], -by_degree[n], n))
     numbers = list(dict.fromkeys([*named, *near.result()["human_readable_id"]]))

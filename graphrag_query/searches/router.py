@@ -99,7 +99,7 @@ def choose_search(question: Question) -> SearchChoice:
     if n_known < needed and (not unknown or n_names < needed):
         why = f"{choice.why}, but the index knows too few of its names for {choice.method} search"
         return replace(choice, method="local", why=why)
-    if choice.method == "global" and not question.index.has("community_reports"):
+    if choice.method == "global" and not question.index.has_table("community_reports"):
         return replace(choice, method="lazy", why=f"{choice.why}, and the index has no reports")
     return choice
 

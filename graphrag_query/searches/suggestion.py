@@ -54,7 +54,7 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
 def _finds_evidence(question: Question, method: str, settings: Settings) -> bool:
     """Return whether a search without a model finds evidence for a question."""
     index, search = question.index, SEARCHES[method]
-    if not all(map(index.has, search.tables)):
+    if not all(map(index.has_table, search.tables)):
         return False
     reads_sentences = method not in _WITHOUT_SENTENCES
     if method == "global":

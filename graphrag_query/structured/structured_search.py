@@ -189,7 +189,7 @@ def _answer_from_passages(
     if attempt.result is not None:
         notes += (f"Query that found nothing: {attempt.sql}",)
     similarities = [-1.0]
-    for table in filter(question.index.has, ("text_unit_text", "entity_description")):
+    for table in filter(question.index.has_table, ("text_unit_text", "entity_description")):
         nearest = question.index.vectors(table).nearest(question.vector, 1, ["human_readable_id"])
         similarities += nearest["similarity"].drop_nulls().to_list()
     if max(similarities) < settings.min_similarity:
@@ -230,7 +230,7 @@ def _find_similar_names(index: "IndexStore", texts: Sequence[str]) -> list[str]:
     named = [m.entity for text in texts for m in Mentions(index, text).entities]
     if named:
         found |= dict.fromkeys(index.entities(dict.fromkeys(named))["title"])
-    if index.has("entity_description"):
+    if index.has_table("entity_description"):
         table = index.vectors("entity_description")
         for vector in index.embed(list(texts)):
             found |= dict.fromkeys(table.nearest(vector, MAX_SIMILAR_NAMES, ["title"])["title"])

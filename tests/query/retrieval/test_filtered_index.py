@@ -171,7 +171,7 @@ def test_links_end_at_the_scope(index: Index, crean: Index) -> None:
         assert masks.text_units[crean.store.links.text_units_of(entity)[0]].all()
         found = crean.store.links.relationships_of(entity)
         assert masks.entities[found.entities].all()
-        rows = crean.store.map("relationship_rows")
+        rows = crean.store.open_mapped("relationship_rows")
         for relationship in found.relationships.tolist():
             assert masks.text_units[rows.numbers("text_units", relationship)].any()
         assert set(crean.store.links.communities_of(entity)[1].tolist()) <= masks.communities
@@ -179,7 +179,7 @@ def test_links_end_at_the_scope(index: Index, crean: Index) -> None:
 
 def test_all_relationships_inside_are_found_the_heaviest_first(index: Index, crean: Index) -> None:
     masks = crean.store.masks  # type: ignore[attr-defined]
-    rows = crean.store.map("relationship_rows")
+    rows = crean.store.open_mapped("relationship_rows")
     n_inside = 0
     for entity in np.flatnonzero(masks.entities).tolist():
         whole = index.store.links.relationships_of(entity)

@@ -131,7 +131,7 @@ def test_relationships_that_end_at_no_entity_keep_their_number_and_link_nothing(
     (number, _) = rows.filter(pl.col("source_id") == "")["human_readable_id"]
     assert store.text_units_behind("Relationships", number)
     assert store.relationships([number])["source"].to_list() == [""]
-    table = store.map("relationships_of_entities")
+    table = store.open_mapped("relationships_of_entities")
     linked = set(table.slice("relationship", 0, len(table)).tolist())
     assert linked == set(range(107)) - set(rows.filter(source_id="")["human_readable_id"])
 
@@ -188,7 +188,7 @@ def test_questions_are_compared_with_its_vectors_by_the_model_that_made_them(
             found = table.nearest(vector, 1, ["human_readable_id"])
             assert found["human_readable_id"].to_list() == [number]
             assert found["similarity"][0] == pytest.approx(1)
-            assert index.store.map("text_unit_vectors").matrix("vector", [number])[
+            assert index.store.open_mapped("text_unit_vectors").matrix("vector", [number])[
                 0
             ] @ vector == pytest.approx(1)
         answer = index.basic("Who lives alone?")
@@ -243,7 +243,7 @@ def test_what_an_entity_has_to_do_with_itself_links_nothing(tmp_path: Path) -> N
         target=pl.Series(["ADA BYRON", "CY", "BO", "NOBODY"])
     )
     store = graphrag_query.open(write(tmp_path, tables)).store
-    table = store.map("relationships_of_entities")
+    table = store.open_mapped("relationships_of_entities")
     assert table.slice("relationship", 0, len(table)).tolist() == [1, 2, 1, 2]
 
 

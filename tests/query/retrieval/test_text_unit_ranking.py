@@ -192,7 +192,7 @@ def test_the_entities_of_whole_names_are_named(index: Index) -> None:
 def test_the_text_units_of_a_title_in_the_question_are_found(index: Index) -> None:
     title = index.store.documents([0])["title"][0]
     found = titled_text_units(question_to(index, f"What is told in {title} of ships?"))
-    documents = index.store.map("text_unit_rows").rows(list(found), "document")["document"]
+    documents = index.store.open_mapped("text_unit_rows").rows(list(found), "document")["document"]
     assert set(documents) == {0}
     assert all(0 <= worth <= 1 for worth in found.values())
 

@@ -365,7 +365,7 @@ def lazy_project(tmp_path_factory: pytest.TempPathFactory, embedding_model_files
 class TestAnIndexWithoutReports:
     def test_lazy_search_answers_from_it(self, lazy_project: Path) -> None:
         index = graphrag_query.open(lazy_project / "output")
-        assert not index.store.has("community_reports")
+        assert not index.store.has_table("community_reports")
         answer = index.lazy("Where was Tom Crean born?")
         assert answer.outcome is Outcome.ANSWERED
         assert "Annascaul" in answer.text
