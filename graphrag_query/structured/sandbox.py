@@ -42,15 +42,6 @@ _WORKER_PROGRAM = (
 _START_SECONDS = 30.0
 # LadybugDB is the maintained fork of Kùzu, with the same interface.
 GRAPH_LIBRARIES = ("real_ladybug", "kuzu")
-# The order matters: the last setting locks the settings before it.
-_DUCKDB_SETTINGS = (
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_progress_bar = false",
-    "SET temp_directory = ''",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
 # SQL functions of polars that read files. DuckDB has a setting that forbids such functions.
 _FILE_FUNCTION = re.compile(r"\b(?:read|scan)_(?:csv|parquet|ipc|n?d?json|delta|iceberg)\w*", re.I)
 
@@ -269,6 +260,7 @@ def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
     """Run a query in SQL with DuckDB over Parquet files."""
     import duckdb
 
+    settings = Path(__file__).with_name("duckdb_settings.sql").read_text(encoding="utf-8")
     # Use relative paths: in an absolute path, a folder with * or [ would be a file pattern.
     folder = os.path.commonpath([os.path.dirname(path) for path in tables.values()])
     os.chdir(folder)
@@ -282,8 +274,7 @@ def run_duckdb(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
         allowed = ", ".join(files.values())
         connection.execute(f"SET allowed_paths = [{allowed}]")
         connection.execute(f"SET memory_limit = '{limits.max_memory}MB'")
-        for setting in _DUCKDB_SETTINGS:
-            connection.execute(setting)
+        connection.execute(settings)
         ready()
         try:
             kinds = [statement.type.name for statement in connection.extract_statements(query)]
