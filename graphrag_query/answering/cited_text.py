@@ -64,10 +64,10 @@ _MAX_QUOTING_CHARS = 4_000
 class CitedText:
     """A text that arrives in pieces, and the citations in it.
 
-    `shown` has the rows of the context. `n_removed` counts the citations that were removed,
-    because their rows are not in the context or have no passage. `not_found` lists quotations
-    that are not in the cited passages. With the style `footnotes`, a citation is written as
-    `[1]`; with the style `data`, it is not changed.
+    `shown` has the rows of the context. `n_removed_citations` counts the citations of rows that
+    are not in the context or have no passage. `missing_quotations` has the quotations that are
+    not in the cited passages. With the style `footnotes`, a citation is written as `[1]`; with
+    the style `data`, it is not changed.
     """
 
     def __init__(self, index: IndexStore, shown: ShownRows, style: str = "footnotes") -> None:
@@ -82,8 +82,8 @@ class CitedText:
         self._is_at_start = True
         self._is_cited = self._lacks_record = False
         self.citations: list[Citation] = []
-        self.n_removed = 0
-        self.not_found: list[str] = []
+        self.n_removed_citations = 0
+        self.missing_quotations: list[str] = []
         self.has_no_record = False
 
     @property
@@ -91,7 +91,7 @@ class CitedText:
         """Whether the text has any characters so far."""
         return bool(self._pending) or not self._is_at_start
 
-    def feed(self, piece: str, is_last: bool = False) -> str:
+    def add_piece(self, piece: str, is_last: bool = False) -> str:
         """Add a piece of text, and return the checked text that later pieces cannot change."""
         self._pending += piece
         if is_last:
@@ -113,7 +113,7 @@ class CitedText:
             return
         # The last number of the citation may be incomplete.
         self._pending = self._pending[:start]
-        self.n_removed += 1
+        self.n_removed_citations += 1
 
     def _length_of_final_text(self) -> int:
         """Return the length of the pending text that no later citation can change."""
@@ -217,12 +217,12 @@ class CitedText:
             if best is not None:
                 numbers.append(add_citation(self.citations, *best, f"{name} ({number})"))
                 kept.append((name, number))
-        self.n_removed += len(rows) - len(kept)
+        self.n_removed_citations += len(rows) - len(kept)
         if not kept:
             return ""
         for quotation in find_quotations(claim):
             if not any(_contains_quotation(unit["text"], quotation) for unit in passages):
-                self.not_found.append(quotation)
+                self.missing_quotations.append(quotation)
         if self._style == "footnotes":
             return " " + "".join(f"[{number}]" for number in dict.fromkeys(numbers))
         if len(kept) == len(rows) and written.startswith((" [Data:", "[Data:")):

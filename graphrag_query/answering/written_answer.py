@@ -186,7 +186,7 @@ def write_answer(
     messages = llm.messages(prompt, asked, response=question.search.response)
     sink = CheckedSink(question.sink, cited) if question.sink else None
     written, is_cut_off = llm.write(question.text, messages, sink)
-    text = (sink.end(written) if sink else cited.feed(written, is_last=True)).strip()
+    text = (sink.end(written) if sink else cited.add_piece(written, is_last=True)).strip()
     if is_cut_off:
         notes = (*notes, OUTPUT_LIMIT_NOTE)
     return question.answer(
@@ -202,12 +202,12 @@ def write_answer(
 def describe_citation_errors(cited: CitedText) -> tuple[str, ...]:
     """Describe the errors in the citations of a text."""
     notes = []
-    if cited.n_removed:
-        removed = "citation was" if cited.n_removed == 1 else "citations were"
-        notes.append(f"{cited.n_removed} {removed} removed, because the context has no such row.")
+    if n := cited.n_removed_citations:
+        removed = "citation was" if n == 1 else "citations were"
+        notes.append(f"{n} {removed} removed, because the context has no such row.")
     if cited.has_begun and not (cited.citations or cited.has_no_record):
         notes.append("The model cites no passage for this.")
-    not_found = list(dict.fromkeys(cited.not_found))
+    not_found = list(dict.fromkeys(cited.missing_quotations))
     listed = not_found if len(not_found) <= MAX_QUOTATIONS + 1 else not_found[:MAX_QUOTATIONS]
     notes += [f"This quotation is not in the cited passage: “{quotation}”." for quotation in listed]
     if len(listed) < len(not_found):
@@ -225,7 +225,7 @@ class CheckedSink:
 
     def write(self, piece: str) -> None:
         """Check the citations in a piece of text, and pass on the text."""
-        self._write_checked(self._cited.feed(piece))
+        self._write_checked(self._cited.add_piece(piece))
 
     def restart(self) -> None:
         """Discard the text that was written so far."""
@@ -240,7 +240,7 @@ class CheckedSink:
         `written` is the whole reply. It is used only if nothing was streamed.
         """
         rest = "" if self._parts or self._cited.has_begun else written
-        self._write_checked(self._cited.feed(rest, is_last=True))
+        self._write_checked(self._cited.add_piece(rest, is_last=True))
         return "".join(self._parts)
 
     def _write_checked(self, text: str) -> None:

@@ -83,7 +83,7 @@ class Mentions:
         return self._linker.whole_names("entity_names")
 
     @cached_property
-    def titles(self) -> list[WholeName]:
+    def document_titles(self) -> list[WholeName]:
         """The titles of documents that the text contains."""
         return [name for name in self._linker.whole_names("title_names") if name.is_marked]
 
@@ -99,7 +99,7 @@ class Mentions:
         return sorted(filter(self.index.keeps_entity, found))
 
     @cached_property
-    def likeliest(self) -> list[Mention]:
+    def likeliest_mentions(self) -> list[Mention]:
         """The likeliest entity of each name, in the order of the text.
 
         If a longer name is unknown as a whole, its single words are not linked: in "Scott
@@ -118,9 +118,9 @@ class Mentions:
         return list({mention.entity: mention for mention in reversed(mentions)}.values())[::-1]
 
     @cached_property
-    def unknown(self) -> list[UnknownName]:
+    def unknown_names(self) -> list[UnknownName]:
         """The capitalized names in the text that no entity has."""
-        known = {word for mention in self.likeliest for word in mention.name.split()}
+        known = {word for mention in self.likeliest_mentions for word in mention.name.split()}
         return [
             UnknownName(text, find_similar_names(self.index, text))
             for words, text in self._marked_words.items()
@@ -145,7 +145,7 @@ class Mentions:
         words = {word for words in self._marked_words for word in words}
         if all(find_row(known, "word", word) is not None for word in words):
             return ()
-        return spelling_notes(self.index, self.likeliest)
+        return spelling_notes(self.index, self.likeliest_mentions)
 
     def unmentioned_names(self, texts: Iterable[str] = ()) -> list[str]:
         """Return the capitalized names that the documents do not mention in any form or spelling.
@@ -223,14 +223,14 @@ class Question:
         The names are `names` or, if `names` is empty, the names in the question.
         """
         names, mentions = self.names, self.mentions
-        if not names and not mentions.likeliest and not mentions.unknown:
+        if not names and not mentions.likeliest_mentions and not mentions.unknown_names:
             # A short text without a known name may be a name alone, also without a capital.
             is_name = len(self.text.split()) <= MAX_WORDS_OF_NAME
             names = (self.text.strip(" ?!.？！。؟"),) if is_name else ()
-        found: list[Mention] = [] if names else mentions.likeliest
-        unknown: list[UnknownName] = [] if names else mentions.unknown
+        found: list[Mention] = [] if names else mentions.likeliest_mentions
+        unknown: list[UnknownName] = [] if names else mentions.unknown_names
         for name in names:
-            linked = Mentions(self.index, name).likeliest
+            linked = Mentions(self.index, name).likeliest_mentions
             if linked:
                 # If the text contains several names, take the longest name.
                 found.append(max(linked, key=lambda mention: len(mention.name)))

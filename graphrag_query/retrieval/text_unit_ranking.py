@@ -135,7 +135,7 @@ def titled_text_units(question: Question) -> dict[int, float]:
     index = question.index
     titles, units = index.open_mapped("title_names"), index.open_mapped("text_unit_rows")
     found: dict[int, float] = {}
-    for name in question.mentions.titles:
+    for name in question.mentions.document_titles:
         rows = name.rows[:MAX_NAMESAKES]
         documents = titles.slice("document", rows.start, rows.stop)
         starts, stops = units.bounds("document", np.sort(documents))

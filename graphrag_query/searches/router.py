@@ -87,8 +87,8 @@ def choose_search(question: Question) -> SearchChoice:
 
     A search that cannot answer from this index is replaced by another search.
     """
-    text, unknown = question.text, question.mentions.unknown
-    n_known = len(question.mentions.likeliest)
+    text, unknown = question.text, question.mentions.unknown_names
+    n_known = len(question.mentions.likeliest_mentions)
     n_names = n_known + len(unknown)
     choice = choose_by_model(question.llm, text) if question.llm is not None else None
     if choice is None or choice.method not in PURPOSES:

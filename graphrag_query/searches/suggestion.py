@@ -36,7 +36,7 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
     try:
         choice = choose_search(asked)
         others = {choice.method: choice.why}
-        if asked.mentions.likeliest and method in _LESS_LOCAL:
+        if asked.mentions.likeliest_mentions and method in _LESS_LOCAL:
             others.setdefault("local", "")
         for other, reason in others.items():
             if other != method and _finds_evidence(asked, other, settings):

@@ -17,7 +17,7 @@ def crean(store: IndexStore) -> int:
 
 def checked(store: IndexStore, text: str, **shown: set[int]) -> tuple[str, CitedText]:
     cited = CitedText(store, shown)
-    return cited.feed(text, is_last=True), cited
+    return cited.add_piece(text, is_last=True), cited
 
 
 def test_a_citation_leads_to_the_sentence_that_says_it(store: IndexStore, crean: int) -> None:
@@ -86,7 +86,7 @@ def test_what_was_not_shown_is_removed_and_counted(
     end = "" if citation.endswith("(0)") else "."
     text, cited = checked(store, f"A statement{citation}{end}", Sources={0})
     assert text == f"A statement{expected}{end}"
-    assert cited.n_removed == n_removed
+    assert cited.n_removed_citations == n_removed
 
 
 def test_a_number_that_is_cut_off_is_removed(store: IndexStore) -> None:
@@ -94,31 +94,31 @@ def test_a_number_that_is_cut_off_is_removed(store: IndexStore) -> None:
         written = f"One [Data: Sources (0)]. Two {begun}"
         text, cited = checked(store, written, Sources={0, 1})
         assert text == "One [1]. Two "
-        assert cited.n_removed == 1
+        assert cited.n_removed_citations == 1
 
 
 def test_an_ordinary_bracket_is_streamed_at_once(store: IndexStore) -> None:
     cited = CitedText(store, {"Sources": {0}})
     for piece in ("He sailed", " (with", " (1)", " dogs", " and the", " data", " of", " 3"):
-        cited.feed(piece)
-    assert cited.feed(" men") == " men"
-    assert cited.feed(" (so says (Sou") == " (so says"
-    assert cited.feed("th) he") == " (South) he"
+        cited.add_piece(piece)
+    assert cited.add_piece(" men") == " men"
+    assert cited.add_piece(" (so says (Sou") == " (so says"
+    assert cited.add_piece("th) he") == " (South) he"
 
 
 def test_no_part_of_a_citation_is_streamed_unchecked(store: IndexStore) -> None:
     for citation in CITATIONS:
         cited = CitedText(store, {"Sources": {0}})
-        streamed = "".join(cited.feed(character) for character in f"It was so{citation}")
+        streamed = "".join(cited.add_piece(character) for character in f"It was so{citation}")
         assert streamed == "It was so"
-        assert cited.feed(". ") + cited.feed("", is_last=True) == " [1]. "
+        assert cited.add_piece(". ") + cited.add_piece("", is_last=True) == " [1]. "
 
 
 def test_footnotes_number_reports_where_only_reports_were_shown(store: IndexStore) -> None:
     text, cited = checked(store, "The ice held [0, 99].", Reports={0})
     assert text == "The ice held [1]."
     assert [citation.cited_as for citation in cited.citations] == ["Reports (0)"]
-    assert cited.n_removed == 1
+    assert cited.n_removed_citations == 1
 
 
 def test_a_report_that_cites_nothing_leads_to_the_passages_of_its_members(
@@ -136,7 +136,7 @@ def test_a_report_that_cites_nothing_leads_to_the_passages_of_its_members(
 
 def test_what_leads_to_no_passage_is_removed_and_counted(store: IndexStore) -> None:
     text, cited = checked(store, "A statement [Data: Sources (999999)].", Sources={999999})
-    assert (text, cited.n_removed) == ("A statement.", 1)
+    assert (text, cited.n_removed_citations) == ("A statement.", 1)
 
 
 def test_the_same_passage_keeps_its_number(store: IndexStore, crean: int) -> None:
@@ -180,7 +180,7 @@ def test_a_quotation_that_is_not_in_the_passage_is_flagged(store: IndexStore, cr
         f"It says “{true}” [Data: Sources ({crean})] and “{false}” [Data: Sources ({crean})].",
         Sources={crean},
     )
-    assert cited.not_found == [false]
+    assert cited.missing_quotations == [false]
     assert true in cited.citations[0].quote
 
 
@@ -203,15 +203,15 @@ def test_quotations_are_known_by_their_marks(
     store: IndexStore, crean: int, said: str, flagged: bool
 ) -> None:
     _, cited = checked(store, f"{said} [Data: Sources ({crean})].", Sources={crean})
-    assert bool(cited.not_found) is flagged
+    assert bool(cited.missing_quotations) is flagged
 
 
 def test_citations_may_stay_in_microsofts_syntax(store: IndexStore) -> None:
     cited = CitedText(store, {"Sources": {0, 1}}, "data")
     text = "One [Data: Sources (0, 1)]. Two [Data: Sources (1, 999)]. Three [Data: Reports (1)]."
     expected = "One [Data: Sources (0, 1)]. Two [Data: Sources (1)]. Three."
-    assert cited.feed(text, is_last=True) == expected
-    assert cited.n_removed == 2
+    assert cited.add_piece(text, is_last=True) == expected
+    assert cited.n_removed_citations == 2
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_a_text_is_the_same_in_whatever_pieces_it_comes(
     cited = CitedText(store, {"Sources": {0}})
     pieces, rest = [], whole
     for cut in cuts:
-        pieces.append(cited.feed(rest[:cut]))
+        pieces.append(cited.add_piece(rest[:cut]))
         rest = rest[cut:]
-    pieces.append(cited.feed(rest, is_last=True))
+    pieces.append(cited.add_piece(rest, is_last=True))
     assert "".join(pieces) == expected
     assert cited.citations == at_once.citations
-    assert cited.n_removed == at_once.n_removed
+    assert cited.n_removed_citations == at_once.n_removed_citations

@@ -139,7 +139,7 @@ def test_claims_are_shown_and_their_citations_lead_to_the_passage(index: Index) 
     for number in claims["id"].to_list():
         text = f"He was accused [Data: Claims ({number})]."
         cited = CitedText(index.store, {"Claims": {number}})
-        assert cited.feed(text, is_last=True) == "He was accused [1]."
+        assert cited.add_piece(text, is_last=True) == "He was accused [1]."
         [citation] = cited.citations
         document = next(row for row in ROWS if row[0] == citation.document)
         assert document[4][citation.start_char : citation.end_char] == citation.quote

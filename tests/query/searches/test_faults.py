@@ -186,7 +186,7 @@ def test_of_many_quotations_that_are_not_there_few_are_told(
 ) -> None:
     lines = [f"“He sang song number {n} loudly” [Data: Sources (0)]" for n in range(n_quoted)]
     cited = CitedText(graphrag_query.open(sample_project / "output").store, {"Sources": {0}})
-    cited.feed("\n\n".join(lines), is_last=True)
+    cited.add_piece("\n\n".join(lines), is_last=True)
     notes = describe_citation_errors(cited)
     assert len(notes) == n_notes
     if n_quoted > n_notes:

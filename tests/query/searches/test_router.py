@@ -29,7 +29,7 @@ def wrong(store: IndexStore, labelled: Labelled) -> list[tuple[str, str, str]]:
     found = []
     for question, search in labelled:
         mentions = Mentions(store, question)
-        n_names = len(mentions.likeliest) + len(mentions.unknown)
+        n_names = len(mentions.likeliest_mentions) + len(mentions.unknown_names)
         chosen = choose_by_rules(question, n_names).method
         if chosen != search:
             found.append((question, search, chosen))
