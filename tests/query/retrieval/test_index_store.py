@@ -103,7 +103,7 @@ def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.Monke
             self.asked += texts
             return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
 
-    monkeypatch.setattr(question_embedding, "MAX_CACHED", 3)
+    monkeypatch.setattr(question_embedding, "MAX_CACHED_TEXTS", 3)
     store = IndexStore.open(sample_project / "output")
     lengths = Lengths()
     vars(store.embedder)["model"] = lengths
