@@ -111,7 +111,7 @@ class CitedText:
         start = unfinished.start() if unfinished else find_cut_off_citation(self._pending)
         if start is None:
             return
-        # The last number of the citation may be incomplete.
+        # Remove the whole citation, because its last number may be incomplete.
         self._pending = self._pending[:start]
         self.n_removed_citations += 1
 
@@ -159,7 +159,7 @@ class CitedText:
         for first, last, rows in find_citations(text, self._shown):
             parts.append(self._extend_claim(text[start:first]))
             written = self._resolve_citation(text[first:last], rows)
-            # No space before a citation at the start of a line or after an opening bracket.
+            # Remove the space before a citation at the start of a line or after an opening bracket.
             if ("".join(parts) or self._returned)[-1:] in _NO_SPACE_AFTER:
                 written = written.lstrip(" ")
             parts.append(written)
@@ -181,7 +181,7 @@ class CitedText:
         before += footnote.string[: footnote.start()]
         behind = footnote.string[footnote.end() :]
         if find_cut_off_citation(before[-MAX_CITATION_CHARACTERS:]) is not None:
-            # "[Data: Sources [1, 2]]" is one citation.
+            # Keep brackets inside a citation: "[Data: Sources [1, 2]]" is one citation.
             return footnote.group()
         line = before.rpartition("\n")[2]
         numbers = [int(digits) for digits in re.findall(r"\d+", footnote["numbers"])]

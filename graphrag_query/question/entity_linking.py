@@ -267,7 +267,7 @@ class EntityLinker:
             return []
         sounding = set(find_words_sounding_like(self.index, word, MAX_WORDS_COMPARED))
         rows = set(sounding)
-        # The longer the prefix, the fewer words have it.
+        # Lengthen the prefix until few enough words begin with it.
         for length in range(3, len(word)):
             near = self._words_with_prefix(word[:length])
             if len(near) < MAX_WORDS_COMPARED:

@@ -115,7 +115,7 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
     """
     plain = plain_words(language)
     tokens = list(WORD.finditer(text))
-    # The first word begins a sentence.
+    # Skip the first word, because it begins a sentence.
     pairs = pairwise(tokens)
     inside = [token for before, token in pairs if not _begins_sentence(text, before, token)]
     words = [token[0] for token in inside if len(token[0]) > 1]

@@ -23,7 +23,7 @@ from graphrag_query.retrieval.text_unit_ranking import FULL_TEXT_WEIGHT, match_s
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Number of the community of text units that belong to no community.
+# Number that stands for the community of the text units without a community.
 NO_COMMUNITY = -1
 # Weight of the share of relevant text units in the last batch of a community.
 RELEVANT_SHARE_WEIGHT = 0.3
@@ -64,7 +64,7 @@ class _Community:
 
     number: int
     waiting: list[int]
-    found: float = 0.0  # share of relevant text units in its last batch, or its parent's
+    found: float = 0.0  # relevant share of its last batch, or of its parent's last batch
     n_fruitless: int = 0  # number of batches in a row without a relevant text unit
     is_read: bool = False  # whether `waiting` includes all text units of the community
 
@@ -191,7 +191,7 @@ class RelevanceTests:
         return [_Community(part, numbers, found, 0, is_read) for part, numbers in parts.items()]
 
     def _replace_by_children(self, community: _Community) -> list[_Community]:
-        """Return the children of a community with relevant text units, with all text units."""
+        """Return the children of a community, with all text units of the community."""
         if community.number == NO_COMMUNITY:
             return [community]
         units = () if community.is_read else self.hierarchy.text_units(community.number)

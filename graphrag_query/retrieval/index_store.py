@@ -303,7 +303,7 @@ class IndexStore:
         """
         found = self._fetch_rows("relationship_rows", numbers)
         ends = pl.concat([found["source"], found["target"]])
-        # In an index of Microsoft GraphRAG, a source or target may be no entity (-1): no title.
+        # In an index of Microsoft GraphRAG, an end may be no entity (-1): its title is empty.
         rows = self.open_mapped("entity_rows").rows(ends.clip(lower_bound=0), "title")
         titles = rows.select(pl.when(ends >= 0).then("title").otherwise(pl.lit("")))["title"]
         return found.rename({"source": "source_entity", "target": "target_entity"}).with_columns(
@@ -330,7 +330,7 @@ class IndexStore:
 
     def _rows_of_communities(self, numbers: Iterable[int], column: str) -> pl.Series:
         table = self.open_mapped("community_places")
-        # A citation by a model may have any number; numbers of communities have 32 bits.
+        # Drop numbers of more than 32 bits: a model may cite them, but no community has them.
         wanted = np.array([number for number in numbers if 0 <= number < 2**31], np.int32)
         first, stop = table.bounds("community", wanted)
         return table.rows(first[stop > first], column)[column]

@@ -55,7 +55,7 @@ class QuestionEmbedder:
         from graphrag_index.llm.registry import Models
 
         if name in models:
-            # The model may now have another name in the settings.
+            # Compare all models, because this one may now have another name in the settings.
             candidates = (models[name], *models.values())
             fitting = [model for model in candidates if model.vector_identity() == self.identity]
             if not fitting:
@@ -99,7 +99,7 @@ class QuestionEmbedder:
         another number of dimensions than the index.
         """
         if self._index.backend.lacks_vectors:
-            # Zero vectors have the same similarity to all texts.
+            # Return zero vectors, which have the same similarity to all texts.
             return np.zeros((len(texts), 1), np.float32)
         if not texts:
             return np.zeros((0, self.dimension), np.float32)

@@ -22,11 +22,11 @@ from graphrag_query.retrieval.index_store import IndexStore
 
 # Weight of a report's rank (divided by 10), added to its cosine similarity to the question.
 RANK_WEIGHT = 0.25
-# Minimum number of reports of a level; a smaller level is too coarse to show the themes.
+# Minimum number of reports of a level; a level with fewer is too coarse to show the themes.
 MIN_LEVEL_REPORTS = 4
-# Number of tokens of reports that are read also if they exceed `max_map_share` of the level.
+# Reports up to this number of tokens are read even if they exceed `max_map_share`.
 MIN_REPORT_TOKENS = 500
-# Length in bytes of the instructions of a call, which count in the share of a level.
+# Length in bytes of a call's instructions; it is added to the length of a level's reports.
 PROMPT_BYTES = 1_600
 # Number of reports whose texts are read in one call.
 REPORTS_PER_BATCH = 32

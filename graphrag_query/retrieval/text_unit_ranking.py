@@ -28,30 +28,30 @@ if TYPE_CHECKING:
     # a row of flags: which of the question's words the text unit contains.
     Read = Callable[[list[int]], tuple[Floats, Flags]]
 
-# Number of text units that the vector search returns, and that the full-text search returns.
+# Number of text units that each of the two searches, by vector and by full text, returns.
 TOP_K_MATCHES = 100
 # If a weight changes by a third, recall changes by about one percentage point.
 # Weight of the full-text score, divided by the best full-text score, added to the cosine.
 FULL_TEXT_WEIGHT = 0.25
-# Weight of the rarity of an entity of the question that the text unit describes.
+# Weight of an entity's rarity if the question names it and the text unit describes it.
 NAMED_ENTITY_WEIGHT = 0.25
 # Number of text units (seeds) from which links are followed in each of the two steps.
 N_SEEDS = 5
-# Weight in a link's score of the seed's match with the question, times the entity's rarity.
+# Weight, in the score of a link, of the seed's score times the rarity of the linking entity.
 LINK_WEIGHT = 0.6
-# Weight in a link's score of the question's words that only the linked text unit contains.
+# Weight, in the score of a link, of question words that only the linked text unit contains.
 NEW_WORDS_WEIGHT = 0.6
 # Factor for a linked text unit that only names the entity, if no text unit describes the entity.
 MENTION_FACTOR = 0.5
 # Factor for a linked text unit that only names the entity, if another text unit describes it.
 MENTION_BESIDE_SUBJECT_FACTOR = 0.25
-# Factor for a link over an entity that the seed itself describes: other text units add less.
+# Factor for a link over an entity that the seed describes: further texts on it add less.
 BACKWARD_FACTOR = 0.5
 # Factor for links of the second step.
 SECOND_STEP_FACTOR = 0.7
 # Share of a link's score that is added to the score of its seed.
 SEED_SHARE = 0.6
-# Maximum number of text units of an entity that serves as a link.
+# An entity links text units only if at most this many text units name it.
 MAX_TEXT_UNITS_OF_LINK = 100
 # Maximum number of linked text units whose texts are read per seed.
 MAX_LINKED_TEXT_UNITS = 40
@@ -131,7 +131,7 @@ def named_entities(question: Question) -> list[int]:
 
 
 def titled_text_units(question: Question) -> dict[int, float]:
-    """Map the text units of documents whose titles the question names to the title's rarity."""
+    """Map text units to the rarity of their document's title, if the question names the title."""
     index = question.index
     titles, units = index.open_mapped("title_names"), index.open_mapped("text_unit_rows")
     found: dict[int, float] = {}

@@ -209,7 +209,7 @@ class _DriftSteps:
     def _n_affordable(self, requests: Sequence[Request]) -> int:
         """Return how many of these requests the token budget allows, including retries."""
         reduce = MAX_REDUCE_ATTEMPTS * (4 * self.max_context_tokens // 3 + STEP_INSTRUCTION_TOKENS)
-        # Some servers report no usage.
+        # Use the estimate for servers that report no usage.
         spent = self.llm.usage.prompt_tokens or self._estimated
         left = self.settings.max_total_tokens - reduce - spent
         costs = (

@@ -171,7 +171,7 @@ def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:
     shown = {"Reports": set(reports["id"].to_list())}
     listed = data.get("points") if isinstance(data, Mapping) else None
     if isinstance(listed, Mapping) and not any(name in listed for name in REPLY_FIELDS["point"]):
-        # {description: score, ...}
+        # Convert {description: score, ...} to a list of points.
         data = [{"description": text, "score": score} for text, score in listed.items()]
     records = find_records(data, "points", REPLY_FIELDS["point"])
     points = [point for record in records if (point := _parse_point(record, reports, shown))]

@@ -38,7 +38,7 @@ MIN_SENTENCE_SIMILARITY = 0.3
 # Minimum share (0 to 1) of the question's words that a sentence contains, weighted by rarity. The
 # minimum is at least a third of the largest share of all sentences.
 MIN_WORD_COVERAGE = 0.15
-# Cosine similarity from which a sentence may contain fewer of the question's words.
+# A sentence with at least this cosine similarity may contain fewer of the question's words.
 HIGH_SIMILARITY = 0.48
 # Maximum number of sentences in the theme of one report.
 MAX_SENTENCES_OF_THEME = 2
@@ -167,7 +167,7 @@ def _weight_words(index: IndexStore, reports: pl.DataFrame, words: list[str]) ->
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
     """Split the text of a report into sentences, each with the text unit that it cites."""
-    # Each citation follows its sentence. The text after the last citation has no citation.
+    # Drop the text after the last citation, because each citation follows its sentence.
     parts = _SOURCE_CITATION.split(text)
     pairs = zip(map(str.strip, parts[::2]), parts[1::2], strict=False)
     return [(sentence, int(source)) for sentence, source in pairs if sentence]

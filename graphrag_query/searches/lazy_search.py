@@ -288,7 +288,7 @@ def _read_claims(shown: AbstractSet[int], data: Any) -> ParsedReply:
         text, _ = check_citations(written, {})
         listed = first_field(record, REPLY_FIELDS["sources"])
         numbers = [number for number in _parse_numbers(listed) if number in shown]
-        # Some models write citations into the text.
+        # Add the citations that some models write into the text.
         numbers += sorted(find_cited_rows(written).get("Sources", set()) & shown)
         if text and not numbers and len(shown) == 1:
             numbers = list(shown)

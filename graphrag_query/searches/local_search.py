@@ -139,7 +139,7 @@ def _explain_choices(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dic
 
 
 def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
-    """Gather the rows near a question."""
+    """Find the entities, relationships, claims, reports and text units near a question."""
     index = question.index
     # The search for text units runs in other threads while the entities are read.
     rank = start_search(question) if settings.scope != "graph" else None

@@ -43,7 +43,7 @@ HUB_COST = 0.1
 REUSE_PENALTY = 1.0
 # Maximum number of times in a row that the search finds a path that it already has.
 MAX_REPEATED_PATHS = 4
-# Maximum number of hops that a further path has more than the best path.
+# Maximum number of hops by which a further path is longer than the best path.
 MAX_EXTRA_HOPS = 2
 # A further path costs at most twice the cost of the best path plus this value.
 MAX_EXTRA_COST = 4 * REUSE_PENALTY
@@ -359,7 +359,7 @@ def _find_cheapest_path(
                     limit = cost + other.cost
                     best = (new, other) if side == 0 else (other, new)
             # If the other side has not reached this entity, the rest of the path costs at least as
-            # much as the next label of the other side.
+            # much as the next partial path of the other side.
             if cost + costs[1 - side] < limit:
                 left = [other for other in others if other.cost < cost or other.hops < hops]
                 kept[side][neighbour] = [*left, new]
