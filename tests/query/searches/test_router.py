@@ -89,7 +89,7 @@ class NoReports:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
-    def has(self, table: str) -> bool:
+    def has_table(self, table: str) -> bool:
         return table != "community_reports"
 
 
