@@ -336,7 +336,7 @@ class TestWhatStepsGive:
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            ({"text": pl.lit(3)}, "Int32 in the column text, which is String."),
+            ({"text": pl.lit(3)}, "Int32 in the column text of type String."),
             ({"text": pl.lit(None, pl.String)}, "null in the column text (row 0)."),
             (
                 {"text": pl.when(pl.col("id") == "a").then("text")},
