@@ -194,7 +194,7 @@ def test_nothing_is_forgotten_if_a_run_leaves_something_out(
     assert replies(project) >= before
     assert "Purged" not in result.out
     if code == 3:
-        assert "Nothing was purged, since something is missing" in result.err
+        assert "Nothing was purged, since the index is incomplete" in result.err
         allowed = purge(graphrag_index, project, "--allow-partial", "100%")
         assert allowed.code == 0
         assert FILE not in found_in(project / "output")

@@ -251,7 +251,7 @@ class TestGarbage:
         lazy = opened.scan("numbers")
         collect_garbage(TableStore(project / "output"), 1)
         said = "Version 1 of .* was deleted while it was open: open the index again"
-        for read in (opened.scan, opened.vectors, opened.map):
+        for read in (opened.scan, opened.vectors, opened.open_mapped):
             with pytest.raises(TableError, match=said):
                 read(VECTORS)
         with pytest.raises(TableError, match=said), opened.pinned_version():
