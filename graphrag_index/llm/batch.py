@@ -125,7 +125,7 @@ class BatchChatModel(CachedModel):
             messages = attempt.messages(request)
             body = client.writer.chat_body(messages, request.format, attempt.max_tokens)
             sent = Capabilities.from_json(self.settings, result.capabilities)
-            is_retryable = client.writer.adapt_to_chat_error(error, body, sent)
+            is_retryable = client.writer.adapt_to_error(error, body, sent)
         if not is_retryable:
             times = f"failed in {result.failures} batches: " if result.failures else ""
             raise QuarantinedError(client.redact(f"{times}{error}"))

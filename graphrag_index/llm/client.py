@@ -18,12 +18,13 @@ from graphrag_index.llm.protocol import (
     StreamedReply,
     encode_json,
     error_message,
+    parse_json,
     read_chat,
     read_embeddings,
     read_events,
 )
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
-from graphrag_index.llm.request_writer import RequestWriter
+from graphrag_index.llm.request_writer import Capabilities, RequestWriter
 from graphrag_index.llm.retries import (
     RejectedError,
     ReplyTimeoutError,
@@ -138,7 +139,7 @@ class LLMClient:
                 if "stream" in body:
                     reply = await self._stream_reply(body, sink)
                 else:
-                    reply = read_chat(_parse_json(await self._post("/chat/completions", body)))
+                    reply = read_chat(parse_json(await self._post("/chat/completions", body)))
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, format, sent, sent_at):
                     raise _final_error(error) from None
@@ -156,7 +157,7 @@ class LLMClient:
             body, sent = self.writer.embedding_body(texts), self.writer.capabilities
             sent_at = time.monotonic()
             try:
-                data = _parse_json(await self._post("/embeddings", body))
+                data = parse_json(await self._post("/embeddings", body))
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, None, sent, sent_at):
                     raise _final_error(error) from None
@@ -213,15 +214,17 @@ class LLMClient:
         Raises `ModelError` if the server does not answer, or refuses what every request needs.
         """
         await self.check_server()
-        self.writer.assume_full_support()
+        # Forget which parts of requests the server has refused.
+        self.writer.capabilities = Capabilities.from_json(self.settings, None)
+        probe = self.probe
         try:
+            trials = await (probe.probe_vectors() if embeds else probe.probe_chat(is_checked=True))
+            answers = [trial.answer for trial in trials if not trial.reason]
             if embeds:
-                trials = await self.probe.probe_vectors()
-                (vector,), _ = read_embeddings(_parse_json(_answers(trials)[-1]), 1)
+                (vector,), _ = read_embeddings(parse_json(answers[-1]), 1)
                 check_dimension(self.name, self.settings, len(vector))
             else:
-                trials = await self.probe.probe_chat(is_checked=True)
-                read_chat(_parse_json(_answers(trials)[0]))
+                read_chat(parse_json(answers[0]))
         except (UnansweredError, RejectedError, RetryError) as error:
             raise ModelError(
                 f"Model {self.name}: {self.address} does not answer a tiny request "
@@ -279,7 +282,7 @@ class LLMClient:
             try:
                 if response.content_type == "application/json":
                     # The server does not stream, but sends the whole reply at once.
-                    streamed.add_event(_parse_json(await response.read()))
+                    streamed.add_event(parse_json(await response.read()))
                 else:
                     async for event in read_events(response.content.iter_any()):
                         streamed.add_event(event)
@@ -307,10 +310,6 @@ def _final_error(error: UnsupportedError | ServerError) -> Exception:
     return RejectedError(str(error)) if isinstance(error, UnsupportedError) else error
 
 
-def _answers(trials: Sequence[Trial]) -> list[bytes]:
-    return [trial.answer for trial in trials if not trial.reason]
-
-
 def check_dimension(name: str, settings: ModelSettings, dimension: int) -> None:
     """Raise `ModelError` if a model returns vectors of another dimension than its settings say."""
     if settings.dimensions not in (None, dimension):
@@ -318,13 +317,6 @@ def check_dimension(name: str, settings: ModelSettings, dimension: int) -> None:
             f"Model {name} returns vectors of {dimension} numbers and ignores `dimensions`: set "
             f"this to {dimension} or null."
         )
-
-
-def _parse_json(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except ValueError:
-        raise RetryError("the answer is not valid JSON", lost=True) from None
 
 
 def _parse_error(content: bytes) -> str:

@@ -96,21 +96,15 @@ class ServerProbe:
         vectors. `sent` are the capabilities and `sent_at` is the time when the request was sent.
         """
         writer = self._writer
-        is_new = not writer.has_answered(body)
+        is_new = not part_names(body) <= writer.answered
         if isinstance(error, ServerError) and not is_new:
             return False
         async with self._lock:
-            if writer.capabilities != sent:
+            if writer.adapt_to_error(error, body, sent):
                 return True
-            if isinstance(error, ServerError):
-                is_adapted = writer.adapt_to_server_error(error, body, sent)
-            elif format is None:
-                is_adapted = writer.adapt_to_embedding_error(error, body)
-            else:
-                is_adapted = writer.adapt_to_chat_error(error, body, sent)
             after = error.after if isinstance(error, ServerError) else None
-            if is_adapted or not is_new or after is not None or self._ended_at > sent_at:
-                return is_adapted
+            if not is_new or after is not None or self._ended_at > sent_at:
+                return False
             is_tried = part_names(body) <= self._tried
             if is_tried and isinstance(error, UnsupportedError):
                 return False
@@ -139,8 +133,7 @@ class ServerProbe:
         """
         writer = self._writer
         full = writer.chat_body([PROBE_MESSAGE], PLAIN_TEXT, PROBE_TOKENS, stream)
-        groups = [[(name, {name: value})] for name, value in full.items()]
-        groups = [group for group in groups if group[0][0] not in {*REQUIRED_PARTS, *LIMITS}]
+        groups = _optional_parts(full)
         known = writer.capabilities.response_format
         is_auto = writer.settings.structured == "auto"
         formats = RESPONSE_FORMATS[RESPONSE_FORMATS.index(known) : -1] if is_auto else [known]
@@ -149,7 +142,7 @@ class ServerProbe:
             # The replies to streamed requests are not checked.
             position = next((i for i, g in enumerate(groups) if g[0][0] == "stream"), len(groups))
             groups.insert(position, alternatives)
-        trials = await self._try_parts("/chat/completions", groups, is_checked)
+        trials = await self._try_parts(True, groups, is_checked)
         reasons = {trial.name: trial.reason for trial in trials}
         left = [name for name in formats if not reasons.get(name)]
         if not left and not is_auto:
@@ -158,7 +151,7 @@ class ServerProbe:
                 "model to auto)"
             )
         parameters = [name for name in reasons if reasons[name] and name not in RESPONSE_FORMATS]
-        writer.drop_parts(parameters, left[0] if left else RESPONSE_FORMATS[-1])
+        writer.update_capabilities(parameters, left[0] if left else RESPONSE_FORMATS[-1])
         return trials
 
     async def probe_vectors(self) -> list[Trial]:
@@ -167,22 +160,18 @@ class ServerProbe:
         Raises `UnansweredError` if the server answers no request.
         """
         writer = self._writer
-        full = writer.embedding_body(["fire"])
-        names = [name for name in full if name not in REQUIRED_PARTS]
-        groups = [[(name, {name: full[name]})] for name in names]
-        trials = await self._try_parts("/embeddings", groups)
-        refused = [trial.name for trial in trials if trial.reason]
-        writer.drop_parts(refused, writer.capabilities.response_format)
+        trials = await self._try_parts(False, _optional_parts(writer.embedding_body(["fire"])))
+        writer.update_capabilities([trial.name for trial in trials if trial.reason])
         return trials
 
     async def _try_parts(
-        self, path: str, groups: Sequence[Alternatives], is_checked: bool = False
+        self, is_chat: bool, groups: Sequence[Alternatives], is_checked: bool = False
     ) -> list[Trial]:
         """Add parts to a plain request one after the other, and keep each that is answered."""
-        body, trials = await self._find_plain_body(path == "/chat/completions")
+        body, trials = await self._find_plain_body(is_chat)
         for group in groups:
             for name, part in group:
-                trial = await self._try(path, name, {**body, **part}, MAX_TRIES)
+                trial = await self._try(name, {**body, **part}, MAX_TRIES)
                 if is_checked and name in RESPONSE_FORMATS and _is_ignored(trial.answer):
                     trial = replace(trial, reason="the reply is in another format")
                 trials.append(trial)
@@ -191,7 +180,7 @@ class ServerProbe:
                     break
         if trials[-1].reason:
             # All parts seem to be refused by a server that went down in the meantime.
-            trial = await self._try(path, "", body, 1)
+            trial = await self._try("", body, 1)
             if trial.reason:
                 raise UnansweredError(trial.reason)
         return trials
@@ -202,29 +191,26 @@ class ServerProbe:
         Raises `UnansweredError` if there is none.
         """
         writer, trials = self._writer, list[Trial]()
-        if not is_chat:
-            body: Body = {"model": writer.model, "input": ["fire"]}
-            trial = await self._try("/embeddings", "vectors", body, 1)
-            if trial.reason:
-                raise UnansweredError(trial.reason)
-            return body, [trial]
         base: Body = {"model": writer.model, "messages": [PROBE_MESSAGE]}
-        bodies = {name: {**base, name: PROBE_TOKENS} for name in writer.limits}
-        for name, body in bodies.items() or [("chat", base)]:
-            trials.append(await self._try("/chat/completions", name, body, 1))
+        bodies = {name: {**base, name: PROBE_TOKENS} for name in writer.limits} or {"chat": base}
+        if not is_chat:
+            bodies = {"vectors": {"model": writer.model, "input": ["fire"]}}
+        for name, body in bodies.items():
+            trials.append(await self._try(name, body, 1))
             if not trials[-1].reason:
                 break
         else:
             raise UnansweredError(trials[-1].reason)
         for i, trial in enumerate(trials[:-1]):
             # The first failure may have been a temporary one.
-            again = await self._try("/chat/completions", trial.name, bodies[trial.name], MAX_TRIES)
+            again = await self._try(trial.name, bodies[trial.name], MAX_TRIES)
             if not again.reason:
                 return bodies[trial.name], [*trials[:i], again]
         return body, trials
 
-    async def _try(self, path: str, name: str, body: Body, n_tries: int) -> Trial:
+    async def _try(self, name: str, body: Body, n_tries: int) -> Trial:
         """Send a tiny request, up to `n_tries` times if the server fails without a reason."""
+        path = "/embeddings" if "input" in body else "/chat/completions"
         began, reason, n_sent = time.monotonic(), "", 0
         while n_sent < n_tries:
             n_sent += 1
@@ -245,6 +231,12 @@ class ServerProbe:
                 self._calls.note_probe(read_usage(_parse_object(answer).get("usage")))
                 return Trial(name, "", time.monotonic() - began, n_sent, answer)
         return Trial(name, reason, time.monotonic() - began, n_sent)
+
+
+def _optional_parts(body: Body) -> list[Alternatives]:
+    """Return the parts of a request that a server may refuse; a limit is not one of them."""
+    names = [name for name in body if name not in {*REQUIRED_PARTS, *LIMITS}]
+    return [[(name, {name: body[name]})] for name in names]
 
 
 def _parse_object(answer: bytes) -> Mapping[str, Any]:

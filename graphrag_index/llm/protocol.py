@@ -16,6 +16,14 @@ def encode_json(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
+def parse_json(content: bytes) -> Any:
+    """Parse the JSON of a response; raises `RetryError` if it is invalid."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise RetryError("the answer is not valid JSON", lost=True) from None
+
+
 def read_chat(data: Any) -> Reply:
     """Parse the response of `/chat/completions`, from OpenAI or a compatible server."""
     try:
@@ -110,10 +118,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
         text, data = b"\n".join(data).strip(), []
         if text == b"[DONE]":
             return
-        try:
-            event = json.loads(text)
-        except ValueError:
-            raise RetryError("the answer is not valid JSON", lost=True) from None
+        event = parse_json(text)
         if isinstance(event, dict) and event.get("error"):
             raise RetryError(error_message(event) or str(event["error"])[:500], lost=True)
         yield event

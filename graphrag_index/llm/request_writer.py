@@ -4,25 +4,25 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import Message, ReplyFormat
-from graphrag_index.llm.retries import UnsupportedError
+from graphrag_index.llm.retries import ServerError, UnsupportedError
 from graphrag_index.llm.transport import server_address
 from graphrag_index.schema.settings.models import ModelSettings
 
 logger = logging.getLogger(__name__)
 
-# Ways to request a reply in a given format, best first.
-RESPONSE_FORMATS = ("json_schema", "tool", "json_object", "text")
+# Ways to request a reply in a given format, best first, and their descriptions.
 FORMAT_LABELS = {
     "json_schema": "replies by JSON schema",
     "tool": "replies by tool call",
     "json_object": "replies as JSON",
     "text": "replies as text",
 }
+RESPONSE_FORMATS = tuple(FORMAT_LABELS)
 # Parameters that limit the length of a reply. OpenAI's models that reason reject `max_tokens`;
 # other servers may ignore `max_completion_tokens` without an error.
 LIMITS = ("max_completion_tokens", "max_tokens")
@@ -78,7 +78,7 @@ class RequestWriter:
         self.capabilities = Capabilities.from_json(settings, ledger.get_meta(self._cache_key))
         self._has_valid_reply, self._n_invalid = False, 0
         # Parts of the requests that the server has answered in this run.
-        self._answered: set[str] = set()
+        self.answered: set[str] = set()
 
     def chat_body(
         self,
@@ -120,8 +120,8 @@ class RequestWriter:
             body["encoding_format"] = "base64"
         return body
 
-    def adapt_to_chat_error(
-        self, error: UnsupportedError, body: Mapping[str, Any], sent: Capabilities
+    def adapt_to_error(
+        self, error: UnsupportedError | ServerError, body: Mapping[str, Any], sent: Capabilities
     ) -> bool:
         """Drop the parameter or the response format that the server rejects in an error.
 
@@ -132,61 +132,46 @@ class RequestWriter:
         if self.capabilities != sent:
             return True
         text = str(error).lower()
+        # Errors of other kinds contain words such as "stream" too, but not in quotation marks.
+        if isinstance(error, ServerError) and not (
+            _FORMAT_NAMES.search(text)
+            or any(
+                re.search(rf"['\"`]{re.escape(name.lower())}['\"`]", text)
+                for name in body.keys() - REQUIRED_PARTS
+            )
+        ):
+            return False
         name = self._refused_parameter(text, body)
         if name is not None:
-            self._drop_parameter(name)
+            self.update_capabilities([name])
             return True
         if self.settings.structured != "auto" or not body.keys() & {"response_format", "tools"}:
             return False
         return _FORMAT_WORDS.search(text) is not None and self._fall_back_to_next_format()
 
-    def adapt_to_embedding_error(self, error: UnsupportedError, body: Mapping[str, Any]) -> bool:
-        """Drop the parameter that the server rejects in an error; False if it rejects none."""
-        text = str(error).lower()
-        # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
-        name = "dimensions" if _reports_unknown_parameter(text, "dimensions") else "encoding_format"
-        if name in text and name in body:
-            self._drop_parameter(name)
-            return True
-        return False
-
-    def adapt_to_server_error(
-        self, error: Exception, body: Mapping[str, Any], sent: Capabilities
-    ) -> bool:
-        """Drop the part of a request that an HTTP status of 500 or above names; False if none."""
-        text = str(error).lower()
-        # Errors of other kinds contain words such as "stream" too, but not in quotation marks.
-        is_named = _FORMAT_NAMES.search(text) or any(
-            re.search(rf"['\"`]{re.escape(name.lower())}['\"`]", text)
-            for name in body.keys() - REQUIRED_PARTS
-        )
-        if not is_named:
-            return False
-        refusal = UnsupportedError(text)
-        if "input" in body:
-            return self.adapt_to_embedding_error(refusal, body)
-        return self.adapt_to_chat_error(refusal, body, sent)
-
     def note_answer(self, body: Mapping[str, Any]) -> None:
         """Note that the server has answered a request, and so supports all of its parts."""
-        if not self._answered and self._ledger.get_meta(self._cache_key) is None:
-            self._save_capabilities(self.capabilities)
-        self._answered |= part_names(body)
+        if not self.answered and self._ledger.get_meta(self._cache_key) is None:
+            self.update_capabilities()
+        self.answered |= part_names(body)
 
-    def has_answered(self, body: Mapping[str, Any]) -> bool:
-        """Return whether the server has answered requests with all parts of this one."""
-        return part_names(body) <= self._answered
-
-    def drop_parts(self, names: Iterable[str], response_format: str) -> None:
-        """Omit parameters from all further requests, and use this response format."""
-        for name in names:
-            if name not in self.capabilities.dropped:
-                self._drop_parameter(name)
-        self._save_capabilities(replace(self.capabilities, response_format=response_format))
-
-    def assume_full_support(self) -> None:
-        """Forget which parts of requests the server has refused."""
-        self.capabilities = Capabilities.from_json(self.settings, None)
+    def update_capabilities(
+        self, refused: Iterable[str] = (), response_format: str | None = None
+    ) -> None:
+        """Omit refused parameters from all further requests, and use this response format."""
+        known = self.capabilities
+        new = tuple(name for name in refused if name not in known.dropped)
+        for name in new:
+            if name in self.settings.parameters:
+                logger.warning(
+                    "Model %s: %s does not support the parameter %s; further requests omit it.",
+                    self.name,
+                    server_address(self.settings),
+                    name,
+                )
+        chosen = response_format or known.response_format
+        self.capabilities = Capabilities(chosen, (*known.dropped, *new))
+        self._ledger.set_meta(self._cache_key, self.capabilities.to_json())
 
     def describe(self, embeds: bool) -> str:
         """Describe the requests of chats, or of vectors, as far as the server has answered any."""
@@ -211,7 +196,7 @@ class RequestWriter:
     def note_length(self, n_tokens: int, max_tokens: int) -> None:
         """Limit replies by another parameter if the server ignores the first one."""
         if n_tokens > 2 * max_tokens + 100 and len(self.limits) == len(LIMITS):
-            self._drop_parameter(self.limits[0])
+            self.update_capabilities([self.limits[0]])
 
     def note_compliance(self, is_valid: bool, response_format: str) -> None:
         """Note whether the first reply to a request was valid.
@@ -230,40 +215,27 @@ class RequestWriter:
 
     def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
         """Return the parameter that an error message (in lower case) rejects, or None."""
+        if "input" in body:
+            # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
+            is_size = _reports_unknown_parameter(text, "dimensions")
+            name = "dimensions" if is_size else "encoding_format"
+            return name if name in text and name in body else None
         for name in OPTIONAL_PARAMETERS:
             # Not within a word: "stream" is no part of "upstream".
-            is_named = name in body and re.search(rf"(?<!\w){name}", text)
-            if is_named and name not in self.capabilities.dropped:
+            if name in body and re.search(rf"(?<!\w){name}", text):
                 return name
         for name in self.settings.parameters:
             if name in body and _reports_unknown_parameter(text, name.lower()):
                 return name
         return None
 
-    def _drop_parameter(self, name: str) -> None:
-        """Omit a parameter from all further requests."""
-        if name in self.settings.parameters:
-            logger.warning(
-                "Model %s: %s does not support the parameter %s; further requests omit it.",
-                self.name,
-                server_address(self.settings),
-                name,
-            )
-        dropped = (*self.capabilities.dropped, name)
-        self._save_capabilities(replace(self.capabilities, dropped=dropped))
-
     def _fall_back_to_next_format(self) -> bool:
         """Use the next response format for all further requests; False if there is none."""
         position = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
         if position == len(RESPONSE_FORMATS):
             return False
-        next_format = RESPONSE_FORMATS[position]
-        self._save_capabilities(replace(self.capabilities, response_format=next_format))
+        self.update_capabilities(response_format=RESPONSE_FORMATS[position])
         return True
-
-    def _save_capabilities(self, capabilities: Capabilities) -> None:
-        self.capabilities = capabilities
-        self._ledger.set_meta(self._cache_key, capabilities.to_json())
 
 
 def _reports_unknown_parameter(text: str, name: str) -> bool:

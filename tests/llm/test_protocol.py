@@ -128,7 +128,7 @@ def test_an_error_about_no_parameter_drops_none(reason: str, tmp_path: Path) -> 
     OPENED.append(Models({"chat": ModelSettings(model="m", **settings)}, tmp_path))
     writer = RequestWriter("chat", ModelSettings(model="m", **settings), OPENED[-1].ledger)
     body = writer.chat_body([], WORDS, 10, stream=True)
-    assert not writer.adapt_to_chat_error(UnsupportedError(reason), body, writer.capabilities)
+    assert not writer.adapt_to_error(UnsupportedError(reason), body, writer.capabilities)
 
 
 def test_all_tool_calls_of_a_reply_are_read() -> None:
