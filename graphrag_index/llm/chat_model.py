@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from graphrag_index.errors import ModelError
@@ -167,18 +168,13 @@ class RemoteModel(CachedModel):
 class ChatModel(RemoteModel):
     """The chat model of one step."""
 
-    def __init__(
-        self,
-        name: str,
-        settings: ModelSettings,
-        step: str,
-        ledger: Ledger,
-        loop: LoopThread,
-        budget: Budget | None = None,
-    ) -> None:
-        super().__init__(name, settings, step, ledger, loop, budget)
-        self._limit_key = f"long replies: {settings.model} at {settings.base_url}"
-        self._limit = ReplyLimit(is_lifted=self.get_meta(self._limit_key) is not None)
+    @cached_property
+    def _limit(self) -> ReplyLimit:
+        return ReplyLimit(is_lifted=self.get_meta(self._limit_key) is not None)
+
+    @property
+    def _limit_key(self) -> str:
+        return f"long replies: {self.settings.model} at {self.settings.base_url}"
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Send all requests that are not cached; yield outcomes in the order of the requests.
@@ -251,7 +247,11 @@ class ChatModel(RemoteModel):
                 self._limit.note_timeout(attempt, request)
                 attempt = attempt_after_timeout(attempt, request, self.settings.timeout)
                 continue
-            self._note_length(request, attempt, reply)
+            was_lifted = self._limit.is_lifted
+            self._limit.note_reply(attempt, reply, request)
+            if self._limit.is_lifted and not was_lifted:
+                self.set_meta(self._limit_key, "1")
+            client.writer.note_length(reply.usage.completion, attempt.max_tokens)
             cost = cost_of(reply.usage, client.calls.price)
             chain.outcome.spent.add_call(reply.usage, cost)
             call = (key, self.step, self.name, reply.usage, cost)
@@ -268,14 +268,6 @@ class ChatModel(RemoteModel):
                 return result
             attempt = result
 
-    def _note_length(self, request: Request, attempt: Attempt, reply: Reply) -> None:
-        """Adapt the limit of tokens to the length of a reply."""
-        was_lifted = self._limit.is_lifted
-        self._limit.note_reply(attempt, reply, request)
-        if self._limit.is_lifted and not was_lifted:
-            self.set_meta(self._limit_key, "1")
-        self._client.writer.note_length(reply.usage.completion, attempt.max_tokens)
-
     async def _send_until_answered(
         self, key: str, request: Request, attempt: Attempt, n_tokens: int
     ) -> Reply:
@@ -288,6 +280,7 @@ class ChatModel(RemoteModel):
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
 
         async def send() -> tuple[Reply, Usage]:
+            self.ledger.record_sent(key, self.step, request.unit, self.name)
             try:
                 reply = await client.send_chat(
                     attempt.messages(request), request.format, attempt.max_tokens, request.sink
@@ -303,11 +296,6 @@ class ChatModel(RemoteModel):
             return reply, reply.usage
 
         try:
-            return await client.calls.call_with_retries(
-                send,
-                n_tokens,
-                attempt.max_tokens,
-                lambda: self.ledger.record_sent(key, self.step, request.unit, self.name),
-            )
+            return await client.calls.call_with_retries(send, n_tokens, attempt.max_tokens)
         except RejectedError as error:
             raise QuarantinedError(client.redact(str(error))) from None

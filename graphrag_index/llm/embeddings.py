@@ -164,12 +164,10 @@ class RemoteEmbeddingModel(RemoteModel):
         """Send texts until the server answers; `is_recorded` adds each text to the ledger."""
         texts = [text for _, text in batch]
 
-        def before_send() -> None:
+        async def send() -> tuple[list[list[float]], Usage]:
             for key, text in batch if is_recorded else ():
                 unit = " ".join(text[:60].split())
                 self.ledger.record_sent(key, self.step, unit, self.name)
-
-        async def send() -> tuple[list[list[float]], Usage]:
             rows, used = await self._client.request_vectors(texts)
             # Record the tokens of the batch once, under the key of its first text.
             cost = cost_of(used, self._client.calls.price)
@@ -177,7 +175,7 @@ class RemoteEmbeddingModel(RemoteModel):
             return rows, used
 
         n_tokens = sum(map(estimate_tokens, texts))
-        return await self._client.calls.call_with_retries(send, n_tokens, 0, before_send)
+        return await self._client.calls.call_with_retries(send, n_tokens, 0)
 
     def _keep_usable(
         self, batch: Sequence[KeyedText], rows: Sequence[Sequence[float]], vectors: "Vectors"

@@ -149,15 +149,13 @@ class RetriedCalls:
         send: Callable[[], Awaitable[tuple[T, Usage]]],
         n_tokens: int,
         max_tokens: int,
-        before_send: Callable[[], None] = lambda: None,
     ) -> T:
         """Make a call within the limits, and retry it after temporary failures.
 
-        `send` sends about `n_tokens`, and the reply has at most `max_tokens`. `before_send` is
-        called before each attempt. Raises `RejectedError` if the request is at fault,
-        `SlowReplyError` if its reply is too slow, `ModelError` if the server does not answer
-        within the time limit of the settings or refuses all requests, and `BudgetError` if the
-        call could exceed the budget.
+        `send` sends about `n_tokens`, and the reply has at most `max_tokens`. Raises
+        `RejectedError` if the request is at fault, `SlowReplyError` if its reply is too slow,
+        `ModelError` if the server does not answer within the time limit of the settings or
+        refuses all requests, and `BudgetError` if the call could exceed the budget.
         """
         failures = _RequestFailures()
         max_cost = max_cost_of(n_tokens, max_tokens, self.price) or 0.0
@@ -167,7 +165,7 @@ class RetriedCalls:
                     self._budget.reserve_cost(max_cost),
                     self._rate_limiter.wait_for_slot(n_tokens + max_tokens // 8),
                 ):
-                    result, usage = await self._probe_first(send, before_send)
+                    result, usage = await self._probe_first(send)
                     self._rate_limiter.note_success(self.headers)
                     self.last_success = time.monotonic()
                     self._failing.clear()
@@ -201,18 +199,16 @@ class RetriedCalls:
             while self._stopped is None and (left := until - time.monotonic()) > 0:
                 await asyncio.sleep(min(left, MAX_SLEEP_SECONDS))
 
-    async def _probe_first(
-        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
-    ) -> T:
+    async def _probe_first(self, send: Callable[[], Awaitable[T]]) -> T:
         """Make a call; before the first success, make only one call at a time.
 
         The first call finds out the parameters that the server supports. If the server does not
         refuse this call within `GRACE_SECONDS`, the other calls start before the reply arrives.
         """
         if self._has_succeeded:
-            return await self._attempt_call(send, before_send)
+            return await self._attempt_call(send)
         async with self._probe:
-            attempt = asyncio.ensure_future(self._attempt_call(send, before_send))
+            attempt = asyncio.ensure_future(self._attempt_call(send))
             if not self._has_succeeded:
                 try:
                     await asyncio.wait({attempt}, timeout=GRACE_SECONDS)
@@ -222,12 +218,9 @@ class RetriedCalls:
                 self._has_succeeded = not attempt.done() or attempt.exception() is None
         return await attempt
 
-    async def _attempt_call(
-        self, send: Callable[[], Awaitable[T]], before_send: Callable[[], None]
-    ) -> T:
+    async def _attempt_call(self, send: Callable[[], Awaitable[T]]) -> T:
         if self._stopped is not None:
             raise self._stopped
-        before_send()
         try:
             return await send()
         except AddressError:
