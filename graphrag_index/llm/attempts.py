@@ -40,7 +40,7 @@ class Attempt:
     # Whether a truncated reply is accepted, because `max_tokens` cannot be raised any more.
     is_last: bool = False
     correction: tuple[Message, ...] = ()
-    # Minimum of `max_tokens` in the attempt after a truncated reply.
+    # The limit of the attempt after a truncated reply.
     raised_tokens: int = 0
     # Whether an earlier attempt timed out, although the server was answering.
     is_after_timeout: bool = False
@@ -64,8 +64,8 @@ class ReplyLimit:
     The limit is in proportion to the request, because a model that does not stop would otherwise
     write up to `max_output_tokens`. A truncated reply is requested again with
     `max_output_tokens`: if that reply is complete, the model needs more tokens, for example to
-    reason, and the limit is lifted. If that reply is truncated too or times out, the model does
-    not stop, and truncated replies are accepted from then on.
+    reason, and the limit is lifted, which saves requests and changes no reply. If that attempt
+    times out, the model does not stop, and truncated replies are accepted from then on.
     """
 
     def __init__(self, is_lifted: bool = False) -> None:
@@ -85,7 +85,6 @@ class ReplyLimit:
         """Note whether the reply to a second attempt, with a raised limit, is complete."""
         if attempt.is_last and not attempt.corrected and self._is_raised(attempt, request):
             self.is_lifted = self.is_lifted or reply.finish != "length"
-            self.accepts_truncated = self.accepts_truncated or reply.finish == "length"
 
     def note_timeout(self, attempt: Attempt, request: Request) -> None:
         """Note that an attempt timed out, although the server was answering."""
@@ -113,8 +112,7 @@ def first_attempt(request: Request, settings: ModelSettings, n_tokens: int) -> A
             f"{settings.context_window}"
         )
     max_tokens = request.max_output_tokens or settings.max_output_tokens
-    # A streamed reply has been shown already, so it is not requested again with more tokens.
-    return Attempt(min(max_tokens, room), is_last=request.sink is not None)
+    return Attempt(min(max_tokens, room), is_last=True)
 
 
 def attempt_after_timeout(attempt: Attempt, request: Request, timeout: float) -> Attempt:
@@ -145,24 +143,24 @@ def validate_reply(
         shown = f": {raw[:200]}" if raw else ""
         raise QuarantinedError(f"the model refused ({reply.finish}){shown}", raw)
     # More tokens would not help a model that repeats itself.
-    is_cut = reply.finish == "length" and not attempt.is_last and not is_repetitive(reply.text)
+    is_truncated = reply.finish == "length"
+    is_cut = is_truncated and not attempt.is_last and not is_repetitive(reply.text)
     try:
         parsed = read_reply(reply.text, request.format)
         if is_cut:
             raise ReplyError("it was cut off at the token limit")
-        return replace(parsed, dropped=parsed.dropped + 1) if reply.finish == "length" else parsed
+        return replace(parsed, dropped=parsed.dropped + 1) if is_truncated else parsed
     except ReplyError as error:
-        max_tokens = attempt.max_tokens
-        if is_cut and max_tokens < room // 2:
-            raised = max(max_tokens * 2, attempt.raised_tokens)
-            return replace(attempt, max_tokens=raised, is_last=True)
+        if is_cut:
+            return replace(attempt, max_tokens=attempt.raised_tokens, is_last=True)
         if attempt.corrected:
             raw = redact(reply.text)
             raise QuarantinedError(f"the reply is invalid: {error}", raw) from None
         # After an empty reply the same request is sent again, without a correction.
         correction = _correction_messages(reply, error, request, room) if reply.text.strip() else ()
         room -= sum(estimate_tokens(message["content"]) for message in correction)
-        return Attempt(max(min(max_tokens, room), MIN_REPLY_TOKENS), True, True, correction)
+        max_tokens = max(min(attempt.max_tokens, room), MIN_REPLY_TOKENS)
+        return Attempt(max_tokens, True, True, correction)
 
 
 def _correction_messages(

@@ -83,13 +83,18 @@ class RateLimiter:
         Returns the seconds by which all calls are delayed: `after`, or the value in the headers.
         """
         after = reset_after(headers) if after is None else after
-        now = time.monotonic()
-        # Several refusals within a second count once: these calls were running concurrently.
-        if now - self._lowered_at > 1.0:
-            self.limit = max(1.0, self.limit * DECREASE_FACTOR)
-            self._lowered_at = now
+        self.lower_concurrency()
         self._delay_calls(after)
         return after
+
+    def lower_concurrency(self) -> None:
+        """Allow fewer concurrent calls than are running now."""
+        now = time.monotonic()
+        # Several failures within a second count once: these calls were running concurrently.
+        if now - self._lowered_at > 1.0:
+            # The call that failed has left already.
+            self.limit = max(1.0, min(self.limit, self.running + 1) * DECREASE_FACTOR)
+            self._lowered_at = now
 
     def _delay_calls(self, seconds: float | None) -> None:
         """Delay all further calls by this number of seconds."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphrag_index.llm.reply_parser import VisibleText, is_repetitive
 from graphrag_index.llm.request import Reply, TextSink, Usage
-from graphrag_index.llm.retries import RetryError
+from graphrag_index.llm.retries import RetryError, StreamEndedError
 
 
 def encode_json(body: Mapping[str, Any]) -> bytes:
@@ -182,7 +182,7 @@ class StreamedReply:
     def get_reply(self) -> Reply:
         """Return the whole reply; raises `RetryError` if the stream ended too early."""
         if self._finish is None:
-            raise RetryError("the stream ended early", lost=True)
+            raise StreamEndedError("the stream ended early", lost=True)
         text, finish = "".join(self._tool) or "".join(self._text), self._finish
         if self._refusal:
             text, finish = self._refusal, "refusal"

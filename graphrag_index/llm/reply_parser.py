@@ -292,6 +292,8 @@ class VisibleText:
 
 def is_repetitive(text: str) -> bool:
     """Return whether a text ends with the same part again and again."""
+    if len(text) < MIN_REPEATED_CHARS:
+        return False
     end = text[-MIN_REPEATED_CHARS // 10 :]
     before = text.rfind(end, 0, len(text) - 1)
     if before < 0:

@@ -71,6 +71,10 @@ class ReplyTimeoutError(RetryError):
     """A call whose reply was not complete within `timeout` seconds."""
 
 
+class StreamEndedError(RetryError):
+    """A stream that ended before the reply was complete; some servers end one to start another."""
+
+
 class SlowReplyError(Exception):
     """The reply to this request is too slow, although the server answers other requests."""
 
@@ -237,6 +241,8 @@ class RetriedCalls:
             after = self._rate_limiter.note_refusal(after, self.headers)
         else:
             self._failing.add(failures)
+            if isinstance(error, StreamEndedError):
+                self._rate_limiter.lower_concurrency()
         if after is None:
             return backoff_seconds(len(failures.times), self.first_delay)
         # Add jitter, so that calls that were refused together are not repeated together.

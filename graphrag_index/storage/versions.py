@@ -128,7 +128,7 @@ def read_index_file(path: Path) -> Version | None:
         ) from error
     raise TableError(
         f"{path} has format {content['format']!r}, this program reads {INDEX_FORMAT}: "
-        f"use the program that wrote it, or delete {path.parent} and run again."
+        "use the program that wrote it, or delete the output folder and run again."
     )
 
 

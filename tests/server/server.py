@@ -69,6 +69,8 @@ class Server:
     redirect, redirect_to
         Status with which requests to `/v1` are sent on to `/openai/v1`, and the origin of another
         server that they are sent to; "" is this one.
+    streams_at_once
+        Over so many streams the oldest is ended before its end; None is without limit.
     dimensions
         Of vectors, where the request names none.
     batch_seconds
@@ -93,6 +95,7 @@ class Server:
     quirks: Collection[str] = ()
     redirect: int | None = None
     redirect_to: str = ""
+    streams_at_once: int | None = None
     dimensions: int = 64
     batch_seconds: float | None = 0.0
     answer: Answer = answer_from_text
@@ -106,6 +109,7 @@ class Server:
         self._log = RequestLog(self.log)
         self._cache = PromptCache()
         self._opened: set[Connection] = set()
+        self._streams: list[Connection] = []
         self.batches = Batches(self._answer_line)
         self.n_running = self.max_running = 0
 
@@ -241,6 +245,9 @@ class Server:
             connection.close()
             return
         if streamed and isinstance(answer, dict):
+            self._streams.append(connection)
+            while self.streams_at_once and len(self._streams) > self.streams_at_once:
+                self._streams.pop(0).close()
             pace = CHUNK / 4 / self.tokens_per_second if self.tokens_per_second else 0.0
             chunk_delay = max(self.chunk_delay, pace)
             options = body.get("stream_options") or {}
@@ -248,6 +255,7 @@ class Server:
                 connection, answer, headers, fault,
                 with_usage=bool(options.get("include_usage")), chunk_delay=chunk_delay,
             )  # fmt: skip
+            self._streams = [other for other in self._streams if other is not connection]
         else:
             send_answer(connection, status, answer, headers, fault)
 
