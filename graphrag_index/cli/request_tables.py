@@ -20,7 +20,7 @@ from graphrag_index.pipeline.estimate import Estimate, StepCosts
 
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
-MAX_PRINTED_NAMES = 5  # maximum number of changed documents, and of unread files, printed
+MAX_PRINTED_NAMES = 5  # maximum number of printed documents per kind of change, and of unread files
 
 
 def write_status(

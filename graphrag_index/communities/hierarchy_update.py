@@ -289,7 +289,7 @@ def _move_nodes(
             links[part] = links.get(part, 0.0) + weight
         best, best_gain = own, links.get(own, 0.0) - charge * (total[own] - own_size)
         best_gain += float(inertia[node])
-        # If staying has a negative gain, let the node form a new part, which has gain 0.
+        # If the gain of staying in `own` is negative, let the node form a new part (gain 0).
         if best_gain < -least:
             best, best_gain = len(total), 0.0
         for part in sorted(links):

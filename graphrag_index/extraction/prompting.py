@@ -179,7 +179,7 @@ class ExtractionPrompt:
     def _build_request(
         self, passage: PassagePrompt, chain: SchemaChain, n_done: int, found: FoundRecords
     ) -> Request:
-        """Build the request for schema `n_done` of a chain. `found` are all earlier records."""
+        """Build the request for `chain[n_done]`. `found` are the records of earlier schemas."""
         asked = chain[: n_done + 1]
         if asked not in self._formats:
             self._formats[asked] = ExtractionFormat(asked), _system_message(asked, self.prompts)

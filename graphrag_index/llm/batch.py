@@ -30,7 +30,7 @@ MAX_FAILURES = 3
 
 
 class BatchChatModel(CachedModel):
-    """The chat model of one step, in batches. `BatchQueue` describes the parameters."""
+    """A chat model that sends the requests of a step in batches; see `BatchQueue`."""
 
     def __init__(
         self,

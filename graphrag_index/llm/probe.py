@@ -33,8 +33,8 @@ from graphrag_index.llm.retries import (
     UnsupportedError,
 )
 
-# Servers demand the word JSON in a request for JSON. The question does not ask for JSON, so that
-# a reply shows whether the server takes notice of the format.
+# Some servers refuse a JSON format if no message has the word JSON. The question does not ask for
+# JSON, so a reply in JSON shows that the server applies the format.
 PROBE_MESSAGE = Message(role="user", content="Is fire hot? Answer in one word. (JSON is allowed.)")
 PROBE_FORMAT = ReplyFormat(
     "probe", object_schema({"answer": {"type": "string"}}), ParsedReply, 'JSON: {"answer": "..."}'

@@ -104,8 +104,8 @@ class MicrosoftStore:
         if name not in settings.models and self.dimension != DIMENSION:
             return (
                 f"The vectors of {self.output} have {self.dimension:,} numbers, and {name} gives "
-                f"{DIMENSION}: {by_words}. Name the model that made them in the section models, "
-                "and set generate_text_embeddings.model to it."
+                f"{DIMENSION}: {by_words}. Add the model that made the vectors to the section "
+                "models, and set generate_text_embeddings.model to its name."
             )
         return ""
 
@@ -328,7 +328,7 @@ def _select_best_rows(
 def _make_word_patterns(words: str) -> list[str]:
     """Return a regular expression for each word of a question; it also matches inflected words.
 
-    In scripts without spaces, each pair of characters counts as a word.
+    In scripts without spaces, each pair of adjacent characters counts as a word.
     """
     found = []
     for word in _WORD.findall(words.lower()):

@@ -211,7 +211,7 @@ def _is_castable(given: pl.DataType, wanted: Any) -> bool:
 
 
 class LanceVectors:
-    """The vectors in a LanceDB table, read in batches; `fix` is advice if they are damaged."""
+    """The vectors in a LanceDB table, read in batches; `fix` says how to repair them."""
 
     def __init__(self, table: Any, place: str = "", fix: str = "make the vectors again") -> None:
         self.table, self.place, self.fix = table, place or str(table.name), fix

@@ -15,7 +15,7 @@ MIN_THING_SHARE = 0.25
 MIN_PLACE_SHARE = 0.3
 # Words before a name that make it another name: New South Wales is not South Wales.
 DISTINCT_NAME_WORDS = word_set(read_lists("nlp/data/words")["distinguishing"])
-NO_ROLE_WORDS = DISTINCT_NAME_WORDS | TYPE_WORDS  # They are not the role of a person.
+NO_ROLE_WORDS = DISTINCT_NAME_WORDS | TYPE_WORDS  # cannot be the role of a person
 _JOINED_INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
 _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 Words = tuple[str, ...]

@@ -26,7 +26,8 @@ MAX_NAME_CHARS = 20
 _MAX_CHARS_OF_LANGUAGE = {"zh": 10, "ja": 12}
 # A name is dropped if at least this share of its occurrences is inside one longer name.
 MIN_PART_SHARE = 0.8
-# Minimum share of the occurrences of a function character in a name that it begins or ends.
+# A name may begin or end with a character such as 为 (a preposition, but also part of the name
+# 华为) only if at least this share of the character's occurrences in the corpus is in the name.
 MIN_EDGE_SHARE = 0.6
 # Maximum number of characters of the entity of a text in which no names were found.
 MAX_FALLBACK_CHARS = 40
@@ -186,7 +187,7 @@ def _strip_affixes(word: str, code: str) -> Iterator[tuple[int, str, int]]:
     """Yield the possible forms of a word without an affix, with the longest affix first."""
     if code == "ar":
         for prefix in ("ولل", "لل"):
-            # Restore the first letter of the article, which is lost after this preposition.
+            # Restore the alif of the article "al", which is lost after the preposition "li".
             if word.startswith(prefix) and len(word) - len(prefix) > 1:
                 yield 0, "ال" + word[len(prefix) :], len(word)
     for prefix in sorted(_WORDS["prefixes"].get(code, "").split(), key=len, reverse=True):
@@ -207,7 +208,7 @@ class _UnspacedNames:
         max_characters = _MAX_CHARS_OF_LANGUAGE.get(code, MAX_NAME_CHARS)
         frequent = _count_strings(texts, max_characters, min_frequency)
         edges: Counter[str] = Counter()
-        # Distinct characters before and after each string. Function characters count as a space.
+        # Distinct characters before and after each string. `_EDGE_SIGNS` count as a space.
         beside: tuple[dict[str, set[str]], ...] = (defaultdict(set), defaultdict(set))
         for run in chain.from_iterable(map(_split_into_runs, texts() if frequent else ())):
             edges.update(run)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Number of tokens that delimit one message.
 TOKENS_OF_MESSAGE = 4
-# Line before the text unit in the prompts of both extractions.
+# Line before the text unit in the prompts that extract a graph or claims.
 PASSAGE_HEADING = "Passage:\n"
 # Tokens of a reply per token of its passage, by reply format. The real ratio depends on the model
 # and the text, so these values are rough.

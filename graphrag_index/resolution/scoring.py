@@ -35,7 +35,7 @@ from graphrag_index.step import Progress
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold
 
-# Amounts added to the score of a doubtful pair for common documents and common neighbours.
+# Maximum amounts added to the score of a doubtful pair that shares documents or neighbours.
 DOCUMENT_BONUS = 0.05
 NEIGHBOUR_BONUS = 0.1
 # Maximum score of two entities whose types contradict each other, such as person and place.
@@ -130,7 +130,7 @@ def score_pairs(
         likeness = short_forms.adjust_score(left, right, similarities[left, right], n_documents > 0)
         score, evidence = likeness.score, list(likeness.evidence)
         if score <= MAX_DOUBTFUL_SCORE:
-            # Raise the score of a doubtful pair for common documents and common neighbours.
+            # Raise the score of a doubtful pair that shares documents or neighbours.
             if n_documents:
                 score += DOCUMENT_BONUS
                 evidence.append(_format_count(n_documents, "document") + " in common")

@@ -39,6 +39,7 @@ LEDGER_STEP = "search"
 MAX_RATING = 5
 # Names that models use for the fields of their replies.
 REPLY_FIELDS = read_lists("reply_fields", Path(__file__).parent)
+# Properties of the replies, and instructions for models without JSON Schema, by reply format.
 _REPLY_FORMATS = read_lists("reply_formats", Path(__file__).parent)
 _SCORE_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _SCORE_SCALE = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
@@ -246,7 +247,7 @@ def find_records(data: Any, name: str, fields: Sequence[str]) -> Sequence[Any]:
 
 
 def read_questions(records: Sequence[Any]) -> list[str]:
-    """Parse the questions of records, without list marks and duplicates.
+    """Parse the questions of records, without list markers and duplicates.
 
     A record is a text or an object. A record without a question is left out.
     """

@@ -23,7 +23,7 @@ _BOLD_TEXT = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
 
 def as_markdown(answer: "Answer") -> str:
     """Write an answer as Markdown: text, outcome, citations and notes."""
-    # Escape brackets, because they may begin links, and dollars, because they begin formulas.
+    # Escape brackets, which may begin links, and dollar signs, which may begin formulas.
     text = escape(answer.text, quote=False).replace("$", r"\$")
     parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_escape_markdown(_describe_outcome(answer))}*"]
     if answer.citations:

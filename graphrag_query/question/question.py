@@ -35,7 +35,7 @@ from graphrag_query.retrieval.index_store import IndexStore
 PROMPT_TOKENS = 1_000
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
-# Maximum number of words of names that are compared with a word of an unknown name.
+# Maximum number of words of known names compared (by spelling, by sound) with an unknown word.
 MAX_COMPARED_WORDS = 2_000
 # Minimum similarity (0 to 1) of a word that is suggested for a word of an unknown name.
 MIN_WORD_SIMILARITY = 0.6
@@ -43,7 +43,7 @@ MIN_WORD_SIMILARITY = 0.6
 MAX_TITLES = 3
 # Maximum length of an ending of a name, in characters.
 MAX_ENDING_CHARS = 4
-# Maximum number of words of names that are compared as other forms of a word.
+# Maximum number of words of known names that are compared as other forms of a word.
 MAX_WORD_FORMS = 1_000
 # Number of text units that are searched for a word that the texts read so far do not contain.
 TOP_K_TEXT_UNITS = 5

@@ -1,7 +1,7 @@
 """The words of a question: content words, and names found by their capitals.
 
 The built-in embedding model cannot distinguish texts in some scripts. For these scripts, shared
-words or pairs of characters replace the cosine similarity.
+words or pairs of adjacent characters (bigrams) replace the cosine similarity.
 """
 
 import re
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 # The lists of words that questions use.
 WORD_LISTS = read_lists("words", Path(__file__).parent)
 QUESTION_WORDS = word_set(WORD_LISTS["question_words"])
-# Minimum share (0 to 1) of a question's pairs of characters that a sentence must contain.
+# Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.
 MIN_SHARED_PREFIX = 4
 WORD = re.compile(r"[^\W_]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
-# Scripts that are compared by pairs of characters, because they are written without spaces, or
+# Scripts that are compared by character bigrams, because they are written without spaces, or
 # (Korean) have endings as long as the words.
 _PAIRED_SCRIPTS = re.compile(rf"{UNSPACED_OR_HANGUL}+")
 # The Arabic article at the start of a word, alone or after a prefix for "and", "by" or "like".
@@ -79,7 +79,7 @@ def is_unreadable(index: "IndexStore", text: str) -> bool:
 
 
 def share_words(question: str, sentence: str) -> bool:
-    """Return whether a sentence and a question share a word, or enough pairs of characters."""
+    """Return whether a sentence and a question share a word, or enough character bigrams."""
     pairs = _character_pairs(question)
     if pairs and len(pairs & _character_pairs(sentence)) >= MIN_PAIR_SHARE * len(pairs):
         return True

@@ -18,9 +18,9 @@ Relationship = tuple[int, int, int]  # (number of the relationship, entity, othe
 def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> Answer:
     """Return the sub-graph around the named entities.
 
-    The text lists the relationships, each with the passage that supports it. `graph` of the
-    answer is the sub-graph. No model is called. The outcome is `no_evidence` if no entity is
-    named, if one of `names` is unknown, or if there are no relationships.
+    The answer's `text` lists the relationships, each with the passage that supports it, and its
+    `graph` is the sub-graph. No model is called. The outcome is `no_evidence` if no entity is
+    named, if a name in `question.names` is unknown, or if there are no relationships.
     """
     index = question.index
     centres, misses, spellings = question.named_entities()

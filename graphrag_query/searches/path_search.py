@@ -94,7 +94,7 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
     For two entities, the answer has the best paths, and for more entities a tree of the best
     paths. Each hop has the passage that supports it. A model explains the paths; without a
     model, the answer lists the paths. The outcome is `no_evidence` if there is no path, or if
-    a name is unknown.
+    a name in `question.names` is unknown.
     """
     index = question.index
     entities, unknown, notes = question.named_entities()

@@ -117,7 +117,7 @@ def choose_by_rules(question: str, n_names: int) -> SearchChoice:
     if "passage" in cues and not ("summary" in cues and "whole" in cues):
         return SearchChoice("basic", explain_cue("passage", "it asks for a passage"))
     if "surroundings" in cues and n_names < 2:
-        why = explain_cue("surroundings", "it asks what surrounds something")
+        why = explain_cue("surroundings", "it asks for the neighbours of an entity")
         return SearchChoice("neighbourhood", why)
     if "connection" in cues and (n_names > 1 or (not n_names and is_pair)):
         why = explain_cue("connection", f"it asks how things are connected, and {named}")

@@ -92,7 +92,7 @@ class GlobalSearch(Section):
         "similar",
         "Reports to read. similar: the most similar within max_map_tokens and max_map_share; "
         "dynamic: the model rates reports from the top of the hierarchy down; level: all reports "
-        "of the setting level.",
+        "of the level given in the setting level.",
     )
     max_map_tokens: Tokens = setting(7_500, "similar: reports to read for one question, in tokens.")
     max_map_share: float = setting(

@@ -151,7 +151,7 @@ class ExtractGraphNlp(Section):
         8, "Maximum number of following mentions to which a mention is linked.", ge=1, le=1_000
     )
     neighbour_weight: Share = setting(
-        0.2, "Weight of a link between names in neighbouring sentences; in one sentence it is 1."
+        0.2, "Weight of a link between names in adjacent sentences; it is 1 in the same sentence."
     )
     min_evidence: float = setting(
         1.0, "Drop relationships whose links have a lower sum of weights.", ge=0

@@ -88,7 +88,7 @@ def test_without_any_model_it_is_searched_by_names_and_words(
     assert answer.outcome is Outcome.ANSWERED, answer.text
     check_citations(without_models, answer)
     assert answer.notes[-1].startswith(f"The vectors of {MICROSOFT} have 3,072 numbers, and all-")
-    assert answer.notes[-1].endswith("and set generate_text_embeddings.model to it.")
+    assert answer.notes[-1].endswith("and set generate_text_embeddings.model to its name.")
 
 
 def test_filters_hold_its_searches(with_models: Index) -> None:
