@@ -248,10 +248,10 @@ class InMemoryVectors:
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
-        return self.frame.height
+        return self.rows.height
 
     @cached_property
-    def frame(self) -> pl.DataFrame:
+    def rows(self) -> pl.DataFrame:
         """The rows without their vectors."""
         with self._lock:
             return self._lazy.collect()
@@ -281,15 +281,15 @@ class InMemoryVectors:
         """Return the rows nearest to a vector, best first; `similarity` is the cosine."""
         cosines = pl.Series(self.matrix @ np.asarray(vector, np.float32), dtype=pl.Float32)
         has_vector = pl.Series(self.matrix.any(axis=1), dtype=pl.Boolean)
-        rows = self.frame.with_columns(similarity=cosines).filter(has_vector)
+        rows = self.rows.with_columns(similarity=cosines).filter(has_vector)
         return _select_best_rows(rows, "similarity", top_k, columns, where)
 
-    def matching(
+    def find_matching_rows(
         self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows whose text matches the words best; `score` is the BM25 score."""
         patterns = list(dict.fromkeys(_make_word_patterns(words)))
-        rows = self.frame
+        rows = self.rows
         if not patterns or not rows.height:
             return pl.DataFrame(schema=[*columns, "score"])
         text = pl.col("text")
@@ -307,7 +307,7 @@ class InMemoryVectors:
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
         """Return the rows with these row numbers, in the given order."""
         wanted = list(numbers)
-        found = self.frame[wanted]
+        found = self.rows[wanted]
         if "vector" in columns:
             dtype = pl.Array(pl.Float32, self.dimension)
             found = found.with_columns(vector=pl.Series(self.matrix[wanted], dtype=dtype))

@@ -143,20 +143,20 @@ class _CapitalizedSpan:
         """Cut the words from `first` to `last` between names; return each part."""
         words = self.words[first:last]
         if len(words) > 1:
-            cut = self._find_cut(words, begins=first == 0)
+            cut = self._find_cut(words, at_start=first == 0)
             if cut is not None:
                 left, right = cut
                 pieces = self._cut_into_parts(first, first + left) if left else []
                 return pieces + self._cut_into_parts(first + right, last)
         return [(first, last)]
 
-    def _find_cut(self, words: list[str], begins: bool) -> Cut | None:
+    def _find_cut(self, words: list[str], at_start: bool) -> Cut | None:
         """Return the position of the first cut, or None if the words are one name.
 
         If the left part is empty, the words before the right part belong to no name.
         """
-        initial = begins and self.initial
-        may_begin = begins or self.language.capitalizes_nouns
+        initial = at_start and self.initial
+        may_begin = at_start or self.language.capitalizes_nouns
         if may_begin and self._precedes_name(words[0], words[1:], initial):
             # Remove the first word and the particles between the first word and the name.
             right = next((i for i in range(1, len(words)) if not words[i].islower()), 0)
@@ -166,7 +166,7 @@ class _CapitalizedSpan:
             self._cut_after_owner(words)
             or self._cut_at_particle(words, initial)
             or self._cut_before_person(words, initial)
-            or self._cut_between_names(words, begins)
+            or self._cut_between_names(words, at_start)
             or self._cut_before_noun(words)
         )
 
@@ -316,10 +316,10 @@ class _CapitalizedSpan:
         known = max(map(self._count_known_mentions, (left, right)))
         return (at, at) if begins_sentence or known > self.times else None
 
-    def _cut_between_names(self, words: list[str], begins: bool) -> Cut | None:
+    def _cut_between_names(self, words: list[str], at_start: bool) -> Cut | None:
         """Cut a rare span between two names that are frequent: (at) Cape Evans Scott."""
         usage, times, is_german = self.usage, self.times, self.language.capitalizes_nouns
-        if times > _MAX_RARE_MENTIONS or not begins or words[-1].lower() in TYPE_WORDS:
+        if times > _MAX_RARE_MENTIONS or not at_start or words[-1].lower() in TYPE_WORDS:
             return None
         placed = usage.preposition[self.number] > 0
         opened = placed or usage.determiner[self.number] > 0

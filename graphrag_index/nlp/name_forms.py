@@ -5,7 +5,12 @@ from collections import defaultdict
 from operator import eq
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames
-from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_SURNAMES, TYPE_WORDS, is_oblique
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    TYPE_WORDS,
+    TYPE_WORDS_IN_SURNAMES,
+    is_oblique,
+)
 from graphrag_index.text.languages import NAMING_TITLES, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
@@ -133,7 +138,7 @@ class MergedNames:
                     self.merge_names(number, known)
                     self.persons.add(known)
                 continue
-            if any(word.lower() in TYPE_WORDS - TYPE_SURNAMES for word in words[first:]):
+            if any(word.lower() in TYPE_WORDS - TYPE_WORDS_IN_SURNAMES for word in words[first:]):
                 # Skip names that are not persons: King Edward VII Land, Major League Baseball.
                 continue
             self.persons.add(number)

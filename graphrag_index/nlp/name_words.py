@@ -20,7 +20,7 @@ ORGANIZATION_WORDS, PLACE_WORDS = word_set(_WORDS["organizations"]), word_set(_W
 EVENT_WORDS = word_set(_WORDS["events"])
 TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
 # Words for types that are also surnames: Church, Hill.
-TYPE_SURNAMES = word_set(_WORDS["surnames"])
+TYPE_WORDS_IN_SURNAMES = word_set(_WORDS["surnames"])
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
 # Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
@@ -46,7 +46,7 @@ def find_entity_type(name: str, person: bool, place_share: float, preposition_sh
     # Ignore the numeral at the end: World War II, West Virginia Route 9.
     if len(words) > 2 and (words[-1].isdigit() or not words[-1].strip("ivx")):
         words.pop()
-    if len(words) > 1 and not (person and words[-1] in TYPE_SURNAMES):
+    if len(words) > 1 and not (person and words[-1] in TYPE_WORDS_IN_SURNAMES):
         types = (("organization", ORGANIZATION_WORDS), ("geo", PLACE_WORDS), ("event", EVENT_WORDS))
         for word, (kind, known) in product((words[-1], words[0]), types):
             if word in known:

@@ -15,7 +15,12 @@ import numpy as np
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames
 from graphrag_index.nlp.name_forms import DISTINCT_NAME_WORDS, MergedNames, Words
-from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_SURNAMES, TYPE_WORDS, is_given_name
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    TYPE_WORDS,
+    TYPE_WORDS_IN_SURNAMES,
+    is_given_name,
+)
 from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
 # A short form is merged with a name in all documents if it means this name in at least this
@@ -265,7 +270,7 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
         lower = word.lower()
         if word in common or not word[:1].isupper() or lower in DISTINCT_NAME_WORDS:
             return False
-        is_surname = index == len(words) - 1 and lower in TYPE_SURNAMES
+        is_surname = index == len(words) - 1 and lower in TYPE_WORDS_IN_SURNAMES
         if lower in TYPE_WORDS and not (is_surname and is_given_name(words[0], language)):
             return False
     return True

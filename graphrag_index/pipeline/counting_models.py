@@ -244,7 +244,7 @@ def _count_tokens(text: str) -> int:
 def simulate_reply(request: Request) -> Any:
     """Return a simulated reply in the format of a request."""
     content = request.messages[-1]["content"]
-    simulate = _SIMULATIONS.get(request.format.name)
+    simulate = _SIMULATED_REPLIES.get(request.format.name)
     if simulate is None:
         return _simulate_by_schema(request.format.schema, _simulate_text(content))
     if len(request.messages) > 2:
@@ -310,7 +310,7 @@ def _simulate_report(text: str) -> Json:
     }
 
 
-_SIMULATIONS: Mapping[str, Callable[[str], Json]] = {
+_SIMULATED_REPLIES: Mapping[str, Callable[[str], Json]] = {
     # For most doubtful pairs, the answer of a model is "not the same entity".
     "same_entity": lambda text: {"reason": _simulate_text(text), "same": False},
     "extraction": _simulate_extraction,

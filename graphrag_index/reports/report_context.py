@@ -50,9 +50,9 @@ class TableLines:
         self._rows, self._budget = rows.insert_column(0, widest), budget
         self.cost = RenderedRows.from_rows(self._rows, budget).cost
 
-    def render_lines(self, wanted: Iterable[int]) -> Mapping[int, str]:
-        """Map each wanted row to its line of the prompt, without the number at the start."""
-        rows = sorted(set(wanted))
+    def render_lines(self, row_numbers: Iterable[int]) -> Mapping[int, str]:
+        """Map row numbers to lines of the prompt, without the number at the start."""
+        rows = sorted(set(row_numbers))
         rendered = RenderedRows.from_rows(self._rows[rows], self._budget, self._count_long_lines)
         texts = rendered.text.str.slice(len(str(self._budget.limit)))
         return dict(zip(rows, texts.to_list(), strict=True))

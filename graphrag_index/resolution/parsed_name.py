@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.nlp.name_words import TYPE_SURNAMES, TYPE_WORDS
+from graphrag_index.nlp.name_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 from graphrag_index.text.languages import NAMING_TITLES, PARTICLES, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
@@ -29,7 +29,7 @@ _JOINED_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}")
 _WORD_SEPARATORS = re.compile(r"[\s\-/]+")
 _APOSTROPHE_S = re.compile(r"['’]s?$")
 # Words that show that a title is not followed by the name of a person: "Queen Street".
-_WORDS_NOT_IN_SURNAMES = TYPE_WORDS - TYPE_SURNAMES
+_WORDS_NOT_IN_SURNAMES = TYPE_WORDS - TYPE_WORDS_IN_SURNAMES
 
 
 def kind_of_type(kind: str) -> str:

@@ -188,7 +188,7 @@ class VectorTable:
         found = self._run_search(query, top_k, columns, where, "_distance")
         return _sort_best_first(found, columns, similarity=1 - pl.col("_distance"))
 
-    def matching(
+    def find_matching_rows(
         self,
         words: str,
         top_k: int,

@@ -141,7 +141,7 @@ class LLMPool:
 
     def llm(self, index: "IndexStore") -> LLM | None:
         """Return the models for one question to an index; None if answers need no model."""
-        name = self._writing_model(index)
+        name = self._answer_model_name(index)
         if name is None:
             return None
         from graphrag_index.llm.prompts import Prompts
@@ -170,7 +170,7 @@ class LLMPool:
                 self._models.close()
             self._models, self._llms = None, {}
 
-    def _writing_model(self, index: "IndexStore") -> str | None:
+    def _answer_model_name(self, index: "IndexStore") -> str | None:
         """Return the name of the model that writes answers, in the section `models`."""
         name = self._settings.search.model
         if name != "auto":

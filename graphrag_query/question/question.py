@@ -159,7 +159,9 @@ class Mentions:
             table = self.index.vectors("text_unit_text")
             for word in words:
                 if not held.contains(word):
-                    held.add_texts(table.matching(word, TOP_K_TEXT_UNITS, ["text"])["text"])
+                    held.add_texts(
+                        table.find_matching_rows(word, TOP_K_TEXT_UNITS, ["text"])["text"]
+                    )
         if held.missing_names(self.spans):
             names = self.index.open_mapped("name_words")
             for word in [fold(word) for word in words if not held.contains(word)]:

@@ -268,7 +268,9 @@ class QueryScores:
             near = table.nearest(vector, top_k, ["human_readable_id"])
             numbers.update(near["human_readable_id"])
             words = " ".join(content_words(query)) or query
-            matching = dict(table.matching(words, top_k, ["human_readable_id"]).iter_rows())
+            matching = dict(
+                table.find_matching_rows(words, top_k, ["human_readable_id"]).iter_rows()
+            )
             highest = max(matching.values(), default=0.0) or 1.0
             for number, score in matching.items():
                 shares[number] = max(shares.get(number, 0.0), score / highest)

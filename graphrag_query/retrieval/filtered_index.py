@@ -263,11 +263,13 @@ class FilteredVectors:
         """Return the kept rows nearest to a vector, see `VectorTable.nearest`."""
         return self._search_kept_rows(partial(self._table.nearest, vector), top_k, columns, where)
 
-    def matching(
+    def find_matching_rows(
         self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
-        """Return the kept rows that match the words best, see `VectorTable.matching`."""
-        return self._search_kept_rows(partial(self._table.matching, words), top_k, columns, where)
+        """Return the kept rows that match the words best, see `VectorTable.find_matching_rows`."""
+        return self._search_kept_rows(
+            partial(self._table.find_matching_rows, words), top_k, columns, where
+        )
 
     def at(self, numbers: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
         """Fetch rows by number."""

@@ -98,7 +98,7 @@ def start_search(
     words = [word for word in _WORD.findall(question.text.lower()) if word not in plain]
     asked = " ".join(words) or question.text
     matching = index.threads.submit(
-        table.matching, asked, TOP_K_MATCHES, ["human_readable_id"], where=where
+        table.find_matching_rows, asked, TOP_K_MATCHES, ["human_readable_id"], where=where
     )
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":

@@ -57,7 +57,7 @@ def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, floa
         near = dict(table.nearest(question.vector, reach, ["human_readable_id"]).iter_rows())
     if settings.mode != "vector":
         words = " ".join(question.content_words) or question.text
-        matching = dict(table.matching(words, reach, ["human_readable_id"]).iter_rows())
+        matching = dict(table.find_matching_rows(words, reach, ["human_readable_id"]).iter_rows())
     if settings.mode == "vector":
         return near
     if settings.mode == "text":

@@ -98,7 +98,7 @@ def structured_search(question: Question, settings: StructuredSearch) -> Answer:
     index = question.index
     names = "\n".join(f"- {name}" for name in _find_similar_names(index, [question.text]))
     request = (
-        f"Tables:\n{_sampled_schema(index, settings.sample_values)}\n\n"
+        f"Tables:\n{_schema_with_sample_values(index, settings.sample_values)}\n\n"
         f"Names that resemble the question:\n{names}\n\nQuestion: {question.text}"
     )
     dialect = SQL_TEXTS["dialects"][sql_engine()]
@@ -201,7 +201,7 @@ def _answer_from_passages(
     return replace(found, notes=(*notes, *found.notes))
 
 
-def _sampled_schema(index: "IndexStore", n_values: int) -> str:
+def _schema_with_sample_values(index: "IndexStore", n_values: int) -> str:
     """Describe the tables, with the most frequent values of each column with short texts."""
     lines = [sql_schema(index)]
     if not n_values:

@@ -225,7 +225,7 @@ def test_metadata_is_beside_the_text_in_a_context(tmp_path: Path, is_prepended: 
 def test_words_of_the_metadata_are_searched(tmp_path: Path) -> None:
     with graphrag_query.open(write_articles(tmp_path, True)) as index:
         vectors = index.store.vectors("text_unit_text")
-        assert vectors.matching("Zoë", 3, ["human_readable_id"]).height == 3
+        assert vectors.find_matching_rows("Zoë", 3, ["human_readable_id"]).height == 3
 
 
 def test_the_terminal_shows_the_metadata_behind_the_place(

@@ -35,7 +35,7 @@ def read(root: Path, number: int) -> dict[str, pl.DataFrame]:
     """All that a reader finds in a version."""
     model = IndexStore.open(root / "output", as_of=number)
     found = {name: model.scan(name).collect() for name in model.version.tables}
-    words = model.vectors(VECTORS).matching("number", 9, ["id"])
+    words = model.vectors(VECTORS).find_matching_rows("number", 9, ["id"])
     return {**found, "found by words": words.sort("id").select("id")}
 
 

@@ -85,12 +85,12 @@ class TestSearch:
         assert found["id"].to_list() == ["c"]
 
     def test_words_are_found_in_any_form_in_texts_and_in_titles(self, cold: VectorTable) -> None:
-        assert set(cold.matching("ice", 9, ["id"])["id"]) == {"a", "b"}
+        assert set(cold.find_matching_rows("ice", 9, ["id"])["id"]) == {"a", "b"}
         # Both have one of the words; it weighs more in the shorter text.
-        assert cold.matching("sledge complaining", 9, ["id"])["id"].to_list() == ["c", "b"]
-        assert cold.matching("dog", 9, ["id"], column="title")["id"].to_list() == ["b"]
-        assert cold.matching("penguin", 9, ["id"]).is_empty()
-        assert cold.matching("  ", 9, ["id"]).is_empty()
+        assert list(cold.find_matching_rows("sledge complaining", 9, ["id"])["id"]) == ["c", "b"]
+        assert cold.find_matching_rows("dog", 9, ["id"], column="title")["id"].to_list() == ["b"]
+        assert cold.find_matching_rows("penguin", 9, ["id"]).is_empty()
+        assert cold.find_matching_rows("  ", 9, ["id"]).is_empty()
 
     def test_the_table_knows_its_size(self, cold: VectorTable) -> None:
         assert len(cold) == 3
@@ -104,8 +104,8 @@ def test_words_are_found_as_they_stand_where_the_definition_asks_for_no_stems(
     with VectorWriter(tmp_path, TABLES[REPORTS.name], 1) as writer:
         writer.append(COLD)
     table = VectorTable.open(tmp_path, REPORTS.name, writer.stored.lance_version)
-    assert table.matching("DOGS", 9, ["id"], column="title")["id"].to_list() == ["b"]
-    assert table.matching("dog", 9, ["id"], column="title").is_empty()
+    assert table.find_matching_rows("DOGS", 9, ["id"], column="title")["id"].to_list() == ["b"]
+    assert table.find_matching_rows("dog", 9, ["id"], column="title").is_empty()
 
 
 @pytest.mark.parametrize("english", ["", "An English report of the same table. "])
@@ -118,7 +118,7 @@ def test_words_of_scripts_without_spaces_are_found(tmp_path: Path, english: str)
     )
     stored = write(store, 1, rows)
     table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
-    assert table.matching("漂流", 9, ["id"])["id"].to_list() == ["a"]
+    assert table.find_matching_rows("漂流", 9, ["id"])["id"].to_list() == ["a"]
 
 
 def test_a_few_signs_of_such_a_script_leave_words_whole(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_a_few_signs_of_such_a_script_leave_words_whole(tmp_path: Path) -> None:
     rows = reports(("a", "Ship", "The Xuelong (雪龙) drifted in the ice of the bay.", [1.0, 0.0]))
     stored = write(store, 1, rows)
     table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
-    assert table.matching("drifting", 9, ["id"])["id"].to_list() == ["a"]
-    assert table.matching("rif", 9, ["id"]).is_empty()
+    assert table.find_matching_rows("drifting", 9, ["id"])["id"].to_list() == ["a"]
+    assert table.find_matching_rows("rif", 9, ["id"]).is_empty()
 
 
 def test_the_version_that_the_pointer_names_is_read_after_a_later_run_was_interrupted(
@@ -146,7 +146,7 @@ def test_the_version_that_the_pointer_names_is_read_after_a_later_run_was_interr
     named = version.tables[REPORTS.name]
     assert_frame_equal(store.scan(REPORTS.name, named).collect(), COLD)
     table = VectorTable.open(store.lancedb, REPORTS.name, named.lance_version)
-    assert table.matching("ice", 9, ["id"]).height == 2
+    assert table.find_matching_rows("ice", 9, ["id"]).height == 2
     assert table.nearest(np.array([1, 0], np.float32), 1, ["id"])["id"].item() == "a"
     assert_frame_equal(store.scan(REPORTS.name, second).collect(), WARM)
     assert store.exists(REPORTS.name, first)
@@ -201,7 +201,7 @@ def test_numbers_are_told_from_where_rows_lie_also_in_a_table_that_replaces_anot
             for columns in (["human_readable_id"], ["human_readable_id", "id"]):
                 near = opened.nearest(vector, 1, columns)
                 assert near["human_readable_id"].to_list() == [place]
-                found = opened.matching(f"man{place}", 1, columns)
+                found = opened.find_matching_rows(f"man{place}", 1, columns)
                 assert found["human_readable_id"].to_list() == [place]
 
 
@@ -220,7 +220,7 @@ def test_an_empty_table_is_opened_and_finds_nothing(tmp_path: Path) -> None:
     stored = write(store, 1, COLD.clear())
     table = VectorTable.open(store.lancedb, REPORTS.name, stored.lance_version)
     assert len(table) == 0
-    assert table.matching("ice", 9, ["id"]).is_empty()
+    assert table.find_matching_rows("ice", 9, ["id"]).is_empty()
     assert table.nearest(np.array([1, 0], np.float32), 3, ["id"]).is_empty()
 
 
@@ -277,7 +277,7 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
         version = writer.stored.lance_version
         opened = VectorTable.open(store.lancedb, "entity_description", version)
         for number in range(0, n_rows, 100):
-            found = opened.matching(f"man{number}", 1, ["title", "human_readable_id"])
+            found = opened.find_matching_rows(f"man{number}", 1, ["title", "human_readable_id"])
             assert found["human_readable_id"].to_list() == [number]
     kept = vector_store._shared_session().size_bytes
     vector_store._shared_session.cache_clear()

@@ -118,7 +118,7 @@ class RowEvidence:
                 self.evidence.add_relationship_evidence(record.link, (start, end), units)
 
     def _split_passages(
-        self, document_id: str, text: str, lines: Sequence[_DocumentLine], unit: str
+        self, document_id: str, text: str, lines: Sequence[_DocumentLine], noun: str
     ) -> list[Passage]:
         n_tokens = count_tokens(text, load_encoding(ENCODING))
         pieces = [(0, len(text), n_tokens)]
@@ -129,7 +129,7 @@ class RowEvidence:
         for start, end, n in pieces:
             identity = content_id("text unit", document_id, f"{start}:{end}", text[start:end])
             own = [line for line in lines if line.start < end and start < line.end]
-            passages.append(Passage(identity, start, end, n, _format_row_numbers(unit, own)))
+            passages.append(Passage(identity, start, end, n, _format_row_numbers(noun, own)))
         return passages
 
     def _split_line(self, text: str, line: _DocumentLine) -> list[Sentence]:
@@ -160,13 +160,13 @@ def _select_rows_without_text_units(given: GivenGraph) -> tuple[pl.DataFrame, pl
     )
 
 
-def _format_row_numbers(unit: str, lines: Sequence[_DocumentLine]) -> str:
+def _format_row_numbers(noun: str, lines: Sequence[_DocumentLine]) -> str:
     """Format the line or row numbers in the file as JSON, such as {"lines": "2, 5-7"}."""
     numbers = sorted(line.record.row for line in lines)
     borders = [0, *(n for n, (a, b) in enumerate(pairwise(numbers), 1) if b > a + 1), len(numbers)]
     runs = [numbers[start:stop] for start, stop in pairwise(borders)]
     shown = ", ".join(str(r[0]) if r[0] == r[-1] else f"{r[0]}-{r[-1]}" for r in runs)
-    return json.dumps({f"{unit}s": shown})
+    return json.dumps({f"{noun}s": shown})
 
 
 def _format_row(source: str, target: str | None, record: _GraphRow) -> tuple[str, list[Span]]:

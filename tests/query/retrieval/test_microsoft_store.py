@@ -265,14 +265,14 @@ def test_words_are_ranked_as_bm25_ranks_them() -> None:
     ]
     rows = pl.DataFrame({"id": list("abcd"), "human_readable_id": range(4), "text": texts})
     held = InMemoryVectors(rows.lazy(), rows.lazy().select("id"), None, 1)
-    found = held.matching("ship", 9, ["human_readable_id"])
+    found = held.find_matching_rows("ship", 9, ["human_readable_id"])
     # Three times in a longer text, once in a short one.
     assert found["human_readable_id"].to_list() == [1, 0]
-    assert held.matching("ice of ships", 1, ["id"])["id"].to_list() == ["b"]
+    assert held.find_matching_rows("ice of ships", 1, ["id"])["id"].to_list() == ["b"]
     where = "human_readable_id IN (2, 3)"
-    assert held.matching("ice ship", 9, ["id"], where=where)["id"].to_list() == ["c"]
-    assert held.matching("京大", 9, ["id"])["id"].to_list() == ["d"]
-    assert held.matching("?!", 9, ["id"]).height == 0
+    assert held.find_matching_rows("ice ship", 9, ["id"], where=where)["id"].to_list() == ["c"]
+    assert held.find_matching_rows("京大", 9, ["id"])["id"].to_list() == ["d"]
+    assert held.find_matching_rows("?!", 9, ["id"]).height == 0
     assert held.nearest(np.zeros(1), 3, ["id"]).height == 0
 
 
