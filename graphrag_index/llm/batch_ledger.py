@@ -163,7 +163,7 @@ class BatchLedger:
         """Record a validated reply. Its cost is recorded already."""
         with self._ledger.transaction() as database:
             database.execute(_DELETE_RESULT, (key,))
-            database.execute(UPDATE_ANSWERED, (DONE, reply, key))
+            database.execute(UPDATE_ANSWERED, (DONE, reply, "", key))
 
     def record_failure(self, key: str, reason: str, raw: str) -> None:
         """Record that a request is quarantined, the reason, and the raw reply."""

@@ -22,7 +22,7 @@ from graphrag_index.llm.attempts import (
     validate_reply,
 )
 from graphrag_index.llm.client import LLMClient, LoopThread
-from graphrag_index.llm.ledger import DONE, QUARANTINED, Ledger, LedgerEntry
+from graphrag_index.llm.ledger import DONE, QUARANTINED, TRUNCATED, Ledger, LedgerEntry
 from graphrag_index.llm.limits import Budget, cost_of, max_cost_of
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import (
@@ -77,7 +77,9 @@ class RequestChain:
             raise QuarantinedError(entry.reason)
         if entry is None or entry.state != DONE:
             return False
-        self.add_reply(read_reply(entry.reply, self.request.format))
+        parsed = read_reply(entry.reply, self.request.format)
+        n_dropped = parsed.dropped + (entry.reason == TRUNCATED)
+        self.add_reply(ParsedReply(parsed.value, n_dropped))
         return True
 
     def failed_outcome(self, reason: object) -> Outcome:
@@ -263,7 +265,8 @@ class ChatModel(RemoteModel):
             is_valid = isinstance(result, ParsedReply)
             if request.format.schema and not attempt.corrected:
                 client.writer.note_compliance(is_valid, reply.response_format)
-            self.ledger.record_call(*call, reply.text if is_valid else None)
+            is_truncated = reply.finish == "length"
+            self.ledger.record_call(*call, reply.text if is_valid else None, is_truncated)
             if isinstance(result, ParsedReply):
                 return result
             attempt = result

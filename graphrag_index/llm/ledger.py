@@ -30,7 +30,9 @@ INSERT INTO requests (key, step, unit, model, state, attempts) VALUES (?1, ?2, ?
 ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
     unit = excluded.unit
 """
-UPDATE_ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = '', raw = '' WHERE key = ?"
+UPDATE_ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = ?, raw = '' WHERE key = ?"
+# The reason of an answered request whose reply is truncated.
+TRUNCATED = "truncated"
 UPDATE_FAILED = "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?"
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 # Inserts a key into the temporary table that `Ledger.track_use` creates.
@@ -48,7 +50,7 @@ _SUM_COLUMNS = (
 
 
 class LedgerEntry(NamedTuple):
-    """The state of a request, its valid reply, and the reason why it is quarantined."""
+    """The state of a request, its valid reply, and why it is quarantined or truncated."""
 
     state: str
     reply: str
@@ -221,12 +223,14 @@ class Ledger:
         usage: Usage,
         cost: float | None,
         reply: str | None = None,
+        is_truncated: bool = False,
     ) -> None:
         """Record the tokens and the cost (in dollars) of a call, and its reply if it is valid."""
+        reason = TRUNCATED if is_truncated else ""
         with self.transaction() as database:
             database.execute(INSERT_CALL, self.call_row(key, step, model, usage, cost))
             if reply is not None:
-                database.execute(UPDATE_ANSWERED, (DONE, reply, key))
+                database.execute(UPDATE_ANSWERED, (DONE, reply, reason, key))
 
     def call_row(
         self, key: str, step: str, model: str, usage: Usage, cost: float | None
@@ -239,7 +243,7 @@ class Ledger:
         """Record validated replies by their keys. Their costs are recorded already."""
         with self.transaction() as database:
             database.executemany(
-                UPDATE_ANSWERED, ((DONE, reply, key) for key, reply in replies.items())
+                UPDATE_ANSWERED, ((DONE, reply, "", key) for key, reply in replies.items())
             )
 
     def record_failure(self, key: str, reason: str, raw: str = "") -> None:

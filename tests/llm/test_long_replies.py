@@ -107,6 +107,17 @@ def test_a_repeating_reply_is_cut_off_while_it_is_streamed(open_model: Open) -> 
     assert outcome.dropped > 0
 
 
+def test_a_truncated_reply_counts_alike_from_the_server_and_from_the_ledger(
+    open_model: Open,
+) -> None:
+    with Server(answer=many_words) as server:
+        chat = open_model(server, max_output_tokens=1_100)
+        first, again = ask(chat, "a"), ask(chat, "a")
+        assert len(server.requests) == 1
+    assert first == again
+    assert first[0].dropped > 0
+
+
 def test_a_repeating_reply_is_not_requested_with_more_tokens(open_model: Open) -> None:
     with Server(answer=many_words, faults=Faults(rate=1, kinds=["endless"])) as server:
         (outcome,) = ask(open_model(server), "words " * 2_000)
