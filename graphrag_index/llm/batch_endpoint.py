@@ -20,7 +20,7 @@ from graphrag_index.llm.batch_ledger import ReceivedResult
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.limits import cost_of
 from graphrag_index.llm.protocol import error_message, read_chat, read_usage
-from graphrag_index.llm.retries import RejectedError, RetryError, UnsupportedError, backoff_seconds
+from graphrag_index.llm.retries import RejectedError, RetryError, backoff_seconds
 from graphrag_index.llm.transport import MAX_CONNECT_SECONDS, root_cause_message
 from graphrag_index.schema.settings.models import Price
 
@@ -179,7 +179,7 @@ class BatchEndpoint:
                         f"({client.redact(str(error))}): run again when it does; the submitted "
                         "batches are kept."
                     ) from None
-            except (RejectedError, UnsupportedError) as error:
+            except RejectedError as error:
                 raise RefusedError(
                     f"Model {client.name}: {client.address} refuses the batch: "
                     f"{client.redact(str(error))}."

@@ -142,7 +142,7 @@ class LLMClient:
                     reply = read_chat(parse_json(await self._post("/chat/completions", body)))
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, format, sent, sent_at):
-                    raise _final_error(error) from None
+                    raise
                 continue
             except ReplyTimeoutError as error:
                 if self.calls.last_success > began or await self._lists_models():
@@ -160,7 +160,7 @@ class LLMClient:
                 data = parse_json(await self._post("/embeddings", body))
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, None, sent, sent_at):
-                    raise _final_error(error) from None
+                    raise
                 continue
             self.writer.note_answer(body)
             return read_embeddings(data, len(texts))
@@ -303,11 +303,6 @@ class LLMClient:
                 content = await response.read()
                 raise self.response_error(response.status, response.headers, content)
             yield response
-
-
-def _final_error(error: UnsupportedError | ServerError) -> Exception:
-    """Return the error of a request that the server refuses for no reason that can be removed."""
-    return RejectedError(str(error)) if isinstance(error, UnsupportedError) else error
 
 
 def check_dimension(name: str, settings: ModelSettings, dimension: int) -> None:

@@ -218,12 +218,9 @@ class ServerProbe:
                 answer = await self._send(path, body)
             except ServerError as error:
                 reason = str(error)
-            except (UnsupportedError, RejectedError) as error:
-                reason = str(error)
-                break
-            except ModelError as error:
+            except (RejectedError, ModelError) as error:
                 # The server may answer 404 if no model supports a part of the request.
-                if n_tries == 1:
+                if isinstance(error, ModelError) and n_tries == 1:
                     raise
                 reason = str(error)
                 break

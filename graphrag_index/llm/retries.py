@@ -83,7 +83,7 @@ class RejectedError(Exception):
     """The server refuses this request, and would refuse a retry too."""
 
 
-class UnsupportedError(Exception):
+class UnsupportedError(RejectedError):
     """The server does not support a parameter or the reply format of the request."""
 
 
