@@ -92,6 +92,7 @@ class CachedModel:
 
     def __init__(self, name: str, settings: ModelSettings, step: str, ledger: Ledger) -> None:
         self.name, self.settings, self.step, self.ledger = name, settings, step, ledger
+        self.get_meta, self.reply_hashes = ledger.get_meta, ledger.reply_hashes
         # Cache keys of the requests that this version of the index uses.
         self._used: list[str] = []
 
@@ -107,14 +108,6 @@ class CachedModel:
             while not chain.is_answered and chain.add_cached_reply(self.ledger.find_entry):
                 pass
         return chain.outcome.values
-
-    def reply_hashes(self, keys: Iterable[str]) -> list[str]:
-        """Return the hash of the cached reply for each key; "" for a key without a reply."""
-        return self.ledger.reply_hashes(keys)
-
-    def get_meta(self, name: str) -> str | None:
-        """Return a value from the ledger's metadata; None if there is none."""
-        return self.ledger.get_meta(name)
 
     def set_meta(self, name: str, value: str) -> None:
         """Store a value in the ledger's metadata, for the next run."""

@@ -51,7 +51,7 @@ class Models:
         announce: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
-        self._needed, self._limit, self._is_batch, self._checks = needed, budget, batch, check
+        self.needed, self._limit, self._is_batch, self._checks = needed, budget, batch, check
         self._announce = announce
         self._forget = self._tracks_use = False
         self._ledger: Ledger | None = None
@@ -95,18 +95,13 @@ class Models:
         model.find_dimension()
         return model
 
-    @property
-    def needed(self) -> list[str]:
-        """The names of the models that the run needs."""
-        return list(self._needed)
-
     def probe_server(self, name: str) -> tuple[list[Trial], str]:
         """Send tiny requests to the server of a needed model, and remember what works.
 
         Returns the trials, and a description of the model and its requests. Raises `ModelError`
         if the server does not answer, or refuses what every request needs.
         """
-        embeds, loop = bool(self._needed[name]), LoopThread()
+        embeds, loop = bool(self.needed[name]), LoopThread()
         client = LLMClient(name, self.settings[name], self.ledger)
         try:
             return loop.run_coroutine(client.probe_server(embeds)), client.describe(embeds)
@@ -203,7 +198,7 @@ class Models:
         """
         settings = find_model(self.settings, name, step)
         if self._loop is None or self._budget is None:
-            names = dict.fromkeys((*self._needed, name))
+            names = dict.fromkeys((*self.needed, name))
             # A budget needs the price of every model.
             for needed in names if self._limit is not None else ():
                 known = self.settings.get(needed)
@@ -218,12 +213,12 @@ class Models:
             self._budget.held_for_batches = sum(batch.max_cost for batch in self.open_batches())
             for needed in names if self._checks else ():
                 client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
-                self._announce(client.describe(embeds=bool(self._needed.get(needed))))
+                self._announce(client.describe(embeds=bool(self.needed.get(needed))))
                 try:
                     self._loop.run_coroutine(client.check_server())
                 finally:
                     self._loop.run_coroutine(client.close())
-            for needed, embedding_step in self._needed.items():
+            for needed, embedding_step in self.needed.items():
                 if embedding_step:
                     self.open_embedding_model(needed, embedding_step)
         return settings, self._loop, self._budget
