@@ -156,24 +156,19 @@ def validate_reply(
         if attempt.corrected:
             raw = redact(reply.text)
             raise QuarantinedError(f"the reply is invalid: {error}", raw) from None
+        correction: tuple[Message, ...] = ()
         # After an empty reply the same request is sent again, without a correction.
-        correction = _correction_messages(reply, error, request, room) if reply.text.strip() else ()
+        if reply.text.strip():
+            # The description of the format is for servers that accept a schema and ignore it.
+            instructions = request.format.instructions
+            problem = f"This reply cannot be used: {error}. Reply again, whole.\n\n{instructions}"
+            # Show so little of the reply that half of the room is left for the new reply. A
+            # character is counted as one token.
+            left = max(room // 2 - estimate_tokens(problem.strip()), 0)
+            correction = (
+                Message(role="assistant", content=reply.text[: min(MAX_SHOWN_CHARS, left)]),
+                Message(role="user", content=problem.strip()),
+            )
         room -= sum(estimate_tokens(message["content"]) for message in correction)
         max_tokens = max(min(attempt.max_tokens, room), MIN_REPLY_TOKENS)
         return Attempt(max_tokens, True, True, correction)
-
-
-def _correction_messages(
-    reply: Reply, error: ReplyError, request: Request, room: int
-) -> tuple[Message, ...]:
-    """Return messages with the invalid reply, the error, and a description of the format."""
-    # The description is for servers that accept a schema and ignore it.
-    instructions = request.format.instructions
-    problem = f"This reply cannot be used: {error}. Reply again, whole.\n\n{instructions}".strip()
-    # Show so little of the reply that half of the room is left for the new reply. A character
-    # is counted as one token.
-    left = max(room // 2 - estimate_tokens(problem), 0)
-    return (
-        Message(role="assistant", content=reply.text[: min(MAX_SHOWN_CHARS, left)]),
-        Message(role="user", content=problem),
-    )

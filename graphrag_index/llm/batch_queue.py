@@ -103,8 +103,19 @@ class BatchQueue:
             if batch.state != SUBMITTED:
                 self._upload_batch(batch)
         for batch, status in self._update_statuses():
+            if status is None and not self._forget:
+                raise ModelError(
+                    f"Model {self.name}: {self.client.address} does not know batch {batch.id}, "
+                    f"which has {batch.n_requests} requests of {batch.step}: use the key of the "
+                    "account that submitted the batch. If the batch was deleted, "
+                    "`graphrag-index retry --batch` submits its requests again."
+                )
             if status is None:
-                self._give_up_batch(batch)
+                logger.warning(
+                    "Batch %s is unknown to the provider: its requests are submitted again.",
+                    batch.id,
+                )
+                self._delete_batch(batch)
             elif status.status in ENDED_STATUSES:
                 self._collect_results(batch, status)
 
@@ -293,19 +304,6 @@ class BatchQueue:
         ended = f"Batch {batch.id} of {self.step} has ended as {status.status}{reason}"
         missing = f"{n_left} of {batch.n_requests} requests"
         logger.warning("%s: %s were not answered and are submitted again.", ended, missing)
-
-    def _give_up_batch(self, batch: Batch) -> None:
-        if not self._forget:
-            raise ModelError(
-                f"Model {self.name}: {self.client.address} does not know batch {batch.id}, which "
-                f"has {batch.n_requests} requests of {batch.step}: use the key of the account that "
-                "submitted the batch. If the batch was deleted, `graphrag-index retry --batch` "
-                "submits its requests again."
-            )
-        logger.warning(
-            "Batch %s is unknown to the provider: its requests are submitted again.", batch.id
-        )
-        self._delete_batch(batch)
 
     def _delete_batch(self, batch: Batch) -> None:
         self.ledger.delete_batch(batch)

@@ -242,19 +242,15 @@ def strip_reasoning(text: str) -> str:
     for reasoning in _REASONING.finditer(text):
         if reasoning["open"] is not None:
             # The tag is not closed. The reply may be truncated, or the answer follows unmarked.
+            # An answer is a JSON object that begins on a new line.
             before = _REASONING.sub("", text[: reasoning.start()])
-            return (before + _find_answer_at_end(reasoning[0])).strip()
+            answer = reasoning[0][reasoning[0].rfind("\n{") + 1 :].rstrip("` \n\t")
+            return (before + (answer if isinstance(parse_json(answer), dict) else "")).strip()
     stripped = _REASONING.sub("", text)
     if stripped == text:
         for end in _REASONING_END.finditer(text):
             stripped = text[end.end() :]
     return stripped.strip()
-
-
-def _find_answer_at_end(reasoning: str) -> str:
-    """Return the JSON object at the end of the reasoning if it begins on a new line, else ""."""
-    answer = reasoning[reasoning.rfind("\n{") + 1 :].rstrip("` \n\t")
-    return answer if isinstance(parse_json(answer), dict) else ""
 
 
 _OPENING = re.compile(rf"\s*[<\[◁]({_TAGS})[>\]▷]", re.IGNORECASE)
