@@ -6,7 +6,7 @@ paid for twice, except the replies to calls that were running when the process w
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from importlib.resources import files
@@ -78,15 +78,6 @@ class QuarantinedRequest(NamedTuple):
     unit: str
     reason: str
     raw: str
-
-
-def _key_batches(keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Split keys into batches; yield (placeholders for a query, keys) for each batch."""
-    # Sort the keys as the table is sorted, so that SQLite reads no page of the file twice.
-    ordered = sorted(keys)
-    for start in range(0, len(ordered), KEYS_PER_QUERY):
-        some = ordered[start : start + KEYS_PER_QUERY]
-        yield f"({', '.join('?' * len(some))})", some
 
 
 class Ledger:
@@ -188,13 +179,15 @@ class Ledger:
     def reply_hashes(self, keys: Iterable[str]) -> list[str]:
         """Return the hash of the cached reply for each key; "" for a key without a reply."""
         wanted = list(keys)
-        # Read replies as bytes: decoding and encoding them again would take time.
-        query = "SELECT key, CAST(reply AS BLOB) FROM requests WHERE state = ? AND key IN "
-        hashes = {
-            key: blake2b(reply or b"", digest_size=16).hexdigest()
-            for places, some in _key_batches(wanted)
-            for key, reply in self.fetch_rows(query + places, DONE, *some)
-        }
+        # Sort the keys as the table is sorted, so that SQLite reads no page of the file twice.
+        ordered, hashes = sorted(wanted), dict[str, str]()
+        for start in range(0, len(ordered), KEYS_PER_QUERY):
+            some = ordered[start : start + KEYS_PER_QUERY]
+            # Read replies as bytes: decoding and encoding them again would take time.
+            query = "SELECT key, CAST(reply AS BLOB) FROM requests WHERE state = ? AND key IN "
+            query += f"({', '.join('?' * len(some))})"
+            for key, reply in self.fetch_rows(query, DONE, *some):
+                hashes[key] = blake2b(reply or b"", digest_size=16).hexdigest()
         return [hashes.get(key, "") for key in wanted]
 
     def record_sent(self, key: str, step: str, unit: str, model: str) -> None:
@@ -255,9 +248,8 @@ class Ledger:
         """Mark requests as used by the version of the index that this run creates."""
         keys = list(keys)
         with self.transaction() as database:
-            for places, some in _key_batches(keys):
-                query = f"UPDATE uses SET version = ? WHERE key IN {places}"
-                database.execute(query, (self.version, *some))
+            versions = ((self.version, key) for key in sorted(keys))
+            database.executemany("UPDATE uses SET version = ? WHERE key = ?", versions)
             if self._tracks_use:
                 database.executemany(INSERT_USED, ((key,) for key in keys))
 
