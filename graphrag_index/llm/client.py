@@ -113,11 +113,6 @@ class LLMClient:
         """Replace the API key in a text by asterisks."""
         return redact(text, self.settings.key)
 
-    def describe(self, embeds: bool) -> str:
-        """Describe the model, its server and its requests in one line."""
-        model = f"Model {self.name}: {self.settings.model} at {self.address}"
-        return f"{model} ({self.writer.describe(embeds)})"
-
     async def send_chat(
         self,
         messages: Sequence[Message],

@@ -104,7 +104,7 @@ class Models:
         embeds, loop = bool(self.needed[name]), LoopThread()
         client = LLMClient(name, self.settings[name], self.ledger)
         try:
-            return loop.run_coroutine(client.probe_server(embeds)), client.describe(embeds)
+            return loop.run_coroutine(client.probe_server(embeds)), client.writer.describe(embeds)
         finally:
             loop.run_coroutine(client.close())
             loop.close()
@@ -213,7 +213,7 @@ class Models:
             self._budget.held_for_batches = sum(batch.max_cost for batch in self.open_batches())
             for needed in names if self._checks else ():
                 client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
-                self._announce(client.describe(embeds=bool(self.needed.get(needed))))
+                self._announce(client.writer.describe(embeds=bool(self.needed.get(needed))))
                 try:
                     self._loop.run_coroutine(client.check_server())
                 finally:

@@ -174,16 +174,15 @@ class RequestWriter:
         self._ledger.set_meta(self._cache_key, self.capabilities.to_json())
 
     def describe(self, embeds: bool) -> str:
-        """Describe the requests of chats, or of vectors, as far as the server has answered any."""
-        is_known = self._ledger.get_meta(self._cache_key) is not None
+        """Describe the model, its server and what is known about its requests in one line."""
+        settings, dropped = self.settings, " and ".join(self.capabilities.dropped)
+        kind = "reply format not known before the first request"
         if embeds:
             kind = "vectors"
-        elif is_known or self.settings.structured != "auto":
+        elif settings.structured != "auto" or self._ledger.get_meta(self._cache_key) is not None:
             kind = FORMAT_LABELS[self.capabilities.response_format]
-        else:
-            kind = "reply format not known before the first request"
-        dropped = " and ".join(self.capabilities.dropped)
-        return f"{kind}, without {dropped}" if dropped else kind
+        kind += f", without {dropped}" if dropped else ""
+        return f"Model {self.name}: {settings.model} at {server_address(settings)} ({kind})"
 
     @property
     def limits(self) -> list[str]:
