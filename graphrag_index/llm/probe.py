@@ -17,9 +17,9 @@ from graphrag_index.llm.request import (
     object_schema,
 )
 from graphrag_index.llm.request_writer import (
-    LIMITS,
     REQUIRED_PARTS,
     RESPONSE_FORMATS,
+    TOKEN_LIMIT_KEYS,
     Capabilities,
     RequestWriter,
     format_parts,
@@ -232,7 +232,7 @@ class ServerProbe:
 
 def _optional_parts(body: Body) -> list[Alternatives]:
     """Return the parts of a request that a server may refuse; a limit is not one of them."""
-    names = [name for name in body if name not in {*REQUIRED_PARTS, *LIMITS}]
+    names = [name for name in body if name not in {*REQUIRED_PARTS, *TOKEN_LIMIT_KEYS}]
     return [[(name, {name: body[name]})] for name in names]
 
 

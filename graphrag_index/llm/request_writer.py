@@ -25,9 +25,9 @@ FORMAT_LABELS = {
 RESPONSE_FORMATS = tuple(FORMAT_LABELS)
 # Parameters that limit the length of a reply. OpenAI's models that reason reject `max_tokens`;
 # other servers may ignore `max_completion_tokens` without an error.
-LIMITS = ("max_completion_tokens", "max_tokens")
+TOKEN_LIMIT_KEYS = ("max_completion_tokens", "max_tokens")
 # Parameters that a server may not support.
-OPTIONAL_PARAMETERS = (*LIMITS, "temperature", "stream_options", "stream")
+OPTIONAL_PARAMETERS = (*TOKEN_LIMIT_KEYS, "temperature", "stream_options", "stream")
 # After this many invalid replies and no valid reply, assume that the server ignores the format.
 MAX_INVALID_REPLIES = 3
 # Words in an error message about the format of the reply.
@@ -189,12 +189,12 @@ class RequestWriter:
         """The parameters that may limit the length of a reply, the one to use first."""
         address = server_address(self.settings)
         is_openai = self.settings.provider == "azure" or "openai" in address
-        names = LIMITS if is_openai else reversed(LIMITS)
+        names = TOKEN_LIMIT_KEYS if is_openai else reversed(TOKEN_LIMIT_KEYS)
         return [name for name in names if name not in self.capabilities.dropped]
 
     def note_length(self, n_tokens: int, max_tokens: int) -> None:
         """Limit replies by another parameter if the server ignores the first one."""
-        if n_tokens > 2 * max_tokens + 100 and len(self.limits) == len(LIMITS):
+        if n_tokens > 2 * max_tokens + 100 and len(self.limits) == len(TOKEN_LIMIT_KEYS):
             self.update_capabilities([self.limits[0]])
 
     def note_compliance(self, is_valid: bool, response_format: str) -> None:
