@@ -76,7 +76,8 @@ class ReplyLimit:
         attempt = first_attempt(request, settings, n_tokens)
         expected = expected_tokens(request)
         # A streamed answer is shown while it arrives, so it is not requested twice.
-        if self.is_lifted or request.sink is not None or expected >= attempt.max_tokens:
+        is_limited = self.accepts_truncated or not self.is_lifted
+        if not is_limited or request.sink is not None or expected >= attempt.max_tokens:
             return attempt
         raised = attempt.max_tokens
         return Attempt(expected, is_last=self.accepts_truncated, raised_tokens=raised)

@@ -255,10 +255,10 @@ class ChatModel(RemoteModel):
             except QuarantinedError:
                 self.ledger.record_call(*call)
                 raise
-            is_valid = isinstance(result, ParsedReply)
-            if request.format.schema and not attempt.corrected:
+            is_valid, is_truncated = isinstance(result, ParsedReply), reply.finish == "length"
+            # A reply that our own limit truncates does not tell whether the server obeys a schema.
+            if request.format.schema and not attempt.corrected and (is_valid or not is_truncated):
                 client.writer.note_compliance(is_valid, reply.response_format)
-            is_truncated = reply.finish == "length"
             self.ledger.record_call(*call, reply.text if is_valid else None, is_truncated)
             if isinstance(result, ParsedReply):
                 return result

@@ -177,9 +177,12 @@ class LLMClient:
         Raises `ModelError` if the server does not.
         """
         try:
-            async with self.transport.open_response("GET", "/models") as response:
+            async with (
+                asyncio.timeout(MAX_LIST_SECONDS),
+                self.transport.open_response("GET", "/models") as response,
+            ):
                 status, content = response.status, await response.read()
-        except ReplyTimeoutError:
+        except (ReplyTimeoutError, TimeoutError):
             return  # The server is slow, but it may still answer requests.
         except RetryError as error:
             raise ModelError(

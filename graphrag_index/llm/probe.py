@@ -78,6 +78,8 @@ class ServerProbe:
         self._writer, self._calls, self._send = writer, calls, send
         self._lock = asyncio.Lock()
         self._ended_at = 0.0
+        # Why the last probe could not end; None if it ended.
+        self._failure: RetryError | None = None
         # Parts of requests that were tried already.
         self._tried: set[str] = set()
 
@@ -102,12 +104,16 @@ class ServerProbe:
         async with self._lock:
             if writer.adapt_to_error(error, body, sent):
                 return True
+            if self._failure is not None and self._ended_at > sent_at:
+                # The probe that this call waited for failed for a time, not for good.
+                raise RetryError(str(self._failure), self._failure.after, self._failure.rate)
             after = error.after if isinstance(error, ServerError) else None
             if not is_new or after is not None or self._ended_at > sent_at:
                 return False
             is_tried = part_names(body) <= self._tried
             if is_tried and isinstance(error, UnsupportedError):
                 return False
+            self._failure = None
             try:
                 if is_tried:
                     await self._find_plain_body(format is not None)
@@ -117,6 +123,9 @@ class ServerProbe:
                     await self.probe_chat(format, "stream" in body)
             except UnansweredError:
                 return False
+            except RetryError as failure:
+                self._failure = failure
+                raise
             finally:
                 self._ended_at = time.monotonic()
             self._tried |= part_names(body)
@@ -172,7 +181,7 @@ class ServerProbe:
         for group in groups:
             for name, part in group:
                 trial = await self._try(name, {**body, **part}, MAX_TRIES)
-                if is_checked and name in RESPONSE_FORMATS and _is_ignored(trial.answer):
+                if is_checked and name in RESPONSE_FORMATS and _is_ignored(name, trial.answer):
                     trial = replace(trial, reason="the reply is in another format")
                 trials.append(trial)
                 if not trial.reason:
@@ -245,12 +254,14 @@ def _parse_object(answer: bytes) -> Mapping[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _is_ignored(answer: bytes) -> bool:
-    """Return whether a complete reply to a request for JSON is not JSON."""
+def _is_ignored(response_format: str, answer: bytes) -> bool:
+    """Return whether a complete reply is not in the format that the request asks for."""
     try:
         reply = read_chat(_parse_object(answer))
     except RetryError:
         return False
     if reply.finish == "length":
         return False
-    return "answer" not in _parse_object(reply.text.encode())
+    data = _parse_object(reply.text.encode())
+    # Without a schema, the model is free to choose the keys.
+    return not data if response_format == "json_object" else "answer" not in data

@@ -31,15 +31,20 @@ def read_chat(data: Any) -> Reply:
         message = choice.get("message") or {}
     except (KeyError, IndexError, TypeError, AttributeError):
         raise RetryError("the answer contains no reply") from None
-    text = message.get("content") or ""
-    if isinstance(text, list):  # a list of content parts
-        text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+    text = _join_parts(message.get("content"))
     # Some models split the reply over several tool calls.
     text = "\n".join(filter(None, map(_tool_arguments, message.get("tool_calls") or []))) or text
     finish = str(choice.get("finish_reason") or "stop")
     if message.get("refusal"):
         text, finish = str(message["refusal"]), "refusal"
     return Reply(text, finish, read_usage(data.get("usage")))
+
+
+def _join_parts(content: Any) -> str:
+    """Return the text of a message, which may be a list of parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content or ""
 
 
 def _tool_arguments(call: Any) -> str:
@@ -158,7 +163,7 @@ class StreamedReply:
         self._usage = event.get("usage") or self._usage
         for choice in (event.get("choices") or [])[:1]:
             delta = choice.get("delta") or choice.get("message") or {}
-            piece = delta.get("content") or ""
+            piece = _join_parts(delta.get("content"))
             self._text.append(piece)
             if self._visible:
                 self._visible.write(piece)

@@ -130,6 +130,7 @@ class RetriedCalls:
         self._has_succeeded = False
         # Time of the last reply, by `time.monotonic`; 0: none yet.
         self.last_success = 0.0
+        self._has_replied = False
         self._n_refusals = 0
         self._n_slow = 0
         # Calls that have failed since the last success, and calls that were denied access.
@@ -172,6 +173,7 @@ class RetriedCalls:
                     result, usage = await self._probe_first(send)
                     self._rate_limiter.note_success(self.headers)
                     self.last_success = time.monotonic()
+                    self._has_replied = True
                     self._failing.clear()
                     self._denied.clear()
                     self._has_warned = False
@@ -179,7 +181,9 @@ class RetriedCalls:
                     return result
             except RejectedError as error:
                 self._n_refusals += 1
-                if not self._has_succeeded and self._n_refusals >= MAX_REFUSALS:
+                # Refusals of calls that run together may arrive before the first reply.
+                together = self._settings.concurrency if self._has_succeeded else 0
+                if not self._has_replied and self._n_refusals >= MAX_REFUSALS + together:
                     reason = redact(str(error), self._settings.key)
                     message = f"Model {self._name} refuses every request: {reason}."
                     raise ModelError(message) from None
@@ -187,6 +191,13 @@ class RetriedCalls:
             except SlowReplyError:
                 self._budget.add_cost(max_cost)
                 self._n_slow += 1
+                if self._n_slow == 1:
+                    logger.warning(
+                        "Model %s: a reply was not complete within %g s, although the server "
+                        "answers. The request is sent once more, with a lower limit of tokens.",
+                        self._name,
+                        self._settings.timeout,
+                    )
                 if not self.last_success and self._n_slow >= MAX_SLOW_REPLIES:
                     raise ModelError(
                         f"Model {self._name}: the server answers, but no reply was complete within "
@@ -275,7 +286,7 @@ class RetriedCalls:
             raise OutageError(
                 f"Model {self._name} has not answered for {seconds:g} s ({reason}): {advice}."
             ) from None
-        silent = time.monotonic() - max(first, self.last_success)
+        silent = time.monotonic() - max(failures.began, self.last_success)
         if silent > MAX_SILENT_SECONDS and not self._has_warned:
             self._has_warned = True
             logger.warning(

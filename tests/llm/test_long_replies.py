@@ -164,3 +164,21 @@ def test_a_first_limit_never_exceeds_the_setting(text: str, max_tokens: int) -> 
     settings = ModelSettings(model="m", max_output_tokens=max_tokens)
     attempt = ReplyLimit().first_attempt(request(text), settings, 100)
     assert attempt.max_tokens == min(max_tokens, expected_tokens(request(text)))
+
+
+def test_replies_truncated_by_the_first_limit_do_not_count_against_the_format(
+    open_model: Open,
+) -> None:
+    with Server(answer=many_words) as server:
+        for text in "abcd":
+            assert ask(open_model(server), text)[0].values
+        assert all("response_format" in asked.json for asked in server.requests if asked.body)
+
+
+def test_a_server_that_refuses_every_request_ends_the_run_also_if_it_takes_its_time(
+    open_model: Open,
+) -> None:
+    with Server(faults=Faults(rate=1, kinds=["400"]), latency=0.05) as server:
+        chat = open_model(server, concurrency=4)
+        with pytest.raises(ModelError, match="refuses every request"):
+            ask(chat, *(f"text {n}" for n in range(60)))
