@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
     QUARANTINED = 3  # the run is finished, but some requests failed and are listed
     BUDGET = 4  # the next request could exceed the budget
     WAITING = 5  # requests are in a batch; the same command collects the replies later
-    INTERRUPTED = 130  # the user pressed Ctrl-C: 128 + SIGINT, as in shells
+    INTERRUPTED = 130  # the user pressed Ctrl-C; shells use this code (128 + 2) too
 
 
 class GraphRAGError(Exception):
@@ -118,7 +118,7 @@ def run_program(app: Callable[[], Any]) -> None:
     A second Ctrl-C while the process exits must not change the exit code. For this, the signal
     handler is replaced when the command ends, and again when the interpreter shuts down.
     """
-    # `atexit` calls functions in reverse order: the function registered first is called last.
+    # Register this call first, because `atexit` calls functions in reverse order: it is the last.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         with explain_failures():
@@ -126,13 +126,13 @@ def run_program(app: Callable[[], Any]) -> None:
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     finally:
-        # All output is written. The process need not wait for threads that are still running.
+        # After Ctrl-C, exit without waiting for threads, because all output has been written.
         signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
 
 
 @contextmanager
 def explain_failures() -> Iterator[None]:
-    """Print expected exceptions as one line, and exit with their code."""
+    """Print a GraphRAGError or an OSError as one line, and exit with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # Old code pages of Windows consoles lack some characters: print "?" instead of crashing.
         if hasattr(stream, "reconfigure"):
@@ -146,8 +146,8 @@ def explain_failures() -> Iterator[None]:
         print(f"Error: {_add_root_option(str(error), sys.argv)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The program that reads the output, such as `head`, has closed the pipe. Without this
-        # redirection the interpreter would fail again when it flushes the buffer at exit.
+        # A program that reads the output, such as `head`, has closed the pipe. Redirect the output,
+        # because the interpreter would fail again when it flushes the output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.FAILED)
     except OSError as error:

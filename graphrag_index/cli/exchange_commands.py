@@ -232,7 +232,7 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
     """Write a workflow that extends the imported index; return lines that explain its use."""
     from graphrag_index.errors import WorkflowError
     from graphrag_index.microsoft.import_folder import ImportedIndex
-    from graphrag_index.pipeline.import_version import set_workflow, write_continuing_workflow
+    from graphrag_index.pipeline.import_version import replace_workflow, write_continuing_workflow
     from graphrag_index.schema.settings.project_settings import (
         SETTINGS_FILE,
         write_missing_workflows,
@@ -256,7 +256,7 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
     path, run = root / SETTINGS_FILE, f"`graphrag-index run{root_option(root)}`"
     if name == settings.workflow:
         lines.append(f"{run} updates the imported index with the workflow {name}.")
-    elif set_workflow(path, settings.workflow, name):
+    elif replace_workflow(path, settings.workflow, name):
         lines.append(
             f"{path} now has `workflow: {name}` (before: {settings.workflow}), so that {run} "
             "updates the imported index."

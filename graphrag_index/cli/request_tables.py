@@ -14,8 +14,8 @@ from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
 from graphrag_index.llm.probe import PROBE_TOKENS, Trial
 from graphrag_index.llm.request_writer import FORMAT_LABELS
-from graphrag_index.pipeline.changes import KINDS, UNCHANGED, DryRun
-from graphrag_index.pipeline.counting_models import MIN_CALLS
+from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, DryRun
+from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts
 
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
@@ -55,8 +55,8 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
     _print_table(headings, cells, lines, out)
     if not all(line.replies_are_known for line in lines):
         print(
-            f"Before a step has made {MIN_CALLS} calls, the length of its replies is a guess: low "
-            "assumes half of it, high twice as much. The reasoning of a model comes on top.",
+            f"Before a step has made {MIN_PAST_CALLS} calls, the length of its replies is a guess: "
+            "low assumes half of it, high twice as much. The reasoning of a model comes on top.",
             file=out,
         )
     if estimate.n_sampled < estimate.n_documents:
@@ -142,7 +142,7 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
     elif found.changes is not None:
         since = f"Since version {found.version}" if is_update else "There is no index yet"
         print(f"{since}: {found.changes}, {found.changes.count(UNCHANGED):,} unchanged.", file=out)
-        for kind in KINDS:
+        for kind in CHANGE_KINDS:
             names = found.changes.names(kind)
             if names:
                 print(f"  {kind:<8} {join_names(names, MAX_PRINTED_NAMES)}", file=out)
@@ -177,7 +177,9 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
 def dry_run_as_json(found: DryRun) -> str:
     changes, documents = found.changes, None
     if changes is not None:
-        documents = {k: {"count": changes.count(k), "names": changes.names(k)} for k in KINDS}
+        documents = {
+            k: {"count": changes.count(k), "names": changes.names(k)} for k in CHANGE_KINDS
+        }
     content = {
         "version": found.version,
         "documents": documents,

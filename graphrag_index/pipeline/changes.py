@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from graphrag_index.pipeline.history import output_folder_error
-from graphrag_index.pipeline.run import Watcher, find_finished_steps, hash_step_inputs, is_whole
+from graphrag_index.pipeline.history import make_output_folder_error
+from graphrag_index.pipeline.run import Watcher, find_finished_steps, hash_step_inputs, is_complete
 from graphrag_index.pipeline.workflow import (
     Workflow,
     find_asking_steps,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphrag_index.pipeline.estimate import Estimate
 
 ADDED, CHANGED, RENAMED, DELETED = "added", "changed", "renamed", "deleted"
-KINDS = (ADDED, CHANGED, RENAMED, DELETED)
+CHANGE_KINDS = (ADDED, CHANGED, RENAMED, DELETED)
 UNCHANGED = "unchanged"
 REMOVED = "removed"
 
@@ -39,21 +39,22 @@ REMOVED = "removed"
 BATCH_DOCUMENTS = 1_024
 
 # Columns of the compared documents: one row per document, in any order.
-COLUMNS = {
+COMPARED_COLUMNS = {
     "id": pl.String,  # id in the record; null if the id is derived from the text
     "path": pl.String,
     "text": pl.String,  # digest of the text of the document
-    "details": pl.UInt64,  # hash of title, date, record, metadata; differs by process
+    "details": pl.UInt64,  # hash of title, date, record and metadata; valid only in this process
 }
 # Columns that pair a document of the index with a document of the input, most specific columns
 # first. A record with its own id is paired by the id alone.
 _PAIRING_COLUMNS = (["path", "text", "details"], ["path", "text"], ["text"], ["path"])
 
 # Pattern of citations. Their row numbers change when other rows change, so citations are removed.
-_CITATION = r"\[Data:[^\]]*\]"
+_CITATION_PATTERN = r"\[Data:[^\]]*\]"
 
-# For each table: the key of its rows, the display name of a row, and the compared columns. Not
-# compared are weights, degrees, positions and ids of text units: other documents change them.
+# For each table: the key of its rows, the display name of a row, and the compared columns. Weights,
+# degrees, positions and ids of text units are not compared, because a change of other documents
+# changes them too.
 COMPARED_TABLES = {
     "entities": (
         "id",
@@ -73,7 +74,7 @@ COMPARED_TABLES = {
     "community_reports": (
         "community",
         pl.format("{}: {}", "community", "title"),
-        [pl.col("title"), pl.col("summary", "full_content").str.replace_all(_CITATION, "")],
+        [pl.col("title"), pl.col("summary", "full_content").str.replace_all(_CITATION_PATTERN, "")],
     ),
 }
 
@@ -95,9 +96,10 @@ class Changes:
     """Differences between the documents of the index and the documents of the input.
 
     `rows` has one row per document. The column `kind` is the kind of change. `old_row` is the row
-    number in the index, and `row` is the row number in the input. Each column of `COLUMNS` occurs
-    twice: `old_NAME` is the value in the index, and `NAME` is the value in the input. If a document
-    was added, its old columns are null. If a document was deleted, its new columns are null.
+    number in the index, and `row` is the row number in the input. Each column of `COMPARED_COLUMNS`
+    is there twice: `old_NAME` is the value in the index, and `NAME` is the value in the input. If a
+    document was added, its old columns are null. If a document was deleted, its new columns are
+    null.
     """
 
     rows: pl.DataFrame
@@ -111,7 +113,7 @@ class Changes:
 
     def __str__(self) -> str:
         """Summarize the changes on one line, for example "3 added, 1 deleted documents"."""
-        counts = [(kind, n) for kind in KINDS if (n := self.count(kind))]
+        counts = [(kind, n) for kind in CHANGE_KINDS if (n := self.count(kind))]
         if not counts:
             return "no document changed"
         summary = ", ".join(f"{n:,} {kind}" for kind, n in counts)
@@ -135,9 +137,9 @@ class Changes:
 
 
 def digest_documents(batches: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the columns `COLUMNS` of loaded documents: one row per document, in order."""
+    """Return one row per loaded document, in order, with the columns `COMPARED_COLUMNS`."""
     n_of_text: Counter[bytes] = Counter()
-    parts = [pl.DataFrame(schema=COLUMNS)]
+    parts = [pl.DataFrame(schema=COMPARED_COLUMNS)]
     for batch in batches:
         rows = []
         for id, path, text in batch.select("id", "path", "text").iter_rows():
@@ -160,7 +162,7 @@ def compare_documents(old: pl.DataFrame, new: pl.DataFrame) -> Changes:
     - If only the text is equal, the document is renamed.
     - If only the path is equal, the document is changed.
     """
-    before = old.rename({name: f"old_{name}" for name in COLUMNS}).with_row_index("old_row")
+    before = old.rename(lambda name: f"old_{name}").with_row_index("old_row")
     after = new.with_row_index("row")
     pairs = []
     for stated, keys in ((True, ["id"]), *((False, keys) for keys in _PAIRING_COLUMNS)):
@@ -185,7 +187,7 @@ def compare_documents(old: pl.DataFrame, new: pl.DataFrame) -> Changes:
 
 
 def _number_equal_keys(rows: pl.DataFrame, keys: Sequence[str], prefix: str) -> pl.DataFrame:
-    """Add the columns `key` and `nth`, the number of earlier rows with the same key."""
+    """Add the columns `key` and `nth` (the number of earlier rows with the same key)."""
     key = pl.struct(pl.col(f"{prefix}{name}").alias(name) for name in keys)
     return rows.with_columns(key=key).with_columns(nth=pl.int_range(pl.len()).over("key"))
 
@@ -194,13 +196,13 @@ def compare_versions(store: TableStore, before: Version, after: Version) -> dict
     """Compare the tables of two versions. Return the differences by table name.
 
     Rows of entities and relationships are matched by id. Rows of communities and reports are
-    matched by community number. Documents are paired as in a run. The names of changed rows are in
-    the order of the rows.
+    matched by community number. Documents are paired by `compare_documents`. The names of changed
+    rows are in the order of the rows.
     """
     digests = []
     for version in (before, after):
-        # A workflow that only loads documents has no table `documents`. An imported index has no
-        # table `loaded_documents`.
+        # Compare `loaded_documents` if a workflow only loads documents and has no table
+        # `documents`. An imported index has only the table `documents`.
         table = "documents" if "documents" in version.tables else "loaded_documents"
         digests.append(_digest_table(store, table, version.tables))
     changes = compare_documents(*digests)
@@ -211,7 +213,7 @@ def compare_versions(store: TableStore, before: Version, after: Version) -> dict
     for name, (key, label, content) in COMPARED_TABLES.items():
         changed: dict[str, list[str]] = {}
         if before.tables.get(name) != after.tables.get(name):
-            # Hashes are compared instead of long texts.
+            # Compare hashes of the columns, because their texts may be long.
             hashed = pl.struct(*content).hash()
             compared = {"key": pl.col(key), "name": label, "content": hashed}
             old, new = (scan_table(store, one, name).select(**compared) for one in (before, after))
@@ -277,12 +279,12 @@ def dry_run(
     the batch API is used for chat requests.
     Raises InputError if the input folder has no document.
     """
-    # Importing the estimate takes long.
+    # Import this module only here, because the import takes long.
     from graphrag_index.pipeline.estimate import estimate
 
     store = TableStore(root / settings.output)
     if store.output.exists() and not store.output.is_dir():
-        raise output_folder_error(store)
+        raise make_output_folder_error(store)
     current, loader = store.read_pointer(), workflow.loader
     run, kept = plan_steps(workflow, settings, root)
     changes, unread = None, []
@@ -346,7 +348,7 @@ def plan_steps(
             record = known.get(
                 hash_step_inputs(step, sections.get(step.name), tables, services, root)
             )
-        if record is not None and is_whole(store, record):
+        if record is not None and is_complete(store, record):
             kept.append(step.name)
         else:
             run.append(step.name)
@@ -362,15 +364,15 @@ def plan_steps(
 def _find_loader_record(
     store: TableStore, version: Version | None, loader: Step
 ) -> StepRecord | None:
-    """Return the record of the step that read the documents; None if a table is missing."""
+    """Return the record of the step that read the documents; None if a table of it is missing."""
     records = version.steps if version else ()
-    return next((r for r in records if r.name == loader.name and is_whole(store, r)), None)
+    return next((r for r in records if r.name == loader.name and is_complete(store, r)), None)
 
 
 def _read_input_documents(
     loader: Step, settings: Settings, root: Path, watcher: Watcher
 ) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
-    """Read the input as a run does; return the compared columns, and the unread files."""
+    """Read the input folder. Return its documents with the compared columns, and unread files."""
     unread: list[tuple[str, str]] = []
     section = select_sections(Workflow("input", (loader,)), settings)[loader.name]
 

@@ -1,7 +1,7 @@
 """Models for estimates: the models count requests instead of sending them.
 
-A simulated reply consists of sentences of the prompt, because a model needs about as many words to
-describe a sentence. The constants in this module set the length of simulated replies.
+A simulated reply consists of sentences of the prompt, because a model describes a sentence in about
+as many words as the sentence has. The constants in this module set the length of simulated replies.
 """
 
 import json
@@ -28,56 +28,57 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Number of tokens that delimit one message.
-TOKENS_OF_MESSAGE = 4
-# Line before the text unit in the prompts that extract a graph or claims.
+# Number of tokens that mark the start and the end of one message of a prompt.
+DELIMITER_TOKENS_PER_MESSAGE = 4
+# Line before the text unit in the prompts for the extraction of a graph and of claims.
 PASSAGE_HEADING = "Passage:\n"
-# Tokens of a reply per token of its passage, by reply format. The real ratio depends on the model
-# and the text, so these values are rough.
-REPLY_SHARE = {"extraction": 2.0, "claims": 0.5}
+# Number of tokens of a reply per token of its passage, by name of the reply format. The values are
+# rough, because the ratio depends on the model and the text.
+REPLY_TOKEN_RATIO = {"extraction": 2.0, "claims": 0.5}
 # Dimension of the dummy vectors, if the settings do not set a dimension.
 DUMMY_DIMENSION = 8
-# Minimum number of past calls of a step from which the average reply length is computed.
-MIN_CALLS = 20
+# If a step has fewer past calls than this number, no average length of its replies is computed.
+MIN_PAST_CALLS = 20
 
 Json = dict[str, Any]
 
-# Maximum number of words of a description. Models shorten longer sentences (lists, tables).
-DESCRIPTION_WORDS = 40
+# Maximum number of words of a simulated description. A model describes a longer sentence, such as a
+# list or a table, in fewer words.
+MAX_DESCRIPTION_WORDS = 40
 # Maximum number of names of one sentence that are related to each other. A sentence with more
 # names is a list, and most names of a list are not related.
 MAX_RELATED_NAMES = 4
-# Maximum number of words in the type of a relationship.
-RELATIONSHIP_TYPE_WORDS = 4
-# Number of words of a summary: a little below the default of `max_words`.
+# Maximum number of words in the type of a simulated relationship.
+MAX_RELATIONSHIP_TYPE_WORDS = 4
+# Number of words of a simulated summary: a little below the default of the setting `max_words`.
 SUMMARY_WORDS = 120
-# Number of findings of a report, and number of words of a finding and of its heading.
-FINDINGS, FINDING_WORDS, HEADING_WORDS = 5, 80, 12
-# Number of words of a text and of items of a list, in the reply format of a user-defined step.
-OTHER_FORMAT_WORDS, OTHER_FORMAT_RECORDS = 20, 3
-# Maximum number of recurring terms per sentence, in scripts without capital letters.
-MAX_CASELESS_NAMES = 3
+# Numbers for a simulated report: findings, words of a finding, and words of its heading.
+FINDINGS_PER_REPORT, FINDING_WORDS, HEADING_WORDS = 5, 80, 12
+# Number of words of a text, and of items of a list, in simulated replies to a user-defined step.
+USER_STEP_WORDS_PER_TEXT, USER_STEP_ITEMS_PER_LIST = 20, 3
+# Maximum number of recurring terms that replace names in a sentence without capital letters.
+MAX_CASELESS_TERMS_PER_SENTENCE = 3
 
 _UPPER = "".join(re.escape(chr(code)) for code in range(0x10000) if chr(code).isupper())
 _WORD = rf"[{_UPPER}](?:[\w’'&.-]*\w)?"
 NAME = re.compile(rf"\b{_WORD}(?: (?:(?:of|de|del|la|von|van|der|bin|al) )?{_WORD})*")
-_YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
-_CASELESS_WORD = re.compile(r"[^\W\d_]{2,}")
+_YEAR_PATTERN = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+_CASELESS_WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 _TABLE_ROW = re.compile(r"^\d+,(.+)$", re.MULTILINE)
 _LIST_ITEM = re.compile(r"^- (.+)$", re.MULTILINE)
 
 
 class PastReplies(Ledger):
-    """The ledger of an output folder, opened read-only; an empty ledger if the file is absent."""
+    """The ledger (cache of replies) of an output folder, read-only; empty if the file is absent."""
 
     def __init__(self, output: Path) -> None:
         self.is_empty = not (output / FILE).exists()
         super().__init__(None if self.is_empty else output, read_only=not self.is_empty)
 
-    def averages(self, step: str, model: str) -> tuple[float | None, float]:
+    def average_past_replies(self, step: str, model: str) -> tuple[float | None, float]:
         """Return the average tokens of a reply, and the share (0–1) of cached prompt tokens.
 
-        Return None and 0 if the step has fewer than `MIN_CALLS` replies.
+        Return None and 0 if the step has fewer than `MIN_PAST_CALLS` replies.
         """
         n_calls, *averages = self.fetch_rows(
             "SELECT count(*), total(completion_tokens) / count(*), "
@@ -86,14 +87,15 @@ class PastReplies(Ledger):
             step,
             model,
         )[0]
-        return (averages[0], averages[1]) if n_calls >= MIN_CALLS else (None, 0.0)
+        return (averages[0], averages[1]) if n_calls >= MIN_PAST_CALLS else (None, 0.0)
 
 
 @dataclass
 class RequestCount:
     """Counts of the requests of one step to one model.
 
-    `n_answered` requests have a reply in the ledger. `n_to_ask` requests have no reply yet.
+    `n_answered` requests have a reply in the ledger, the cache of replies. `n_to_ask` requests have
+    no reply yet.
     """
 
     step: str
@@ -101,7 +103,8 @@ class RequestCount:
     is_chat: bool
     n_answered: int = 0
     n_to_ask: int = 0
-    # Tokens of the requests without a reply. `fixed_tokens` are the tokens that all prompts share.
+    # Token counts of the requests without a reply. `fixed_tokens` counts the part of each prompt
+    # that is equal in all prompts of the step.
     fixed_tokens: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
@@ -130,7 +133,7 @@ class CountingModels:
 
 
 class CountingChatModel(CachedModel):
-    """A chat model that counts requests; it replies from the ledger or simulates a reply."""
+    """A chat model that counts requests, and returns a stored or a simulated reply."""
 
     def __init__(self, settings: ModelSettings, past: PastReplies, count: RequestCount) -> None:
         super().__init__(count.model, settings, count.step, past)
@@ -142,7 +145,7 @@ class CountingChatModel(CachedModel):
         """Store nothing, because an estimate does not change the ledger."""
 
     def mark_used(self, keys: Iterable[str]) -> None:
-        """Count the requests of reused rows as answered."""
+        """Count the requests with these keys as answered, because their rows are reused."""
         new = set(keys) - self.count.seen
         self.count.seen |= new
         self.count.n_answered += len(new)
@@ -160,7 +163,7 @@ class CountingChatModel(CachedModel):
             yield outcome
 
     def _advance_chain(self, chain: RequestChain) -> None:
-        """Advance a chain with the stored reply, or with a simulated reply that is counted."""
+        """Count the next request of a chain, and add its stored reply or a simulated reply."""
         is_new = chain.key not in self.count.seen
         self.count.seen.add(chain.key)
         try:
@@ -180,7 +183,7 @@ class CountingChatModel(CachedModel):
 
     def _count_request(self, request: Request, reply: str) -> None:
         first, *rest = (_count_tokens(message["content"]) for message in request.messages)
-        fixed = first + len(request.messages) * TOKENS_OF_MESSAGE
+        fixed = first + len(request.messages) * DELIMITER_TOKENS_PER_MESSAGE
         if self._response_format in ("json_schema", "tool"):
             fixed += _count_tokens(json.dumps(request.format.schema, ensure_ascii=False))
         if self._response_format in ("json_object", "text"):
@@ -190,8 +193,8 @@ class CountingChatModel(CachedModel):
         self.count.prompt_tokens += fixed + sum(rest)
         longest = request.max_output_tokens or self.settings.max_output_tokens
         passage = request.messages[-1]["content"].partition(PASSAGE_HEADING)[2]
-        share = REPLY_SHARE.get(request.format.name)
-        # A gleaning request has no passage; its simulated reply is empty.
+        share = REPLY_TOKEN_RATIO.get(request.format.name)
+        # Count the simulated reply if the request is a gleaning request, which has no passage.
         n_reply = (
             round(share * _count_tokens(passage)) if share and passage else _count_tokens(reply)
         )
@@ -214,7 +217,7 @@ class CountingEmbeddingModel:
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
-        """Count the texts, and return the same dummy vector for each text."""
+        """Count each text as one request, and return the same dummy vector for each text."""
         import numpy as np
 
         for text in texts:
@@ -235,7 +238,7 @@ class CountingEmbeddingModel:
         return vectors
 
 
-# Many requests contain the same prompt and the same schema, so counts are cached.
+# Cache the counts, because many requests contain the same prompt and the same schema.
 @lru_cache(maxsize=64)
 def _count_tokens(text: str) -> int:
     return count_tokens(text, load_encoding(ENCODING))
@@ -248,7 +251,7 @@ def simulate_reply(request: Request) -> Any:
     if simulate is None:
         return _simulate_by_schema(request.format.schema, _simulate_text(content))
     if len(request.messages) > 2:
-        # A gleaning request gets an empty reply.
+        # Simulate an empty reply to a gleaning request, which asks for what the extraction missed.
         return simulate("")
     whole, _, passage = content.partition(PASSAGE_HEADING)
     return simulate(passage or whole)
@@ -258,13 +261,13 @@ def _simulate_extraction(text: str) -> Json:
     entities: dict[str, Json] = {}
     links: dict[tuple[str, str], Json] = {}
     for sentence, names in split_sentences_with_names(text):
-        description = _first_words(sentence, DESCRIPTION_WORDS)
+        description = _first_words(sentence, MAX_DESCRIPTION_WORDS)
         for name in names:
             entity = {"name": name, "type": "organization", "description": description}
             entities.setdefault(name, entity)
         for source, target in combinations(names[:MAX_RELATED_NAMES], 2):
             between = sentence.partition(source)[2].partition(target)[0].strip(" ,.;:")
-            kind = _first_words(between, RELATIONSHIP_TYPE_WORDS) or "is related to"
+            kind = _first_words(between, MAX_RELATIONSHIP_TYPE_WORDS) or "is related to"
             links.setdefault(
                 (source, target),
                 {"source": source, "target": target, "type": kind, "description": description,
@@ -283,11 +286,11 @@ def _simulate_claims(text: str) -> Json:
             "status": "TRUE",
             "start_date": years[0],
             "end_date": years[-1],
-            "description": _first_words(sentence, DESCRIPTION_WORDS),
+            "description": _first_words(sentence, MAX_DESCRIPTION_WORDS),
             "source_text": sentence,
         }
         for sentence, names in split_sentences_with_names(text)
-        if names and (years := _YEAR.findall(sentence))
+        if names and (years := _YEAR_PATTERN.findall(sentence))
     ]
     return {"claims": claims}
 
@@ -299,7 +302,7 @@ def _simulate_report(text: str) -> Json:
             "summary": _first_words(row, HEADING_WORDS),
             "explanation": f"{_first_words(row, FINDING_WORDS)} [Data: Relationships ({number})].",
         }
-        for number, row in enumerate(rows[:FINDINGS])
+        for number, row in enumerate(rows[:FINDINGS_PER_REPORT])
     ]
     return {
         "title": " ".join(row.partition(",")[0] for row in rows[:2]),
@@ -311,7 +314,7 @@ def _simulate_report(text: str) -> Json:
 
 
 _SIMULATED_REPLIES: Mapping[str, Callable[[str], Json]] = {
-    # For most doubtful pairs, the answer of a model is "not the same entity".
+    # Simulate the most frequent answer: the two names of a pair are not the same entity.
     "same_entity": lambda text: {"reason": _simulate_text(text), "same": False},
     "extraction": _simulate_extraction,
     "claims": _simulate_claims,
@@ -336,23 +339,23 @@ def split_sentences_with_names(text: str) -> Iterator[tuple[str, list[str]]]:
             yield sentence, _find_names(sentence, text)
             continue
         if terms is None:
-            terms = Counter(_find_caseless_terms(text))
-        own = dict.fromkeys(term for term in _find_caseless_terms(sentence) if terms[term] > 1)
-        yield sentence, sorted(own, key=lambda term: -terms[term])[:MAX_CASELESS_NAMES]
+            terms = Counter(_split_caseless_terms(text))
+        own = dict.fromkeys(term for term in _split_caseless_terms(sentence) if terms[term] > 1)
+        yield sentence, sorted(own, key=lambda term: -terms[term])[:MAX_CASELESS_TERMS_PER_SENTENCE]
 
 
 def _find_names(sentence: str, text: str) -> list[str]:
     names = NAME.findall(sentence)
     if NAME.match(sentence):
-        # The first word of a sentence is not a name if it also occurs in lower case.
+        # Remove the first word of a sentence from a name if the text has this word in lower case.
         first, _, rest = names[0].partition(" ")
         names[0] = rest if f" {first.lower()} " in text else names[0]
     return [name for name in dict.fromkeys(names) if name]
 
 
-def _find_caseless_terms(text: str) -> Iterator[str]:
+def _split_caseless_terms(text: str) -> Iterator[str]:
     """Yield the words of a text, or pairs of letters if its script has no spaces."""
-    for match in _CASELESS_WORD.finditer(text):
+    for match in _CASELESS_WORD_PATTERN.finditer(text):
         word = match[0]
         if len(word) <= 8 and ord(word[0]) < 0x2E80:
             yield word
@@ -361,7 +364,7 @@ def _find_caseless_terms(text: str) -> Iterator[str]:
 
 
 def _simulate_by_schema(schema: Any, words: str) -> Any:
-    """Return a value that is valid for a JSON Schema."""
+    """Return a value that is valid for a JSON Schema; each text in the value is `words`."""
     if not isinstance(schema, Mapping):
         return words
     if schema.get("enum"):
@@ -373,7 +376,8 @@ def _simulate_by_schema(schema: Any, words: str) -> Any:
             return {name: _simulate_by_schema(part, words) for name, part in properties.items()}
         case "array":
             return [
-                _simulate_by_schema(schema.get("items"), words) for _ in range(OTHER_FORMAT_RECORDS)
+                _simulate_by_schema(schema.get("items"), words)
+                for _ in range(USER_STEP_ITEMS_PER_LIST)
             ]
         case "integer" | "number":
             return 1
@@ -385,9 +389,9 @@ def _simulate_by_schema(schema: Any, words: str) -> Any:
 
 
 def _simulate_text(text: str) -> str:
-    return _first_words(" ".join(text.split()), OTHER_FORMAT_WORDS)
+    return _first_words(" ".join(text.split()), USER_STEP_WORDS_PER_TEXT)
 
 
 def _first_words(text: str, n_words: int) -> str:
-    """Return the first `n_words` words of a text, and at most 12 characters per word."""
+    """Return the first `n_words` words of a text, cut to an average of 12 characters per word."""
     return " ".join(text.split(" ")[:n_words])[: n_words * 12]

@@ -1,11 +1,11 @@
 """Estimate of the requests of a run and their price; no request is sent.
 
 The steps up to the last step that asks a model run in a temporary folder. `CountingModels` replace
-the models, so the prompts are real. A request in the ledger gets its stored reply, and any other
-request gets a simulated reply. If there are many documents, a sample is read, and the counts are
-scaled to all documents. Each further document adds fewer new names to the graph, and this decrease
-depends on the corpus. So a cheap pattern counts the names in all documents, and the graph of the
-sample is scaled by these counts.
+the models, so the prompts are real. A request in the ledger (the cache of replies) gets its stored
+reply, and any other request gets a simulated reply. If there are many documents, a sample is read,
+and the counts are scaled to all documents. Each further document adds fewer new names to the graph,
+and this decrease depends on the corpus. So a cheap pattern counts the names in all documents, and
+the graph of the sample is scaled by these counts.
 """
 
 import logging
@@ -29,17 +29,18 @@ from graphrag_index.step import Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import Version
 
-# Factor between the estimated cost and its bounds, if the length of replies is a guess.
-REPLY_GUESS_FACTOR = 2.0
+# If the length of replies is a guess, the bounds of the cost assume replies that are longer and
+# shorter by this factor.
+GUESSED_REPLY_LENGTH_FACTOR = 2.0
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 256
 # Approximate number of characters per token.
 CHARACTERS_PER_TOKEN = 4
-# Minimum number of passages with a name, so that a model summarizes the descriptions of the name.
-# Two descriptions are usually short enough to be joined without a call.
-MIN_NAME_PASSAGES = 3
-# Minimum count in the sample from which a ratio is computed.
-MIN_SAMPLE_COUNT = 20
+# If fewer passages contain a name, no model summarizes the descriptions of the name: two
+# descriptions are usually short enough to be joined.
+MIN_PASSAGES_WITH_NAME = 3
+# If the sample has fewer names, pairs or passages than this number, no ratio is computed from them.
+MIN_COUNT_IN_SAMPLE = 20
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class GrowthRatios:
     """Ratios of counts in all documents to counts in the sample."""
 
     text_units: float = 1.0
-    # Ratio of the names, of the pairs of adjacent names, of the names that occur in several
-    # passages, and of the number of these passages.
+    # Ratios of the numbers of names, of pairs of adjacent names, of names that occur in several
+    # passages, and of these passages.
     names: float = 1.0
     pairs: float = 1.0
     repeated: float = 1.0
@@ -112,7 +113,7 @@ def estimate(
         closing(PastReplies(root / settings.output)) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
-        # Nobody sees the layout of a temporary graph, so no layout is computed.
+        # Do not compute a layout, because nobody sees the temporary graph.
         plain = settings.finalize_graph.model_copy(update={"layout": False})
         temporary = settings.model_copy(update={"output": folder, "finalize_graph": plain})
         store = TableStore(root / settings.output)
@@ -140,7 +141,7 @@ def estimate(
                 growth = _estimate_growth(
                     by_name[count.step], count, sample.growth, tables, version
                 )
-                lines.append(_estimate_line(count, growth, settings, past, batch))
+                lines.append(_estimate_step_costs(count, growth, settings, past, batch))
         return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
 
 
@@ -149,11 +150,11 @@ def _estimate_growth(
 ) -> tuple[float, float, float]:
     """Return the growth of calls, of variable prompt tokens, and of reply tokens.
 
-    The tables that a step reads decide which counts its requests grow with.
+    The counts by which the requests of a step grow depend on the tables that the step reads.
     """
     tables = {read.table for read in step.reads}
     if "text_units" in tables:
-        # The step embeds text units, entities and reports.
+        # A step that reads `text_units` embeds text units, entities and reports.
         units = store.scan("text_units", version.tables["text_units"])
         n_units, n_tokens = units.select(pl.len(), pl.col("n_tokens").sum()).collect().row(0)
         n_texts = max(1, count.n_to_ask + count.n_answered)
@@ -163,7 +164,7 @@ def _estimate_growth(
     if "communities" in tables:
         return growth.names, growth.pairs, growth.names
     if "extracted_entities" in tables:
-        # More descriptions make a longer summary, but the length grows less than the number.
+        # The length of a summary grows less than the number of descriptions that it summarizes.
         replies = _average_growth(growth.repeated, growth.repetitions, 0.5)
         return growth.repeated, growth.repetitions, replies
     return growth.text_units, growth.text_units, growth.text_units
@@ -174,7 +175,7 @@ def _average_growth(first: float, second: float, share: float) -> float:
     return first * share + second * (1 - share)
 
 
-def _estimate_line(
+def _estimate_step_costs(
     count: RequestCount,
     growth: tuple[float, float, float],
     settings: Settings,
@@ -185,13 +186,13 @@ def _estimate_line(
     n_to_ask = round(count.n_to_ask * of_calls)
     beyond = count.prompt_tokens - count.fixed_tokens
     prompt = round(count.fixed_tokens * of_calls + beyond * of_tokens)
-    known, cached_share = past.averages(count.step, count.model)
+    known, cached_share = past.average_past_replies(count.step, count.model)
     reply = round(count.reply_tokens * of_replies if known is None else n_to_ask * known)
     cached = round(prompt * cached_share)
     price = price_of_model(settings.models[count.model])
     if price is not None and batch and count.is_chat:
         price = price.in_batch()
-    guess = REPLY_GUESS_FACTOR if known is None else 1.0
+    guess = GUESSED_REPLY_LENGTH_FACTOR if known is None else 1.0
 
     def estimate_cost(times: float) -> float | None:
         return cost_of(Usage(prompt, cached, round(reply * times)), price) if n_to_ask else 0.0
@@ -245,7 +246,7 @@ class _NameCounts:
     """Counts of names in documents, and of the passages with each name."""
 
     def __init__(self, size: int) -> None:
-        self.size = size  # characters of a passage
+        self.size = size  # number of characters per passage
         self.n_characters = 0
         self.n_passages = 0
         # Hash of a name → (number of the last passage with the name, number of passages).
@@ -269,16 +270,16 @@ class _NameCounts:
     def compute_growth(self, part: "_NameCounts") -> GrowthRatios:
         """Return the ratios of these counts to the counts of a sample of the same documents.
 
-        A count of the sample below `MIN_SAMPLE_COUNT` gives no ratio, for example because texts in
-        scripts without capital letters have few names. Then the ratio of text units replaces it.
+        If a count of the sample is below `MIN_COUNT_IN_SAMPLE`, for example without capital letters
+        in the script, the ratio of text units replaces the ratio of this count.
         """
-        counts = zip(self._list_counts(), part._list_counts(), strict=True)
-        ratios = [whole / n if n >= MIN_SAMPLE_COUNT else None for whole, n in counts]
+        counts = zip(self._count_names(), part._count_names(), strict=True)
+        ratios = [whole / n if n >= MIN_COUNT_IN_SAMPLE else None for whole, n in counts]
         text_units = ratios[0] or 1.0
         return GrowthRatios(*(ratio or text_units for ratio in ratios))
 
-    def _list_counts(self) -> list[int]:
-        repeated = [n for _, n in self.passages.values() if n >= MIN_NAME_PASSAGES]
+    def _count_names(self) -> list[int]:
+        repeated = [n for _, n in self.passages.values() if n >= MIN_PASSAGES_WITH_NAME]
         return [
             *(self.n_characters, len(self.passages), len(self.pairs)),
             *(len(repeated), sum(repeated)),

@@ -46,7 +46,7 @@ def lock_output(store: TableStore) -> Any:
     try:
         store.output.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise output_folder_error(store) from error
+        raise make_output_folder_error(store) from error
     try:
         # acquire() returns a context manager that releases the lock at the end of `with`.
         return FileLock(store.output / ".lock", timeout=0).acquire()
@@ -57,7 +57,7 @@ def lock_output(store: TableStore) -> Any:
         ) from None
 
 
-def output_folder_error(store: TableStore) -> SettingsError:
+def make_output_folder_error(store: TableStore) -> SettingsError:
     """Return the error for an output path that is not a folder."""
     return SettingsError(
         f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
@@ -77,7 +77,7 @@ def make_version_record(spent: Spending, **fields: Any) -> VersionOrigin:
 
 
 def clean_up_output(store: TableStore, version: Version) -> None:
-    """Remove leftovers; update the links to public tables, and the file `stats.json`."""
+    """Delete unused files; update the links to public tables, and the file `stats.json`."""
     store.remove_leftovers()
     store.link_public_tables(version)
     statistics = {
@@ -153,14 +153,14 @@ class CollectedGarbage:
 def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
     """Delete old versions with their tables; keep the last `keep` versions.
 
-    Tables of kept versions and of an interrupted run are not deleted. A reader of a deleted
-    version gets an error with this reason.
-    Raises TableError, and deletes nothing, if a version to keep cannot be read.
+    Tables of kept versions and of an interrupted run are not deleted. A reader of a deleted version
+    gets an error that says that the version was deleted. Raises TableError, and deletes nothing, if
+    a version to keep cannot be read.
     """
     current_version(store)
     with lock_output(store):
         current = current_version(store)
-        before = _measure_size(store.output)
+        before = _measure_index_size(store.output)
         numbers = store.versions()
         kept = numbers[-keep:]
         unfinished = store.next_number()
@@ -202,15 +202,15 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
             path for path in databases if path.name.partition("-")[0] not in names
         )
         store.remove_leftovers(keep=unfinished)
-        freed = max(0, before - _measure_size(store.output))
+        freed = max(0, before - _measure_index_size(store.output))
         return CollectedGarbage(tuple(deleted), tuple(kept), freed, tuple(in_use))
 
 
 def _find_vector_tables(store: TableStore, numbers: list[int]) -> set[str]:
-    """Return the names of all vector tables of the program and of these versions."""
+    """Return the names of the vector tables of the program, and of those in these versions."""
     found = {name for name, table in TABLES.items() if table.kind == "vectors"}
     for number in numbers:
-        # The description of a damaged version cannot be read; the version is deleted anyway.
+        # Skip a damaged version: its tables are unknown, but the version is deleted anyway.
         with suppress(TableError):
             tables = store.read_version(number).tables
             found |= {name for name, table in tables.items() if table.lance_version is not None}
@@ -242,7 +242,7 @@ def _delete_vectors(
     versions: dict[str, set[int]] = defaultdict(set)
     for name, table in used:
         if table.lance_version is not None:
-            # A table in use is not deleted, even if the wanted version is missing.
+            # Add a table in use even if its version is missing, so that the table is not deleted.
             versions[name] |= {table.lance_version} if store.exists(name, table) else set()
     for folder in sorted(store.lancedb.glob("*.lance")):
         name = folder.stem
@@ -255,7 +255,7 @@ def _delete_vectors(
             delete_versions(store.lancedb, name, versions[name], newest or max(versions[name]))
 
 
-def _measure_size(output: Path) -> int:
+def _measure_index_size(output: Path) -> int:
     """Return the size of all tables, vectors and graph databases, in bytes."""
     patterns = ("versions/*/*", "lancedb/**/*", "cypher/*")
     files = (path for pattern in patterns for path in output.glob(pattern))
@@ -263,10 +263,10 @@ def _measure_size(output: Path) -> int:
 
 
 def begin_purge(models: "Models", workflow: Workflow, settings: Settings) -> list[str]:
-    """Begin to record the used requests; return the names of the steps that must run again.
+    """Begin to record used requests; return the names of steps that must run again for this.
 
-    These steps cannot list their requests, so they run again. A request counts as used if a step
-    looks the request up in the ledger.
+    The returned steps have no function that lists their requests. A request counts as used if a
+    step looks it up in the ledger, the cache of replies.
     """
     models.track_use()
     sections = select_sections(workflow, settings)
@@ -280,7 +280,7 @@ def begin_purge(models: "Models", workflow: Workflow, settings: Settings) -> lis
 def end_purge(
     models: "Models", workflow: Workflow, settings: Settings, store: TableStore, version: Version
 ) -> "PurgeCounts":
-    """Delete the requests in the ledger that no step has used since `begin_purge`.
+    """Delete cached requests and replies that no step has used since `begin_purge`.
 
     Raises GraphRAGError if a batch is open, or if the ledger is in use or cannot be written.
     """

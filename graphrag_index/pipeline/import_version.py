@@ -24,12 +24,12 @@ from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
 
-# Name of the step by which a workflow extends an imported index.
-_EXTENDING_STEP = "skip_imported"
+# Name of a step: a workflow with this step adds new documents to an imported index.
+_SKIP_IMPORTED_STEP = "skip_imported"
 # Name of an extraction step → name of the step that adds the imported rows to its rows.
-_MERGE_STEPS = {"extract_graph": "add_imported", "extract_graph_nlp": "add_imported_nlp"}
+_MERGE_STEP_AFTER = {"extract_graph": "add_imported", "extract_graph_nlp": "add_imported_nlp"}
 # Names of steps: a version with one of these steps contains the imported index.
-_IMPORT_STEPS = ("read_imported", _EXTENDING_STEP)
+_IMPORT_STEPS = ("read_imported", _SKIP_IMPORTED_STEP)
 _WORKFLOW_LINE = re.compile(r"^workflow:[ \t]*([\w.-]+)[ \t]*(#.*)?$", re.MULTILINE)
 _WORKFLOW_HEADING = (
     "# The workflow {name} for an update of the index in the folder imported/. Documents that the\n"
@@ -84,10 +84,10 @@ def import_index(
             f"{store.output} already has an index (version {current.number}). With --replace, the "
             "imported index becomes current; `graphrag-index rollback` restores the old index."
         )
-    model = _check_vectors(source, settings) if vectors and source.vectors else None
+    model = _check_vector_model(source, settings) if vectors and source.vectors else None
     with lock_output(store):
         write_imported(root, source, model.identity if model else None)
-    return _build_import_result(_make_version(settings, root, model, watcher), source, root, store)
+    return _build_import_result(_run_import(settings, root, model, watcher), source, root, store)
 
 
 def restore_imported(
@@ -99,7 +99,7 @@ def restore_imported(
     before the import. A run reuses the communities and reports of the restored version, so they
     are not paid for again. Return None if nothing must be restored.
     """
-    extends = any(step.name == _EXTENDING_STEP for step in workflow.steps)
+    extends = any(step.name == _SKIP_IMPORTED_STEP for step in workflow.steps)
     current = TableStore(root / settings.output).read_pointer()
     has_version = current and any(record.name in _IMPORT_STEPS for record in current.steps)
     if not extends or has_version or not has_imported(root):
@@ -107,13 +107,13 @@ def restore_imported(
     imported = ImportedIndex(root)
     name = settings.generate_text_embeddings.model
     identity = vector_identity(settings.models, name)
-    # If another model created the vectors, a run replaces the vectors.
+    # Use the vectors only if the model of the settings created them; else a run replaces them.
     is_same = imported.vectors and imported.embedded_by == identity
     model = _VectorModel(name, identity, max(imported.vectors.values())) if is_same else None
-    return _make_version(settings, root, model, watcher)
+    return _run_import(settings, root, model, watcher)
 
 
-def _make_version(
+def _run_import(
     settings: Settings, root: Path, model: _VectorModel | None, watcher: Watcher | None
 ) -> Version:
     """Make a version of the folder `imported/`; read its vectors unless `model` is None."""
@@ -122,14 +122,14 @@ def _make_version(
     steps = tuple(load_step(name, root, "import") for name in names)
     services = make_services(settings, None, root)
     embeds = services["embedding_model"]
-    # The vectors exist already, so the embedding model need not be available.
+    # Do not check or open the embedding model, because the vectors exist already.
     services["embedding_model"] = replace(
         embeds, open=lambda step, section: model, check=lambda step, section: None
     )
     return run_workflow(Workflow("imported", steps), settings, root, services, watcher).version
 
 
-def _check_vectors(source: ImportSource, settings: Settings) -> _VectorModel:
+def _check_vector_model(source: ImportSource, settings: Settings) -> _VectorModel:
     """Check that the embedding model of the settings may have created the vectors.
 
     Model name and dimension are compared. Raises SettingsError if one of them differs.
@@ -188,22 +188,22 @@ def _build_import_result(
     )
 
 
-def list_continuing_steps(steps: Sequence[str]) -> list[str]:
+def add_merge_steps(steps: Sequence[str]) -> list[str]:
     """Return the steps of a workflow, plus the steps that merge the imported index."""
-    if _EXTENDING_STEP in steps:
+    if _SKIP_IMPORTED_STEP in steps:
         return list(steps)
-    extraction = next((step for step in _MERGE_STEPS if step in steps), None)
+    extraction = next((step for step in _MERGE_STEP_AFTER if step in steps), None)
     if "load_documents" not in steps or extraction is None:
         raise WorkflowError(
             "A workflow that updates an imported index needs load_documents and "
             "extract_graph or extract_graph_nlp: name one with `--set workflow=NAME`."
         )
-    # Claims are extracted from new text units only. So extract_covariates runs before the step
-    # that adds the imported text units.
+    # Move extract_covariates before the step that adds imported text units, because claims are
+    # extracted from new text units only.
     claims = [step for step in steps if step == "extract_covariates"]
     added = {
-        "load_documents": [_EXTENDING_STEP],
-        extraction: [*claims, _MERGE_STEPS[extraction]],
+        "load_documents": [_SKIP_IMPORTED_STEP],
+        extraction: [*claims, _MERGE_STEP_AFTER[extraction]],
     }
     return [name for step in steps if step not in claims for name in (step, *added.get(step, ()))]
 
@@ -216,13 +216,13 @@ def write_continuing_workflow(root: Path, name: str) -> str:
     new_name = f"{name}_imported"
     target = root / "workflows" / f"{new_name}.yaml"
     if not target.exists():
-        lines = "".join(f"- {step}\n" for step in list_continuing_steps(steps))
+        lines = "".join(f"- {step}\n" for step in add_merge_steps(steps))
         write_text_file(target, [_WORKFLOW_HEADING.format(name=name), lines])
     return new_name
 
 
-def set_workflow(path: Path, old: str, new: str) -> bool:
-    """Replace the workflow name in `settings.yaml`; return False if `old` is not found."""
+def replace_workflow(path: Path, old: str, new: str) -> bool:
+    """Replace the workflow name in `settings.yaml`; return False if the name is not `old`."""
     text = path.read_text(encoding="utf-8")
     found = list(_WORKFLOW_LINE.finditer(text))
     if len(found) != 1 or found[0][1] != old:

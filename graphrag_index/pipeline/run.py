@@ -2,7 +2,7 @@
 
 A step runs only if its code, its settings or its input tables have changed since the step last
 finished. The last result may be in the current version or in an interrupted run. After all steps
-have finished, one pointer is moved to the new version.
+have finished, the new version becomes the current version.
 """
 
 import inspect
@@ -34,7 +34,7 @@ from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
     check_services,
-    find_last_line,
+    find_last_code_line,
     select_sections,
 )
 from graphrag_index.schema.settings.project_settings import Settings
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # Secret settings, which are never written to a file.
-SECRET: Any = {"models": {"__all__": {"api_key"}}}
+SECRET_SETTINGS: Any = {"models": {"__all__": {"api_key"}}}
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def run_workflow(
     # Called at the end of the run, before the lock is released.
     at_end: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
-    """Update the index: run the steps whose inputs changed, then move the pointer.
+    """Update the index: run the steps whose inputs changed, then make the new version current.
 
     Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`.
     """
@@ -149,7 +149,7 @@ class _WorkflowRun:
         with _wrap_failures(step):
             key = hash_step_inputs(step, section, self.tables, self.services, self.root)
         record = None if forced else self.known.get(key)
-        kept = record is not None and is_whole(self.store, record)
+        kept = record is not None and is_complete(self.store, record)
         if record is None or not kept:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
@@ -243,19 +243,19 @@ class _WorkflowRun:
         return table
 
     def finish(self, spent: Callable[[int], Spending]) -> RunResult:
-        """Move the pointer to the new version, if something has changed."""
+        """Make the new version the current version, if something has changed."""
         version = Version(
             number=self.number,
             workflow=self.workflow.name,
             program=__version__,
             steps=tuple(self.done),
-            settings=self.settings.model_dump(mode="json", exclude=SECRET),
+            settings=self.settings.model_dump(mode="json", exclude=SECRET_SETTINGS),
             made=make_version_record(spent(self.number), steps_run=tuple(self.steps_run)),
         )
         if self.current and replace(version, number=self.current.number) == self.current:
             version = self.current
         else:
-            # A killed run may have written the same description of the version already.
+            # Use the description that a killed run has written, if it describes the same version.
             described = self.store.read_written_version(self.number)
             move_pointer(self.store.output, described if described == version else version)
         clean_up_output(self.store, version)
@@ -291,7 +291,7 @@ def hash_step_code(step: Step, section: Any) -> str:
     code = __version__
     if not step.is_shipped:
         try:
-            # The source of the whole module, because the step may call functions of the module.
+            # Hash the source of the whole module, because the step may call functions of it.
             code = inspect.getsource(sys.modules[step.function.__module__])
         except (OSError, TypeError):  # the step is defined in an interactive session
             code = inspect.getsource(step.function)
@@ -305,12 +305,12 @@ def _hash_values(parts: list[Any]) -> str:
 def find_finished_steps(
     store: TableStore, current: Version | None, number: int
 ) -> dict[str, StepRecord]:
-    """Return the finished steps of the current version and of an interrupted run, by key."""
+    """Return finished steps of the current version and an interrupted run, by input hash."""
     records = (*(current.steps if current else ()), *store.read_journal(number))
     return {record.key: record for record in records}
 
 
-def is_whole(store: TableStore, record: StepRecord) -> bool:
+def is_complete(store: TableStore, record: StepRecord) -> bool:
     """Return True if all tables of a step still exist."""
     return all(store.exists(name, table) for name, table in record.tables.items())
 
@@ -333,13 +333,13 @@ def _wrap_failures(step: Step) -> Iterator[None]:
     """
     try:
         yield
-    # GeneratorExit is raised here if an interruption has ended the run.
+    # Raise GeneratorExit unchanged too, because it means that the run was interrupted.
     except (KeyboardInterrupt, GeneratorExit, GraphRAGError, OSError):
         raise
-    # BaseException: a step may be code of a user, and a panic in Rust code is not an Exception.
+    # Catch BaseException, because code of a user may raise it, and so does a panic in Rust code.
     except BaseException as error:
         logger.debug("%s failed:", step.name, exc_info=True)
-        where = "" if step.is_shipped else find_last_line(error, step.function.__module__)
+        where = "" if step.is_shipped else find_last_code_line(error, step.function.__module__)
         hint = " This is a bug in the program: --verbose shows where." * step.is_shipped
         raise StepError(
             f"Step {step.name}{where} failed: {describe_error(error)}.{hint}"

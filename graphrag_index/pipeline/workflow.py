@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
 
 # Names of the services that every run provides.
-BUILT_IN = ("settings", "root", "progress", "previous")
+BUILT_IN_SERVICES = ("settings", "root", "progress", "previous")
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ def load_step(name: str, root: Path, where: str) -> Step:
         raise WorkflowError(f"{where}: step {name!r} cannot be imported: {error}.") from error
     except (KeyboardInterrupt, GraphRAGError):
         raise
-    # Code of a user may raise any exception, also SystemExit.
+    # Catch BaseException, because code of a user may raise any exception, also SystemExit.
     except BaseException as error:
         raise WorkflowError(
             f"{where}: step {name!r} cannot be imported: "
-            f"{describe_error(error)}{find_last_line(error, module_name)}."
+            f"{describe_error(error)}{find_last_code_line(error, module_name)}."
         ) from error
     found = getattr(module, function, None)
     if not isinstance(found, Step):
@@ -132,7 +132,7 @@ def load_step(name: str, root: Path, where: str) -> Step:
     return found
 
 
-def find_last_line(error: BaseException, module_name: str) -> str:
+def find_last_code_line(error: BaseException, module_name: str) -> str:
     """Return the last line of a module in a traceback, for example " (own.py, line 6)"."""
     lines = [
         f" ({Path(frame.f_code.co_filename).name}, line {number})"
@@ -157,7 +157,7 @@ def _check_table_order(workflow: Workflow, where: str) -> None:
                     "which no step before it writes."
                 )
         for table in step.writes:
-            # A step may rewrite a table that the step reads. Else only one step writes a table.
+            # Two steps may write the same table only if the second step also reads the table.
             if table.name in written and table.name not in reads:
                 raise WorkflowError(
                     f"{where}: step {step.name} writes the table {table.name} a second time."
@@ -223,7 +223,7 @@ def check_services(
     workflow: Workflow, sections: Mapping[str, Any], services: Mapping[str, Service]
 ) -> None:
     """Check that all services of all steps exist and are available."""
-    known = [*BUILT_IN, *services]
+    known = [*BUILT_IN_SERVICES, *services]
     for step in workflow.steps:
         for name in step.services:
             if name not in known:
@@ -271,18 +271,18 @@ def make_services(
     return {
         "chat_model": Service(
             open=lambda step, section: remote().open_chat_model(
-                _chat_model_name(section), step.name
+                _get_chat_model_name(section), step.name
             ),
             identity=lambda step, section: identity(settings.models, section),
             check=lambda step, section: find_model(
-                settings.models, _chat_model_name(section), step.name
+                settings.models, _get_chat_model_name(section), step.name
             ),
         ),
         "embedding_model": Service(
             open=open_embedding,
             identity=lambda step, section: vector_identity(settings.models, vectors),
             check=check_embedding,
-            close=_add_embedding_model,
+            close=_record_embedding_model,
         ),
         "prompts": Service(
             open=lambda step, section: Prompts(root),
@@ -291,17 +291,17 @@ def make_services(
     }
 
 
-def _chat_model_name(section: Any) -> str:
+def _get_chat_model_name(section: Any) -> str:
     """Return the name of the chat model in the settings of a step."""
     name = section.get("model") if isinstance(section, dict) else getattr(section, "model", None)
     return str(name or "chat")
 
 
-def _add_embedding_model(
+def _record_embedding_model(
     model: Any, tables: Mapping[str, StoredTable]
 ) -> Mapping[str, StoredTable]:
     """Add the name of the embedding model to the record of each vector table."""
-    # A local model has no identity; its name is used.
+    # Record the name of a local model, because it has no identity.
     name, dimensions = model.identity or (model.name, None)
     stored = dict(tables)
     for table_name, table in tables.items():
@@ -323,7 +323,7 @@ def open_models(
     from graphrag_index.llm.registry import Models
 
     needed: dict[str, str] = {}
-    for step, name, embeds in _list_model_uses(workflow, settings):
+    for step, name, embeds in _find_model_uses(workflow, settings):
         find_model(settings.models, name, step.name)
         needed[name] = step.name if embeds else needed.get(name, "")
     store = TableStore(root / settings.output)
@@ -334,10 +334,10 @@ def open_models(
 
 def find_asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
     """Return the names of the steps that send requests to a model."""
-    return {step.name for step, *_ in _list_model_uses(workflow, settings)}
+    return {step.name for step, *_ in _find_model_uses(workflow, settings)}
 
 
-def _list_model_uses(workflow: Workflow, settings: Settings) -> Iterator[tuple[Step, str, bool]]:
+def _find_model_uses(workflow: Workflow, settings: Settings) -> Iterator[tuple[Step, str, bool]]:
     """Yield (step, name of its remote model, whether the model embeds)."""
     sections = select_sections(workflow, settings)
     vectors = settings.generate_text_embeddings.model
@@ -345,6 +345,6 @@ def _list_model_uses(workflow: Workflow, settings: Settings) -> Iterator[tuple[S
         section = sections.get(step.name)
         needs = step.needs(section)
         if "chat_model" in needs:
-            yield step, _chat_model_name(section), False
+            yield step, _get_chat_model_name(section), False
         if "embedding_model" in needs and vectors in settings.models:
             yield step, vectors, True

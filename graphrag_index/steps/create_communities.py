@@ -62,15 +62,15 @@ def create_communities(
     entities are gathered into island communities: components in the same documents come together.
     So every entity belongs to one community of level 0.
 
-    If the stability is `keep`, and the last version has the same settings, only new entities and
-    entities with changed relationships are moved. A community that shares most of its members
-    with an earlier community keeps its number. `community_lineage` has the communities of both
-    versions.
+    If the setting `stability` is `keep`, and the last version has the same settings, only new
+    entities and entities with changed relationships are moved. A community that shares most of its
+    members with an earlier community keeps its number. `community_lineage` has the communities of
+    both versions.
 
     The result depends on the ids of the entities, not on the order of rows.
     """
     check_weights("relationships", relationships)
-    # Sorted by id. The code below uses row numbers for entities, relationships and text units.
+    # Sort by id, because the code below uses the row numbers of the sorted rows.
     nodes = entities.select("id", "title").sort("id").collect()
     links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
     text_units = _read_text_units(base_text_units, documents)
@@ -124,7 +124,7 @@ def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> 
 def _pair_with_text_units(
     table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series
 ) -> Integers:
-    """Return an array of pairs: row number of the table, row number of a text unit."""
+    """Return an array of pairs: position of a row in `ids`, position in `text_unit_ids`."""
     row, text_unit = locate_list_values(table.select("text_unit_ids"), text_unit_ids)
     number = find_rows(table.select("id").collect()["id"], ids)[row]
     known: Integers = np.stack([number, text_unit], axis=1)[number >= 0]
@@ -147,7 +147,7 @@ def _update_levels(
     rebuild: Callable[[Graph, CreateCommunities], list[Integers]],
     settings: CreateCommunities,
 ) -> list[Integers]:
-    """Return the communities of each level; communities of the last version are kept.
+    """Return the communities of each level; keep the communities of the last version.
 
     Logs a warning if the modularity is much lower than the modularity of new communities.
     """
@@ -182,7 +182,7 @@ def _build_microsoft_levels(
     titles: pl.Series, graph: Graph, settings: CreateCommunities
 ) -> list[Integers]:
     """Build the hierarchy of a graph with the engine of Microsoft, which ignores the settings."""
-    # Microsoft's engine sorts edges by titles that are cleaned in this way.
+    # Number the nodes by cleaned title, because Microsoft's engine sorts the edges by it.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))
     by_title = build_graph(

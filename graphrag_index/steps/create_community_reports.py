@@ -34,11 +34,11 @@ from graphrag_index.text.citations import check_citations
 
 logger = logging.getLogger(__name__)
 
-# Number of members in the title of a report, if the reply has no title.
-TITLE_MEMBERS = 3
-# Rank of a report without a model. Entities without links matter least.
-PLAIN_RANK = 1.0
-NOT_ASKED = "No model was asked about this community."
+# Maximum number of entities that a title names, if the reply of the model has no title.
+MAX_ENTITIES_IN_TITLE = 3
+# Rank (0 to 10) of a report without a model: low, because its entities have few links.
+RANK_WITHOUT_MODEL = 1.0
+NO_MODEL_REASON = "No model was asked about this community."
 # Number of reports per batch. The number limits memory and does not change the results.
 BATCH_REPORTS = 1_000
 
@@ -96,7 +96,7 @@ def create_community_reports(
             if at in kept_numbers:
                 writer.add_report(at, next(kept_reports))
             elif outcome is None:
-                writer.add_report(at, requests.make_plain_report(at))
+                writer.add_report(at, requests.make_report_without_model(at))
             else:
                 n_failed += bool(outcome.failure)
                 n_dropped += outcome.dropped
@@ -139,7 +139,7 @@ class _ReportRequests:
         )
         self.entities = members.entities.select("title", pl.col("description").fill_null(""))
         self.is_plain = rows["island"].to_numpy() | self.contexts.is_empty
-        # All inputs of a report without its community. The alias of the model does not matter.
+        # Hash all inputs that the reports share. The alias of the model is not an input.
         section = settings.model_dump(mode="json", exclude={"model", "rewrite_above"})
         limit = self.contexts.budget.limit
         parts = (section, chat_model.settings.identity(), system, FORMAT_INSTRUCTION, limit)
@@ -149,10 +149,10 @@ class _ReportRequests:
     def outcomes(
         self, level: Sequence[int], kept: Collection[int]
     ) -> Iterator[tuple[int, Sequence[int], Outcome | None]]:
-        """Yield (community, sub-communities, outcome) for each community of a level.
+        """Yield (community, sub-communities, outcome) for each community of a level, in order.
 
-        The prompt contains the reports on these sub-communities. The outcome is None if the
-        community needs no request. Communities keep their order.
+        The prompt contains the reports on the sub-communities. The outcome is None if the community
+        needs no request.
         """
         left = deque(level)
         asked = [at for at in level if not self.is_plain[at] and at not in kept]
@@ -169,22 +169,23 @@ class _ReportRequests:
             yield at, (), None
 
     def _make_request(self, at: int, context: Context) -> Request:
-        title = self._make_title(at)
+        title = self._make_report_title(at)
         return Request(
-            # The label has no number, because the number may belong to another community later.
+            # Do not label a request with the community number, which may change in a later run.
             f"community of {title} ({self.rows['size'][at]} entities)",
             [self.system, Message(role="user", content=context.text)],
             make_report_format(context.shown, title),
         )
 
-    def make_plain_report(self, at: int) -> CitedReport:
+    def make_report_without_model(self, at: int) -> CitedReport:
         """Return a report that lists the members with their distinct descriptions."""
         members = self.contexts.sort_by_degree(at)[0]
-        title = self._make_title(at)
+        title = self._make_report_title(at)
         names: list[str] = []
         described: dict[str, tuple[list[int], list[str]]] = {}
         for place, (name, description) in enumerate(self.entities[members].iter_rows()):
-            # A citation in the text of a document does not refer to this index.
+            # Remove citations from names, because a citation in a document does not refer to this
+            # index.
             names.append(_remove_citations(name))
             text = " ".join(_remove_citations(description).split())
             places, titles = described.setdefault(text, ([], []))
@@ -199,11 +200,11 @@ class _ReportRequests:
         summary = f"Nothing is told of the links of {named}"
         if self.rows["island"][at]:
             title, summary = f"Island: {title}", f"Entities with few or no links: {named}"
-        report = Report(title, summary, findings, PLAIN_RANK, NOT_ASKED)
+        report = Report(title, summary, findings, RANK_WITHOUT_MODEL, NO_MODEL_REASON)
         return CitedReport(report, {"Entities": members.tolist()})
 
-    def _make_title(self, at: int) -> str:
-        best = self.contexts.sort_by_degree(at)[0][:TITLE_MEMBERS]
+    def _make_report_title(self, at: int) -> str:
+        best = self.contexts.sort_by_degree(at)[0][:MAX_ENTITIES_IN_TITLE]
         return join_titles([_remove_citations(name) for name in self.entities["title"][best]])
 
 

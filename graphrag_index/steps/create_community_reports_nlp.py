@@ -16,16 +16,16 @@ from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.text.sentences import Quotations, are_quotable
 
 # Maximum number of candidate sentences for one report.
-MAX_CANDIDATES = 24
-# Number of members in the title of a report.
-TITLE_MEMBERS = 3
+MAX_CANDIDATES_PER_REPORT = 24
+# Minimum number of entities in the title of a report. A title that exists already gets more.
+MIN_ENTITIES_IN_TITLE = 3
 # Number of reports per batch. The number limits memory and does not change the results.
 BATCH_REPORTS = 2_000
-# Characters of a sentence that is easy to read. A sentence of double length has half the score.
-GOOD_LENGTH = 200
-# Maximum number of members that increase the score of a sentence. A sentence with more members is
-# a list.
-MAX_COUNTED = 4
+# Maximum number of characters of a sentence with full score. Double the length halves the score.
+MAX_FULL_SCORE_LENGTH = 200
+# Maximum number of members that increase the score of a sentence. A sentence that mentions more
+# members is probably a list.
+MAX_SCORED_MEMBERS = 4
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def create_community_reports_nlp(
             numbers = members_of[row["community"]]
             own = dict(zip(numbers.tolist(), weight[numbers].tolist(), strict=True))
             names = {entity: titles[entity] for entity in own}
-            # The title names the most central members. Names come before noun phrases.
+            # Sort the members for the title: names before noun phrases, most central members first.
             ranked = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))
             main = _choose_title_members(ranked, names, used_titles)
             title = join_titles([names[entity] for entity in main])
@@ -83,7 +83,7 @@ def create_community_reports_nlp(
                 evidence, own, names, main, links.find_between, *limits
             )
             if not summary:
-                # Only tables and lists mention the members, and no sentence is about a member.
+                # Cite the entities if no sentence, but only tables and lists mention the members.
                 cited = ", ".join(map(str, main))
                 summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
             if row["island"]:
@@ -96,11 +96,11 @@ def create_community_reports_nlp(
 def _choose_title_members(
     ranked: Sequence[int], titles: Mapping[int, str], used: Collection[str]
 ) -> list[int]:
-    """Return the members in the title of a report: more than three if the title is used.
+    """Choose members for the title of a report: more than three if the short title is taken.
 
     A community and its largest sub-community often have the same main members.
     """
-    n = TITLE_MEMBERS
+    n = MIN_ENTITIES_IN_TITLE
     while n < len(ranked) and join_titles([titles[entity] for entity in ranked[:n]]) in used:
         n += 1
     return list(ranked[:n])
@@ -135,7 +135,7 @@ class _SentenceCandidates:
         units = units.with_columns(document=document).with_row_index("number")
         sentence, entity = _pair_sentences_with_entities(mentions, sentences, document)
         length = (sentences["end_char"] - sentences["start_char"]).to_numpy()
-        worth = np.minimum(1.0, GOOD_LENGTH / np.maximum(length, 1))
+        worth = np.minimum(1.0, MAX_FULL_SCORE_LENGTH / np.maximum(length, 1))
         schema = {"community": pl.Int64, "sentence": pl.Int64, "score": pl.Float64}
         levels = members.partition_by("level", maintain_order=True)
         best = (_choose_best_sentences(level, sentence, entity, weight, worth) for level in levels)
@@ -176,7 +176,7 @@ def _pair_sentences_with_entities(
     )
     row = find_rows_at(sentences, places)
     is_quotable = are_quotable(sentences).to_numpy()[row] if len(row) else np.zeros(0, bool)
-    # Overlapping text units repeat mentions.
+    # Remove duplicate pairs, because overlapping text units repeat mentions.
     return distinct_pairs(row[is_quotable], found["entity"].to_numpy()[is_quotable])
 
 
@@ -196,10 +196,10 @@ def _choose_best_sentences(
     return (
         pl.DataFrame({"community": community[inside], "sentence": sentence[inside], "score": score})
         .group_by("community", "sentence")
-        .agg(pl.col("score").sum() * (MAX_COUNTED / pl.len()).clip(upper_bound=1.0))
+        .agg(pl.col("score").sum() * (MAX_SCORED_MEMBERS / pl.len()).clip(upper_bound=1.0))
         .sort("community", "score", "sentence", descending=[False, True, False])
         .group_by("community", maintain_order=True)
-        .head(MAX_CANDIDATES)
+        .head(MAX_CANDIDATES_PER_REPORT)
     )
 
 

@@ -26,8 +26,8 @@ from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 256
-# Maximum characters of a line that may be a page header. Page headers repeat without meaning.
-MAX_PAGE_HEADER = 200
+# Maximum number of characters of a line that may be a page header, repeated on many pages.
+MAX_PAGE_HEADER_CHARACTERS = 200
 # Maximum ratio of read rows to wanted rows. Rows of the last version are read as one range, from
 # the first to the last wanted row. If the ratio is higher, no row is reused.
 MAX_READ_RATIO = 4
@@ -60,7 +60,7 @@ class Passage(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A sentence with the space after it. Only a sentence above the token limit is cut."""
+    """A sentence with the space after it, or a part of a sentence above the token limit."""
 
     start: int
     end: int
@@ -155,7 +155,7 @@ class _PreviousRows:
         if owners.is_empty():
             return _NO_ROWS
         rows = {name: read_owned_rows(*t, owners) for name, t in self._tables.items()}
-        # Imported text units may be in another order than their documents.
+        # Reuse no rows if text units are not in the order of their documents, as in some imports.
         units = rows["base_text_units"]
         if (units["document_id"] != units["owner"]).any():
             return _NO_ROWS
@@ -206,8 +206,8 @@ def make_sentence_rows(
             end = text.find("\n", sentence.start)
             end = len(text) if end < 0 else end
             words = text[begin:end].strip()
-            # A hash of the line as a signed integer; 0 for a line that is no page header.
-            is_short = len(words) <= MAX_PAGE_HEADER
+            # Hash the line to a signed integer; 0 if the line is too long for a page header.
+            is_short = len(words) <= MAX_PAGE_HEADER_CHARACTERS
             line = crc32(words.encode("utf-8", "surrogatepass")) - (1 << 31) if is_short else 0
         yield (document, *sentence, line)
 
@@ -247,7 +247,7 @@ class TextCutter:
         while first < len(self.segments):
             stop = self._find_passage_end(first)
             start, end, n_tokens = self._measure_segments(first, stop)
-            # Joined sentences may have more tokens than the sum of the single sentences.
+            # Shorten the passage if joined sentences have more tokens than the sentences had alone.
             while n_tokens > self.max_tokens and end - start > 1:
                 if stop - first > 1:
                     stop -= 1
@@ -261,7 +261,7 @@ class TextCutter:
     def _cut_segment(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Cut a long sentence at spaces, if it has spaces, into pieces below the token limit."""
         while start < end:
-            # One token of prose has about four characters.
+            # Begin with four characters per token, which is about the average of prose.
             stop = min(end, start + self.max_tokens * 4)
             while (
                 stop > start + 1
@@ -305,7 +305,7 @@ class TextCutter:
         ]
 
     def _find_next_start(self, first: int, stop: int) -> int:
-        """Return the first segment of the next passage, which repeats the overlap."""
+        """Return the number of the first segment of the next passage, which may repeat segments."""
         segments = self.segments
         if stop >= len(segments) or segments[stop].opens_section:
             return stop

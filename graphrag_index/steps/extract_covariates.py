@@ -72,7 +72,7 @@ def extract_covariates(
             claims = merge_claims(outcome.values)
             found = _locate_claims(claims, text)
             dropped = outcome.dropped + len(claims) - len(found)
-            # An empty hash: the row of a failed request is not reused in the next run.
+            # Store an empty hash for a failed request, so that the next run does not reuse the row.
             row_hash = "" if outcome.failure else input_hash[number]
             progress.advance()
             yield number, row_hash, outcome.keys, dropped, found
@@ -136,7 +136,7 @@ class _ClaimsPrompt:
     def request(
         self, label: str, messages: Sequence[Message], before: tuple[Claim, ...] = (), n: int = 0
     ) -> Request:
-        """Return the request after `n` gleanings, which found the claims `before`."""
+        """Return the request after `n` earlier requests, whose replies had the claims `before`."""
 
         def then(claims: tuple[Claim, ...]) -> Request | None:
             found = merge_claims((before, claims))

@@ -47,7 +47,7 @@ class _TextUnit(NamedTuple):
     number: int
     text: str
     language: str
-    key: str  # name of the entity of the document, see `Star`; empty without `Star`
+    key: str  # name of the entity that stands for the document, see `Star`; may be empty
     label: str
     headings: str
 
@@ -90,7 +90,7 @@ def extract_graph(
         texts = [prompts.read_prompt(name) for name in ("extract_graph", "continue_extraction")]
         shared: dict[str, object] = {"prompts": texts}
         if not prompt.is_uniform:
-            # Requests depend also on the types of earlier requests.
+            # Hash the entity types of earlier requests, because the requests depend on them.
             shared["history"] = [prompt.history.as_json(), prompts.read_prompt("add_types")]
         prefix = extract_graph.prompt_hash(settings, chat_model.settings.identity(), **shared)
         parts = (batch.select("text", "language", "headings", "key") for batch in read())
@@ -107,15 +107,15 @@ def extract_graph(
             entity.name for entity in found.entities
         )
         if unit.key and settings.star and outcome.values:
-            found, places = _add_star(found, places, passage, unit.key, settings.star)
-        # An empty hash: the row of a failed request is not reused in the next run.
+            found, places = _add_document_entity(found, places, passage, unit.key, settings.star)
+        # Store an empty hash for a failed request, so that the next run does not reuse the row.
         row_hash = "" if outcome.failure else input_hash[unit.number]
         findings.add_text_unit(unit.number, passage, found, places, row_hash, outcome)
         n_failed += bool(outcome.failure)
         progress.advance()
     rows = add_reply_hashes(findings.to_frame(), chat_model)
     if not prompt.is_uniform and prompt.history.as_json() != history:
-        # The types of the requests of this run are part of the inputs of the next run.
+        # Hash the inputs again: the types that this run asked for are inputs of the next run.
         now = pl.when(pl.col("input_hash") != "").then(hashes().gather(rows["text_unit"]))
         rows = rows.with_columns(input_hash=now.otherwise(pl.lit("")))
     if kept.height:
@@ -143,10 +143,10 @@ def _make_requests(
             yield (unit, passage), request
 
 
-def _add_star(
+def _add_document_entity(
     found: FoundRecords, places: Mapping[str, NameMentions], passage: Passage, key: str, star: Star
 ) -> tuple[FoundRecords, Mapping[str, NameMentions]]:
-    """Add the entity of the document, and a relationship from it to each other entity."""
+    """Add the entity of the document, and its relationships to all other entities."""
     mentions = passage.find_name(key) or NameMentions(((0, len(passage.text)),), False)
     others = {title_key(entity.name): entity.name for entity in found.entities}
     others.pop(title_key(key), None)

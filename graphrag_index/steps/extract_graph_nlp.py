@@ -26,7 +26,7 @@ from graphrag_index.text.sentences import Quotations, are_quotable
 BATCH_DOCUMENTS = 512
 MAX_DESCRIPTION_SENTENCES = 2  # maximum number of sentences in the description of an entity
 # Columns of entities that are filled only if a model extracts the entities.
-_MODEL_COLUMNS = ("descriptions", "description_text_units", "text_units", "types")
+_COLUMNS_FILLED_BY_MODELS = ("descriptions", "description_text_units", "text_units", "types")
 
 Flags = npt.NDArray[np.bool_]
 
@@ -149,7 +149,7 @@ def find_rows_at(spans: pl.DataFrame, places: pl.DataFrame, start: str = "start_
 def _add_fallback_entities(
     mentions: pl.DataFrame, entities: Entities, units: pl.DataFrame, documents: pl.LazyFrame
 ) -> pl.DataFrame:
-    """Add one entity for each document without mentions, so that a community has the document."""
+    """Add an entity for each document without mentions, so that a community cites the document."""
     empty = units.join(mentions, on="document", how="anti", maintain_order="left")
     units_of_empty = empty.unique(subset="document", keep="first", maintain_order=True)
     spans = units_of_empty.select("document", "start_char", "end_char").iter_rows()
@@ -203,7 +203,7 @@ def _choose_best_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
     `mention` (a row number), ordered by entity and position. Entities without a quotable sentence
     are left out.
     """
-    # The number of mentions is large, and arrays need less memory than a sorted frame.
+    # Use arrays, because the mentions are many and a sorted frame needs more memory.
     row = np.flatnonzero(mentions["quotable"].to_numpy())
     names = ("entity", "sentence", "flags", "start", "sentence_start", "sentence_length")
     columns = (mentions[name].to_numpy()[row] for name in names)
@@ -244,7 +244,7 @@ def _make_entity_rows(
             "title": entities.titles,
             "type": entities.types,
             "description": texts.list.join(" "),
-            **dict.fromkeys(_MODEL_COLUMNS, [[]] * len(entities.titles)),
+            **dict.fromkeys(_COLUMNS_FILLED_BY_MODELS, [[]] * len(entities.titles)),
             "aliases": entities.aliases,
             "evidence": evidence,
         },

@@ -79,8 +79,8 @@ def finalize_graph(
     )
     given = links.find_given_ids(given_ids, numbers)
     ids, titles = entities["id"], entities["title"]
-    # Nodes are numbered by id, as in create_communities. So the layout and the communities refer
-    # to the same nodes, and the layout does not depend on the order of the entities.
+    # Number the nodes by id, as in create_communities. So the layout and the communities refer to
+    # the same nodes, and the layout does not depend on the order of the entities.
     node = np.argsort(ids.arg_sort().to_numpy())
     ends = node[links.ends]
     graph = build_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
@@ -116,7 +116,7 @@ def finalize_graph(
 
 
 def _read_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Return one description per row: join a list of descriptions that is not summarized."""
+    """Return one description per row; descriptions that were not summarized are joined."""
     description = pl.col("description")
     if "descriptions" in rows.collect_schema():
         joined = pl.col("descriptions").list.join(" ")
@@ -179,7 +179,7 @@ def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFra
         .collect()
         .sort(columns)
     )
-    # Equal rows are neighbours after sorting; `unique` would be slower.
+    # Drop rows that equal the row before. After sorting, this is faster than `unique`.
     is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in columns)
     return rows.filter(is_new).rename({"number": "entity"})
 
@@ -213,7 +213,8 @@ class _MergedRelationships:
         self._raw = raw.select("description", "type")
         self._text_units = ListValues(raw["text_units"])
         self._evidence = ListValues(raw["evidence"])
-        # Raw rows, sorted by group. `_by_weight` is sorted by group and descending weight.
+        # Raw rows, sorted by group: a group is merged into one relationship. `_by_weight` has the
+        # same rows, sorted by group and descending weight.
         by_group = np.argsort(group, kind="stable")
         self._rows, self._groups = rows[by_group], group[by_group]
         self._by_weight = rows[np.lexsort((-weights, group))]
@@ -244,7 +245,7 @@ class _MergedRelationships:
         return found["id"]
 
     def make_rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
-        """Return the columns of a batch of relationships that come from their raw rows."""
+        """Merge the columns of the raw rows of a batch of relationships."""
         first, last = np.searchsorted(self._groups, (batch.start, batch.stop))
         rows = self._rows[first:last]
         owners = self._groups[first:last] - batch.start
@@ -308,7 +309,7 @@ def link_text_units(
         "relationship_ids": _group_by_text_unit(ids, relationships, pl.col("text_unit_ids")),
         "covariate_ids": _group_by_text_unit(ids, covariates, pl.concat_list("text_unit_id")),
     }
-    # An empty table is written as one empty batch.
+    # Yield one empty batch if there is no text unit.
     for start in range(0, max(len(ids), 1), BATCH_TEXT_UNITS):
         batch = base_text_units.slice(start, BATCH_TEXT_UNITS).collect()
         lists = []

@@ -22,7 +22,7 @@ EMBEDDED = dict.fromkeys(EMBEDDED_COLUMNS, pl.col("text"))
 EMBEDDED["community_full_content"] = pl.col("text").str.replace_all(r" ?\[Data: [^\[\]]*\]", "")
 
 
-def list_embedding_keys(
+def find_embedding_keys(
     settings: GenerateTextEmbeddings, models: Mapping[str, ModelSettings], tables: Previous
 ) -> Iterator[str]:
     """Yield the ledger keys of all texts that a remote model has embedded."""
@@ -38,7 +38,7 @@ def list_embedding_keys(
 @step(
     writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
     code_version=3,
-    request_keys=list_embedding_keys,
+    request_keys=find_embedding_keys,
 )
 def generate_text_embeddings(
     text_units: pl.LazyFrame,
@@ -73,7 +73,7 @@ def generate_text_embeddings(
 def select_embedded_rows(
     text_units: pl.LazyFrame, entities: pl.LazyFrame, community_reports: pl.LazyFrame | None
 ) -> dict[str, pl.LazyFrame]:
-    """Return the rows of the vector tables without vectors, by name of the table."""
+    """Return the rows of each vector table without the column `vector`, by table name."""
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
     sources = {
@@ -92,7 +92,7 @@ def select_embedded_rows(
 def make_vector_tables(
     name: str, rows: pl.DataFrame, vectors: np.ndarray
 ) -> dict[str, pl.DataFrame]:
-    """Return rows of a vector table with vectors; for text units also the copied vectors."""
+    """Add vectors to rows of a vector table; for text units, return a copy of the vectors too."""
     dtype = pl.Array(pl.Float32, vectors.shape[1])
     embedded = rows.with_columns(vector=pl.Series(vectors, dtype=dtype))
     tables = {name: embedded.select(list(TABLES[name].columns))}
@@ -104,7 +104,7 @@ def make_vector_tables(
 def _read_known_vectors(
     previous: Previous, name: str, model_name: str, model: EmbeddingModel
 ) -> pl.DataFrame | None:
-    """Return the texts and vectors of the last version; None if its model is another model."""
+    """Return the texts and vectors of the last version; None if another model created them."""
     settings = previous.settings.get("generate_text_embeddings", {})
     made_by = previous.settings.get("models", {}).get(model_name)
     if settings.get("model") != model_name or model.identity != (
@@ -116,7 +116,7 @@ def _read_known_vectors(
         return None
     # `collect` comes first, because `unique` is much slower in the same query.
     found = rows.select(EMBEDDED[name], "vector").collect().unique(subset="text", keep="first")
-    # A vector of zeros means that the text has no vector; the text is embedded again.
+    # Drop vectors of zeros, which stand for failed requests, so that these texts are embedded.
     is_known = np.any(found["vector"].to_numpy(), axis=1) if len(found) else []
     return found.filter(pl.Series(is_known, dtype=pl.Boolean))
 
@@ -137,7 +137,7 @@ def _embed_texts(
     return vectors
 
 
-# All other mapped tables. generate_text_embeddings writes text_unit_vectors.
+# This step writes all memory-mapped tables except text_unit_vectors.
 create_search_tables = step(
     writes=[
         table.name

@@ -60,7 +60,7 @@ def read_imported(*, root: Path, progress: Progress) -> Tables:
 
 
 def _finalize_imported(imported: ImportedIndex) -> dict[str, pl.LazyFrame]:
-    """Return the final graph of a run without new documents."""
+    """Return the tables that a run without new documents would compute for the imported graph."""
     extracted = ImportMerge(imported).read_imported_graph()
     text_units = imported.scan("text_units").select(list(TABLES["base_text_units"].columns))
     graph: dict[str, list[pl.DataFrame]] = {"entities": [], "relationships": []}
@@ -108,7 +108,7 @@ def read_imported_vectors(
         known = pl.DataFrame(schema={"id": pl.String, "vector": pl.Array(pl.Float32, dimension)})
         if name in imported.vectors:
             known = imported.scan_vectors(name).unique("id", maintain_order=True).collect()
-        # The last vector is zeros. An unknown id has position -1, which is the last vector.
+        # Append a vector of zeros for unknown ids: their position is -1, the last vector.
         vectors = np.append(known["vector"].to_numpy(), np.zeros((1, dimension), np.float32), 0)
         for batch in read_batches(rows, BATCH_VECTORS, at_least_one=True):
             yield make_vector_tables(name, batch, vectors[find_rows(batch["id"], known["id"])])
@@ -206,8 +206,8 @@ add_imported = _make_merge_step(
     """Merge the imported rows with the rows of new documents; imported rows come first.
 
     Entities with the same title are merged: the merged entity keeps the id, title and type of the
-    imported entity, and has the descriptions of both. Relationships between the same two entities
-    are merged in the same way, and their weights are added.
+    imported entity, and has the descriptions of both entities. Relationships between the same two
+    entities are merged in the same way, and their weights are added.
     """,
 )
 add_imported_nlp = _make_merge_step(

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 # Number of characters of text and raw data per batch.
 BATCH_CHARACTERS = 8_000_000
 # Maximum number of field names that are collected for a warning.
-_MAX_FIELDS = 50
+_MAX_COLLECTED_FIELDS = 50
 
 
 def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
@@ -38,7 +38,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
         except OSError as error:
             content = describe_os_error(error)
         whole.update(content_id(file.name, content).encode("ascii"))
-    # The optional converter of office files reads other files or texts in another version.
+    # Hash the version of the optional converter, because another version may read other texts.
     if any(READERS.get(file.path.suffix.lower()) is read_office for file in files):
         whole.update(get_markitdown_version().encode("utf-8"))
     return whole.hexdigest()
@@ -96,12 +96,12 @@ def load_documents(
                 documents.append((*values, file.name, item.metadata))
                 n_documents += 1
                 n_characters += len(item.text) + len(item.raw_data or "")
-                # The lengths of the documents approximate the read bytes of the file.
+                # Report the length of the document as progress: it approximates the bytes read.
                 done = min(left, len(item.raw_data or item.text))
                 left -= done
                 progress.advance(done)
             if n_characters >= BATCH_CHARACTERS:
-                yield _make_frames(documents, unread)
+                yield _make_batch_tables(documents, unread)
                 documents, unread, n_characters = [], [], 0
         progress.advance(left)
     if files and not n_documents:
@@ -114,11 +114,11 @@ def load_documents(
         )
     columns.log_warnings()
     if documents or unread:
-        yield _make_frames(documents, unread)
+        yield _make_batch_tables(documents, unread)
 
 
 class _MissingColumns:
-    """Columns that the settings name, but no record has had so far.
+    """Columns that are named in the settings but missing in all records read so far.
 
     Default columns may be missing without a warning. A missing text or id is reported for each
     record elsewhere.
@@ -140,7 +140,7 @@ class _MissingColumns:
         for columns in self.unseen.values():
             columns[:] = [column for column in columns if get_field(record, column) is MISSING]
         # A record may have thousands of fields, for example one field per date.
-        if len(self.fields) < _MAX_FIELDS:
+        if len(self.fields) < _MAX_COLLECTED_FIELDS:
             self.fields.update(dict.fromkeys(record))
 
     def log_warnings(self) -> None:
@@ -170,7 +170,7 @@ def _set_id(
     return document
 
 
-def _make_frames(
+def _make_batch_tables(
     documents: Sequence[tuple[str | None, ...]], unread: Sequence[tuple[str, str]]
 ) -> dict[str, pl.DataFrame]:
     rows = {"loaded_documents": documents, "unread_files": unread}

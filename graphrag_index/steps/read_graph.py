@@ -26,7 +26,7 @@ from graphrag_index.steps.create_text_units import TextCutter
 logger = logging.getLogger(__name__)
 
 
-def check_files(settings: ReadGraph, project: Project) -> None:
+def check_graph_files(settings: ReadGraph, project: Project) -> None:
     """Check that the graph files exist, and that the output does not overwrite a file."""
     check_files_outside_output(settings, project.root, project.output)
     find_given_files(settings, project.root)
@@ -39,7 +39,7 @@ def check_files(settings: ReadGraph, project: Project) -> None:
     ],
     code_version=3,
     fingerprint=fingerprint_files,
-    check=check_files,
+    check=check_graph_files,
 )
 def read_graph(
     *, settings: ReadGraph, root: Path, progress: Progress
@@ -59,13 +59,13 @@ def read_graph(
     evidence = Evidence()
     of_rows = CreateTextUnits(max_tokens=settings.max_tokens, overlap_tokens=0)
 
-    def pieces(text: str, starts: Sequence[int]) -> list[tuple[int, int, int]]:
+    def cut_text(text: str, starts: Sequence[int]) -> list[tuple[int, int, int]]:
         return [passage[:3] for passage in TextCutter(text, of_rows, starts, ()).passages()]
 
     if text_units is None:
         given = _drop_text_unit_ids(given, rows)
         rows = [replace(file, frame=file.frame.clear()) if file else None for file in rows]
-    row_evidence = RowEvidence(given, rows, settings.max_tokens, pieces, evidence)
+    row_evidence = RowEvidence(given, rows, settings.max_tokens, cut_text, evidence)
     if text_units is not None:
         passages = GivenTextUnits(text_units, documents)
         progress.start(len(passages.frame) + row_evidence.n_rows, "text units and rows")
@@ -117,7 +117,7 @@ def _make_graph_tables(given: GivenGraph, evidence: Evidence) -> dict[str, pl.Da
         "extracted_mentions": evidence.build_mention_table(),
         "given_ids": pl.concat(ids),
     }
-    # Columns that only a model fills have empty lists.
+    # Add empty lists for the columns that only a model fills.
     return {
         name: frame.select(
             pl.col(column).cast(kind) if column in frame.columns else pl.lit([], kind).alias(column)

@@ -47,20 +47,20 @@ _REWRITTEN_TABLES = (
 )
 
 
-def _list_model_services(settings: ResolveEntities) -> list[str]:
+def _select_model_services(settings: ResolveEntities) -> list[str]:
     chat = ["chat_model"] * (settings.model is not None)
     return chat + ["embedding_model"] * (settings.max_embedded > 0)
 
 
-def _check_decisions(settings: ResolveEntities, project: Project) -> None:
+def _check_decisions_file(settings: ResolveEntities, project: Project) -> None:
     read_decisions(project.root / settings.file)
 
 
 @step(
     writes=[*_REWRITTEN_TABLES, "entity_resolutions", "doubtful_pairs"],
     fingerprint=lambda settings, root: read_decisions(root / settings.file).fingerprint(),
-    check=_check_decisions,
-    asks=_list_model_services,
+    check=_check_decisions_file,
+    asks=_select_model_services,
     code_version=4,
 )
 def resolve_entities(
@@ -80,7 +80,7 @@ def resolve_entities(
 ) -> Iterator[Mapping[str, pl.DataFrame | None]]:
     """Merge entities that are one thing, by decisions of a person, by rules and by a model.
 
-    Each merged entity matches the most mentioned entity of its group directly.
+    An entity joins a group only if it matches the most mentioned entity of the group directly.
 
     Yields
     ------
@@ -97,7 +97,7 @@ def resolve_entities(
         extracted_entities, extracted_mentions, base_text_units, documents, decisions
     )
     nodes, places = make_nodes(found, decisions)
-    _warn_of_decisions(decisions, found, places, settings.file)
+    _warn_of_unused_decisions(decisions, found, places, settings.file)
     never = forbidden_pairs(decisions, places)
     names = [node.name for node in nodes]
     described = partial(_read_descriptions, extracted_entities, found, nodes)
@@ -121,7 +121,7 @@ def resolve_entities(
         texts = described({number for pair in asked for number in (pair.left, pair.right)})
         answers = ask_model(asked, nodes, texts, chat_model, prompts, progress)
         sure += [pair for pair in asked if answers[pair]]
-    # A title that a person has decided is kept, even if another name is more frequent.
+    # Put nodes first whose title a person has decided: a group keeps the title of its first node.
     order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
     joined = group_nodes(order, sure, never, partial(_must_stay_apart, nodes, names))
     resolution = Resolution(found, nodes, joined, scored, answers)
@@ -181,17 +181,17 @@ def _read_descriptions(
         return {}
     number = pl.col("human_readable_id")
     rows = entities.filter(number.is_in(list(first))).collect()
-    # Extraction by a model fills `descriptions`; extraction by rules fills `description`.
+    # Join both columns: a model fills `descriptions`, and extraction by rules `description`.
     said = pl.concat_str(pl.col("descriptions").list.join(" "), "description")
     forms = pl.col("aliases").list.join("; ")
     texts = rows.select(number, said.alias("said"), forms.alias("forms")).iter_rows()
     return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts}
 
 
-def _warn_of_decisions(
+def _warn_of_unused_decisions(
     decisions: Decisions, found: ExtractedEntities, places: Mapping[str, int], file: str
 ) -> None:
-    """Warn about decisions with unknown names, and about split entries without text units."""
+    """Warn about decisions with unknown names, and parts of split entities without text units."""
     titles = set(map(title_key, found.titles.values()))
     unknown = find_unknown_names(decisions, {*places, *titles})
     for name, section in unknown[:MAX_WARNINGS]:

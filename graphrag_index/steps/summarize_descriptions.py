@@ -20,7 +20,7 @@ from graphrag_index.text.languages import detect_language
 TABLE = TABLES["description_summaries"]
 # Number of rows per batch. The number limits memory and does not change the results.
 BATCH_ROWS = 16_384
-_HAS_SEVERAL = pl.col("descriptions").list.len() > 1
+_HAS_MULTIPLE_DESCRIPTIONS = pl.col("descriptions").list.len() > 1
 
 
 @step(
@@ -74,7 +74,7 @@ def summarize_descriptions(
 
     for (at, pieces), outcome in pair_outcomes(chat_model, requests()):
         description = prompt.final_summary(outcome, pieces)
-        # An empty hash: the row of a failed request is not reused in the next run.
+        # Store an empty hash for a failed request, so that the next run does not reuse the row.
         rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
         progress.advance()
     summaries = make_reply_rows(TABLE, rows, chat_model)
@@ -87,7 +87,7 @@ def summarize_descriptions(
     ):
         for batch in read_batches(frame, BATCH_ROWS, at_least_one=True):
             only = batch["descriptions"].list.first().fill_null(batch["description"])
-            of_several = batch.select(_HAS_SEVERAL).to_series().arg_true()
+            of_several = batch.select(_HAS_MULTIPLE_DESCRIPTIONS).to_series().arg_true()
             made = summaries["description"].slice(n_before, len(of_several))
             n_before += len(made)
             described = batch.with_columns(description=only.scatter(of_several, made))
@@ -103,7 +103,7 @@ def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iter
         (relationships, ["source", "target"], "Relationship: {} → {}"),
     ):
         for batch in read_batches(frame.select(*names, "type", "descriptions"), BATCH_ROWS):
-            several = batch.filter(_HAS_SEVERAL)
+            several = batch.filter(_HAS_MULTIPLE_DESCRIPTIONS)
             ends = [several[name] for name in names]
             if frame is relationships:
                 rows = (find_rows(end, titles["human_readable_id"]) for end in ends)
@@ -127,12 +127,12 @@ def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         rows = [
             (number, *value)
             for number, title, description in batch.iter_rows()
-            for value in find_values(title, description)
+            for value in find_entity_values(title, description)
         ]
         yield pl.DataFrame(rows, TABLES["entity_values"].schema, orient="row")
 
 
-def find_values(title: str, description: str) -> list[tuple[object, ...]]:
+def find_entity_values(title: str, description: str) -> list[tuple[object, ...]]:
     """Return one row per value of an entity, without the number of the entity."""
     if not any(letter.isdigit() for letter in title + description):
         return []
@@ -140,7 +140,7 @@ def find_values(title: str, description: str) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for field, text in (("title", title), ("description", description)):
         found: list[tuple[int, int, tuple[object, ...]]] = []
-        # Dates are masked, so that the digits of a date are not found as a number.
+        # Mask the dates, so that the digits of a date are not found as a number.
         rest = list(text)
         for start, end, first, last in find_dates(text, language):
             found.append((start, end, ("date", None, None, first, last)))

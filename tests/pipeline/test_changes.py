@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.cli.index_tables import difference_as_json, write_difference
 from graphrag_index.pipeline.changes import (
-    COLUMNS,
-    KINDS,
+    CHANGE_KINDS,
+    COMPARED_COLUMNS,
     UNCHANGED,
     Difference,
     compare_documents,
@@ -30,7 +30,7 @@ Row = tuple[str | None, str, str, int]
 
 
 def rows(*documents: Row) -> pl.DataFrame:
-    return pl.DataFrame(documents, schema=COLUMNS, orient="row")
+    return pl.DataFrame(documents, schema=COMPARED_COLUMNS, orient="row")
 
 
 def plain(*documents: tuple[str, str]) -> pl.DataFrame:
@@ -40,7 +40,7 @@ def plain(*documents: tuple[str, str]) -> pl.DataFrame:
 
 def told(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, list[str]]:
     changes = compare_documents(old, new)
-    return {kind: names for kind in KINDS if (names := changes.names(kind))}
+    return {kind: names for kind in CHANGE_KINDS if (names := changes.names(kind))}
 
 
 def test_files_are_added_changed_renamed_and_deleted() -> None:
@@ -56,7 +56,7 @@ def test_files_are_added_changed_renamed_and_deleted() -> None:
     )
     assert_frame_equal(changes.rows.select(expected.columns), expected)
     assert str(changes) == "1 added, 1 changed, 1 renamed, 1 deleted documents"
-    assert {kind: changes.names(kind) for kind in KINDS} == {
+    assert {kind: changes.names(kind) for kind in CHANGE_KINDS} == {
         "added": ["f"], "changed": ["b"], "renamed": ["c to e"], "deleted": ["d"],
     }  # fmt: skip
 
@@ -154,7 +154,7 @@ def test_the_changes_of_the_old_are_the_new(old: list[Row], new: list[Row]) -> N
             case "unchanged":
                 applied.append(old[row["old_row"]])
             case "added" | "changed" | "renamed":
-                applied.append(tuple(row[name] for name in COLUMNS))  # type: ignore[arg-type]
+                applied.append(tuple(row[name] for name in COMPARED_COLUMNS))  # type: ignore[arg-type]
     # Each document of the index is told of once, and what comes of it is the input, in its order.
     assert sorted(gone) == list(range(len(old)))
     assert applied == new

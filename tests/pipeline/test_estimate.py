@@ -281,14 +281,14 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
     for number in range(19):
         ledger.record_sent(str(number), "step", "unit", "chat")
         ledger.record_call(str(number), "step", "chat", Usage(10, 0, 100), None, "{}")
-    assert PastReplies(tmp_path).averages("step", "chat") == (None, 0)
+    assert PastReplies(tmp_path).average_past_replies("step", "chat") == (None, 0)
     ledger.record_call("19", "step", "chat", Usage(10, 0, 300), None)
     # Read while another process writes.
     past = PastReplies(tmp_path)
-    assert past.averages("step", "chat") == (110, 0)
-    assert past.averages("other", "chat") == (None, 0)
+    assert past.average_past_replies("step", "chat") == (110, 0)
+    assert past.average_past_replies("other", "chat") == (None, 0)
     ledger.record_call("20", "step", "chat", Usage(100, 75, 10), None)
-    assert past.averages("step", "chat")[1] == 75 / 300
+    assert past.average_past_replies("step", "chat")[1] == 75 / 300
     assert past.find_entry("3") == ledger.find_entry("3")
     past.close()
     ledger.close()
@@ -297,7 +297,7 @@ def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
 def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
     past = PastReplies(tmp_path)
     assert past.is_empty
-    assert (past.find_entry("a"), past.get_meta("a"), past.averages("a", "b")[0]) == (
+    assert (past.find_entry("a"), past.get_meta("a"), past.average_past_replies("a", "b")[0]) == (
         None,
         None,
         None,

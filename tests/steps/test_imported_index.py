@@ -10,7 +10,7 @@ import pytest
 from graphrag_index.errors import WorkflowError
 from graphrag_index.microsoft.import_folder import ImportedIndex, open_source, write_imported
 from graphrag_index.microsoft.import_merge import ImportMerge
-from graphrag_index.pipeline.import_version import list_continuing_steps, set_workflow
+from graphrag_index.pipeline.import_version import add_merge_steps, replace_workflow
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.imported_index import skip_imported
 from tests.fixtures.microsoft_index import TEXTS, version_3, write
@@ -206,7 +206,7 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
         "load_documents create_text_units my:own extract_graph resolve_entities "
         "extract_covariates create_search_tables"
     ).split()
-    made = list_continuing_steps(standard)
+    made = add_merge_steps(standard)
     assert (
         made
         == (
@@ -214,11 +214,11 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
             "extract_covariates add_imported resolve_entities create_search_tables"
         ).split()
     )
-    assert list_continuing_steps(made) == made
-    fast = list_continuing_steps(["load_documents", "create_text_units", "extract_graph_nlp"])
+    assert add_merge_steps(made) == made
+    fast = add_merge_steps(["load_documents", "create_text_units", "extract_graph_nlp"])
     assert fast[-1] == "add_imported_nlp"
     with pytest.raises(WorkflowError, match="needs load_documents"):
-        list_continuing_steps(["read_graph", "finalize_graph"])
+        add_merge_steps(["read_graph", "finalize_graph"])
 
 
 @pytest.mark.parametrize(
@@ -233,5 +233,5 @@ def test_a_workflow_that_goes_on_has_the_steps_of_the_one_before() -> None:
 def test_one_line_of_the_settings_is_changed(tmp_path: Path, text: str, after: str | None) -> None:
     path = tmp_path / "settings.yaml"
     path.write_text(text)
-    assert set_workflow(path, "fast", "fast_imported") == (after is not None)
+    assert replace_workflow(path, "fast", "fast_imported") == (after is not None)
     assert path.read_text() == (after or text)

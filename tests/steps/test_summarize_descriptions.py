@@ -21,7 +21,7 @@ from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps.summarize_descriptions import (
-    find_values,
+    find_entity_values,
     normalize_values,
     summarize_descriptions,
 )
@@ -476,7 +476,7 @@ def test_an_index_without_entities_has_the_table() -> None:
 
 @given(st.text("0123456789.,-–/ €$%kmMärzMarchQs", max_size=40))
 def test_values_lie_in_their_order_where_they_are_said_to(text: str) -> None:
-    rows = find_values("", text)
+    rows = find_entity_values("", text)
     assert all(text[row[-2] : row[-1]] == row[-3] for row in rows)  # type: ignore[misc]
     ends = [place for row in rows for place in row[-2:]]
     assert ends == sorted(ends)  # type: ignore[type-var]
