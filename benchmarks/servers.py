@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 REPOSITORY = Path(__file__).parents[1]
@@ -83,12 +83,11 @@ def wait_for_server(base_url: str, seconds: float = 120) -> None:
         try:
             urlopen(f"{base_url}/models", timeout=5).close()
             return
-        except URLError as error:
-            if hasattr(error, "code"):
-                return
+        except HTTPError:
+            return
         except OSError:
-            pass
-        time.sleep(0.5)
+            # The server does not listen yet.
+            time.sleep(0.5)
     sys.exit(f"No server answers at {base_url} within {seconds:g} s.")
 
 
