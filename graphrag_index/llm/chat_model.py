@@ -160,6 +160,26 @@ class RemoteModel(CachedModel):
         self._loop.run_coroutine(self._client.close())
 
 
+def _wait_for_calls(calls: Iterable[Future[Outcome]], is_interrupted: bool) -> None:
+    """Wait for running calls, which are paid for already; after Ctrl-C cancel them.
+
+    Raises `KeyboardInterrupt` if Ctrl-C is pressed while waiting.
+    """
+    pressed: KeyboardInterrupt | None = None
+    for call in calls:
+        if is_interrupted or pressed is not None:
+            call.cancel()
+        try:
+            # Further failures are ignored: the first failure is raised.
+            with suppress(Exception):
+                call.result()
+        except KeyboardInterrupt as error:
+            call.cancel()
+            pressed = error
+    if pressed is not None:
+        raise pressed
+
+
 class ChatModel(RemoteModel):
     """The chat model of one step."""
 
@@ -198,13 +218,7 @@ class ChatModel(RemoteModel):
                 yield waiting.popleft().result()
         except BaseException as error:
             self.stop(error)
-            # Wait for running calls, which are paid for already; after Ctrl-C cancel them.
-            for future in waiting:
-                if isinstance(error, KeyboardInterrupt):
-                    future.cancel()
-                # Ignore further failures: the first failure is raised.
-                with suppress(BaseException):
-                    future.result()
+            _wait_for_calls(waiting, isinstance(error, KeyboardInterrupt))
             raise
         finally:
             self._save_used_keys()
