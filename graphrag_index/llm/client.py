@@ -275,20 +275,30 @@ class LLMClient:
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""
-        async with self._open_response("/chat/completions", body) as response:
-            streamed = StreamedReply(sink)
-            try:
-                if response.content_type == "application/json":
-                    # The server does not stream, but sends the whole reply at once.
-                    streamed.add_event(parse_json(await response.read()))
-                else:
-                    async for event in read_events(response.content.iter_any()):
-                        streamed.add_event(event)
-                        if streamed.is_loop:
-                            break
-            finally:
-                streamed.finish_text()
+        streamed = StreamedReply(sink)
+        try:
+            async with self._open_response("/chat/completions", body) as response:
+                try:
+                    await self._read_stream(response, streamed)
+                finally:
+                    streamed.finish_text()
+        except RetryError:
+            # The connection may break between the end of the reply and the end of the stream.
+            if not streamed.is_complete:
+                raise
         return streamed.get_reply()
+
+    @staticmethod
+    async def _read_stream(response: "aiohttp.ClientResponse", streamed: StreamedReply) -> None:
+        """Read the events of a stream, until the model repeats itself."""
+        if response.content_type == "application/json":
+            # The server does not stream, but sends the whole reply at once.
+            streamed.add_event(parse_json(await response.read()))
+            return
+        async for event in read_events(response.content.iter_any()):
+            streamed.add_event(event)
+            if streamed.is_loop:
+                return
 
     @asynccontextmanager
     async def _open_response(

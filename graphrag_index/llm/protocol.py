@@ -179,10 +179,15 @@ class StreamedReply:
         if self.is_loop:
             self._finish = "length"
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the reply has ended."""
+        return self._finish is not None
+
     def finish_text(self) -> None:
         """End the text in the sink, or discard it if the stream ended too early."""
         if self._visible:
-            self._visible.end(broken=self._finish is None)
+            self._visible.end(broken=not self.is_complete)
 
     def get_reply(self) -> Reply:
         """Return the whole reply; raises `RetryError` if the stream ended too early."""

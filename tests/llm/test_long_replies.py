@@ -1,6 +1,9 @@
 """Replies that are too long or too slow: of models that babble, repeat themselves, or reason."""
 
+import _thread
 import json
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -182,3 +185,26 @@ def test_a_server_that_refuses_every_request_ends_the_run_also_if_it_takes_its_t
         chat = open_model(server, concurrency=4)
         with pytest.raises(ModelError, match="refuses every request"):
             ask(chat, *(f"text {n}" for n in range(60)))
+
+
+def test_a_complete_reply_counts_if_its_stream_breaks_afterwards(open_model: Open) -> None:
+    faults = Faults(rate=1, kinds=["close_done"])
+    with Server(answer=words_of_text, faults=faults) as server:
+        (outcome,) = ask(open_model(server, stream=True, retry_seconds=5), "a b")
+        assert len(server.requests) == 1
+    assert outcome.values == (["a", "b"],)
+
+
+def test_ctrl_c_ends_the_wait_for_running_calls(open_model: Open) -> None:
+    # One request fails for good, while another one is answered after a long time.
+    faults = Faults(by_text={"refused": "401", "slow": "hang"})
+    with Server(answer=words_of_text, faults=faults) as server:
+        chat = open_model(server, timeout=60)
+        requests = [request("good"), request("refused"), request("slow")]
+        outcomes = chat.replies(requests)
+        assert next(outcomes).values == (["good"],)
+        threading.Timer(1.5, _thread.interrupt_main).start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            list(outcomes)
+        assert time.monotonic() - start < 30

@@ -217,6 +217,8 @@ async def send_stream(
         events = events[: (len(events) + 1) // 2]
     if fault == "truncated_json":
         events.append(events.pop()[:-20] + b"\n\n")
+    if fault == "close_done":
+        events.pop()
     connection.start_stream(headers)
     if chunk_delay:
         for event in events:
@@ -226,7 +228,7 @@ async def send_stream(
         connection.send_chunk(b"".join(events))
     if fault == "stream_hang":
         await forever()
-    if fault == "close_half":
+    if fault in ("close_half", "close_done"):
         connection.close()
     else:
         connection.send_chunk(b"")

@@ -13,9 +13,10 @@ from tests.server.embeddings import embed, encode
 from tests.server.errors import ERRORS, REFUSALS
 
 # What the connection does. `hang` sends nothing, `stream_hang` stops in the middle of a stream,
-# `close` and `close_half` close before and in the middle of the body, `truncated_json` is a
-# whole HTTP body that holds half of the JSON.
-TRANSPORT = ("hang", "stream_hang", "close", "close_half", "truncated_json")
+# `close_done` closes between the end of a streamed reply and the end of the stream, `close` and
+# `close_half` close before and in the middle of the body, `truncated_json` is a whole HTTP body
+# that holds half of the JSON.
+TRANSPORT = ("hang", "stream_hang", "close_done", "close", "close_half", "truncated_json")
 # `ignores:NAME` answers as if the request had no such parameter or response format.
 IGNORES = "ignores:"
 ASKS_MODEL = ("/chat/completions", "/embeddings")
@@ -141,7 +142,7 @@ def fits(kind: str, endpoint: str, body: Json) -> bool:
         return endpoint == "/chat/completions"
     if kind in VECTORS:
         return endpoint == "/embeddings"
-    return kind != "stream_hang" or bool(body.get("stream"))
+    return kind not in ("stream_hang", "close_done") or bool(body.get("stream"))
 
 
 def _type_of_format(body: Json) -> str | None:
