@@ -182,8 +182,8 @@ def test_a_stream_times_out_only_between_two_pieces(tmp_path: Path) -> None:
         assert len(bodies(server)) == 1
         # The first request is for the list of models.
         server.faults = Faults(by_number=[None, "stream_hang"])
-        (outcome,) = ask(server, tmp_path, "poison a", stream=True, timeout=0.4)
-        assert outcome.values == (["poison", "a"],)
+        (outcome,) = ask(server, tmp_path, text[:-1], stream=True, timeout=0.4)
+        assert outcome.values == (text[:-1].split(),)
         assert len(bodies(server)) == 3
 
 
