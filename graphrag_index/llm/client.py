@@ -269,8 +269,9 @@ class LLMClient:
         return ModelError(f"Model {self.name}: {self.address} {reason} (HTTP {status}: {message}).")
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> bytes:
-        """Send a JSON body, and read the content of the response."""
-        async with self._open_response(path, body) as response:
+        """Send a JSON body, and read the content of the response within `timeout` seconds."""
+        deadline = asyncio.get_running_loop().time() + self.settings.timeout
+        async with self._open_response(path, body) as response, asyncio.timeout_at(deadline):
             return await response.read()
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:

@@ -251,9 +251,14 @@ def test_half_a_response_is_a_lost_one(answer: bytes) -> None:
     assert caught.value.lost
 
 
-def test_a_silent_server_is_a_timeout() -> None:
+# White space before an answer that never comes keeps the connection alive.
+BLANKS = OK + b"content-length: 9000000\r\n\r\n" + b" " * 9_000_000
+
+
+@pytest.mark.parametrize("answer", [SILENCE, BLANKS])
+def test_a_server_that_sends_no_answer_is_a_timeout(answer: bytes) -> None:
     with pytest.raises(RetryError, match=r"no answer within 0\.05 s") as caught:
-        talk(RawServer([SILENCE]), embed, timeout=0.05)
+        talk(RawServer([answer]), embed, timeout=0.05)
     assert caught.value.lost
 
 
