@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.local_embeddings import MINILM, load_embedding_model
+from graphrag_index.llm.local.local_models import load_embedding_model
+from graphrag_index.llm.local.model_package import MINILM
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.vector_store import (
     ROW_NUMBER,

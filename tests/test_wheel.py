@@ -54,7 +54,7 @@ def test_a_wheel_holds_the_packages_the_workflows_and_nothing_else(wheel: Path) 
     assert {
         "graphrag_index/py.typed",
         "graphrag_query/py.typed",
-        "graphrag_index/llm/all-MiniLM-L6-v2.onnx",
+        "graphrag_index/llm/local/all-MiniLM-L6-v2.onnx",
         "graphrag_index/text/encodings/o200k_base.tiktoken.gz",
         "graphrag_index/workflows/embedded.yaml",
     } <= held

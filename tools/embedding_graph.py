@@ -13,9 +13,10 @@ from pathlib import Path
 
 from onnx import ModelProto, TensorProto, checker, helper
 
-from graphrag_index.llm.local_embeddings import DIMENSION, GRAPH_FILE, WEIGHTS_FILE, model_folder
+from graphrag_index.llm.local.model_package import model_folder
+from graphrag_index.llm.local.onnx_model import DIMENSION, GRAPH_FILE, WEIGHTS_FILE
 
-TARGET = Path(__file__).parents[1] / "graphrag_index" / "llm" / GRAPH_FILE
+TARGET = Path(__file__).parents[1] / "graphrag_index" / "llm" / "local" / GRAPH_FILE
 N_LAYERS = 6
 N_HEADS = 12
 EPSILON = 1e-12  # of the layer normalizations

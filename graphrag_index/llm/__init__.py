@@ -1,4 +1,4 @@
-"""Language and embedding models on servers with an OpenAI-compatible API.
+"""Language and embedding models: OpenAI-compatible servers, and models on this machine.
 
 request.py           requests, reply formats, outcomes: the types that steps use
 chat_model.py        a chat model: sends many requests concurrently, validates each reply
@@ -14,5 +14,5 @@ batch.py             a chat model that sends its requests in the provider's batc
 registry.py          the models of a run; deletion of unused requests from the ledger
 prompts.py           prompts, and rows of tables as lines in a prompt
 embeddings.py        embedding models on a server
-local_embeddings.py  the embedding model that runs on this machine, and its download
+local/               embedding models on this machine
 """

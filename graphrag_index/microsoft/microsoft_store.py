@@ -98,7 +98,7 @@ class MicrosoftStore:
             ]
             where = "; ".join(damaged) or f"{self.output} has no vectors in lancedb/"
             return f"{where}: {by_words}."
-        from graphrag_index.llm.local_embeddings import DIMENSION
+        from graphrag_index.llm.local.onnx_model import DIMENSION
 
         name = settings.generate_text_embeddings.model
         if name not in settings.models and self.dimension != DIMENSION:

@@ -148,7 +148,7 @@ def _check_vector_model(source: ImportSource, settings: Settings) -> _VectorMode
     if name in settings.models:
         expected = settings.models[name].dimensions
     else:
-        from graphrag_index.llm.local_embeddings import load_embedding_model
+        from graphrag_index.llm.local.local_models import load_embedding_model
 
         expected = load_embedding_model(name).dimension
     for vectors in source.vectors.values():

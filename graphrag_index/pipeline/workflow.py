@@ -257,14 +257,14 @@ def make_services(
 
     def check_embedding(step: Step, section: Any) -> None:
         if vectors not in settings.models:
-            from graphrag_index.llm.local_embeddings import check_embedding_model
+            from graphrag_index.llm.local.local_models import check_embedding_model
 
             check_embedding_model(vectors)
 
     def open_embedding(step: Step, section: Any) -> Any:
         if vectors in settings.models:
             return remote().open_embedding_model(vectors, step.name)
-        from graphrag_index.llm.local_embeddings import load_embedding_model
+        from graphrag_index.llm.local.local_models import load_embedding_model
 
         return load_embedding_model(vectors)
 

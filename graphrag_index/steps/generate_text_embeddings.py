@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.llm.embeddings import text_key
-from graphrag_index.llm.local_embeddings import EmbeddingModel
+from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES

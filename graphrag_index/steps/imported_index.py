@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.local_embeddings import EmbeddingModel
+from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.microsoft.import_folder import (
     BATCH_ROWS,
     IMPORTED_TABLES,

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.local_embeddings import EmbeddingModel
+from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.resolution.blocking import find_candidate_pairs, find_similar_pairs
 from graphrag_index.resolution.candidates import (

@@ -10,8 +10,7 @@ from graphrag_index.schema.settings.models import vector_identity
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 
 if TYPE_CHECKING:
-    from graphrag_index.llm.embeddings import RemoteEmbeddingModel
-    from graphrag_index.llm.local_embeddings import EmbeddingModel
+    from graphrag_index.llm.local.local_models import EmbeddingModel
     from graphrag_index.llm.registry import Models
     from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
@@ -39,7 +38,7 @@ class QuestionEmbedder:
             models.close()
 
     @cached_property
-    def model(self) -> "EmbeddingModel | RemoteEmbeddingModel":
+    def model(self) -> "EmbeddingModel":
         """The model that made the vectors.
 
         Raises `ModelError` if the model is not on this machine or does not answer, and
@@ -49,7 +48,7 @@ class QuestionEmbedder:
         name = settings.generate_text_embeddings.model
         made_with = settings.models.get(name)
         if made_with is None:
-            from graphrag_index.llm.local_embeddings import load_embedding_model
+            from graphrag_index.llm.local.local_models import load_embedding_model
 
             return load_embedding_model(name)
         from graphrag_index.llm.registry import Models

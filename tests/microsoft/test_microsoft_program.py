@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 import yaml
 
-from graphrag_index.llm.local_embeddings import load_embedding_model
+from graphrag_index.llm.local.local_models import load_embedding_model
 from graphrag_index.microsoft.export_index import export
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore

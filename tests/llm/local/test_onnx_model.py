@@ -1,0 +1,116 @@
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.errors import ModelError
+from graphrag_index.llm.local.local_models import EmbeddingModel, load_embedding_model
+from graphrag_index.llm.local.model_package import download_model, model_folder
+from graphrag_index.llm.local.onnx_model import GRAPH_FILE, WEIGHTS_FILE
+from tests.fixtures.examples import examples
+
+TEXTS = [
+    "",
+    "Warsaw",
+    "Kraków",
+    "the Vistula",
+    "the Institute of Meteorology",
+    "The meeting was held in Warsaw.",
+    "The meeting was held in Lisbon.",
+    "Nobody knew where the meeting was held.",
+    "Who founded the institute?",
+    "Who founded the ministry?",
+    "Arktyczny lód morski topnieje szybciej niż przewidywano.",
+    "中国 und Ägypten, 1984.",
+    "\U0001f642 <|endoftext|> \x00",
+    "In March the committee moved its archive from the old town hall to the river port. " * 3,
+    "In April the committee moved its archive from the old town hall to the river port. " * 3,
+    "A text far longer than what the model reads; the rest of it is not seen. " * 40,
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> EmbeddingModel:
+    try:
+        download_model()
+    except ModelError as error:
+        pytest.skip(str(error))
+    return load_embedding_model("all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="module")
+def vectors(model: EmbeddingModel) -> np.ndarray:
+    return model.embed(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "first_components"),
+    [
+        # Computed with another implementation of the same model.
+        ("The meeting was held in Warsaw.", [-0.056703, 0.0824227, -0.0762789, 0.1008101]),
+        (
+            "Arktyczny lód morski topnieje szybciej niż przewidywano.",
+            [-0.059185, 0.1111041, -0.0647805, -0.0299534],
+        ),
+        ("中国 und Ägypten, 1984.", [-0.051445, 0.1538161, -0.0110637, 0.0691837]),
+        ("", [-0.1188384, 0.0482987, -0.0025481, -0.0110112]),
+    ],
+)
+def test_known_texts_have_known_vectors(
+    vectors: np.ndarray, text: str, first_components: list[float]
+) -> None:
+    assert vectors[TEXTS.index(text), :4] == pytest.approx(first_components, abs=2e-6)
+
+
+def test_every_vector_has_length_one(model: EmbeddingModel, vectors: np.ndarray) -> None:
+    assert vectors.shape == (len(TEXTS), model.dimension)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-6)
+
+
+def test_similar_texts_have_similar_vectors(model: EmbeddingModel) -> None:
+    question, answer, other = model.embed(
+        ["Who wrote the book?", "The novel's author was Anna Nowak.", "Sea ice melts in summer."]
+    )
+    assert question @ answer > question @ other + 0.2
+
+
+def test_no_texts_have_no_vectors(model: EmbeddingModel) -> None:
+    assert model.embed([]).shape == (0, 384)
+
+
+def test_a_lone_surrogate_is_read_as_the_replacement_character(model: EmbeddingModel) -> None:
+    lone, replaced, pair, whole = model.embed(
+        ["ice \ud800 age", "ice \ufffd age", "ice \ud83d\ude42", "ice \U0001f642"]
+    )
+    assert np.array_equal(lone, replaced)
+    assert np.array_equal(pair, whole)
+
+
+@examples(25)
+@given(rows=st.lists(st.integers(0, len(TEXTS) - 1), min_size=1, max_size=20))
+def test_a_vector_is_bit_equal_in_every_batch(
+    model: EmbeddingModel, vectors: np.ndarray, rows: list[int]
+) -> None:
+    assert np.array_equal(model.embed([TEXTS[row] for row in rows]), vectors[rows])
+
+
+@pytest.mark.parametrize("n_words", [1, 2, 3, 5, 9, 14, 30, 62])
+def test_a_full_batch_gives_each_text_the_vector_that_it_has_alone(
+    model: EmbeddingModel, n_words: int
+) -> None:
+    words = ["ice", "sea", "river", "port", "town", "hall", "book", "moon", "king", "road"]
+    texts = [" ".join([word] + ["snow"] * (n_words - 1)) for word in words * 9]
+    alone = np.concatenate([model.embed([text]) for text in texts[:10]])
+    assert np.array_equal(model.embed(texts), np.concatenate([alone] * 9))
+
+
+def test_the_packaged_graph_equals_the_one_of_the_tool(model: EmbeddingModel) -> None:
+    onnx = pytest.importorskip("onnx")
+    from tools.embedding_graph import sentence_transformer
+
+    shipped = files("graphrag_index.llm.local").joinpath(GRAPH_FILE).read_bytes()
+    built = sentence_transformer(model_folder() / WEIGHTS_FILE)
+    assert onnx.load_model_from_string(shipped) == built
