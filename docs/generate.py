@@ -16,8 +16,7 @@ import yaml
 
 from graphrag_index.pipeline.workflow import load_step
 from graphrag_index.schema.settings.project_settings import Settings, settings_text
-from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.steps import STEPS
 
 DOCS = Path(__file__).parent

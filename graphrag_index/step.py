@@ -28,8 +28,7 @@ from pydantic import BaseModel
 from graphrag_index import __version__
 from graphrag_index.errors import WorkflowError
 from graphrag_index.schema.settings.section import Section
-from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.schema.tables import TABLES, Table, content_id
 
 __all__ = ["Frames", "Progress", "Project", "Read", "Section", "Silent", "Step", "Table", "step"]
 

@@ -26,7 +26,7 @@ from graphrag_index.export.exported_graph import (
     stream_rows,
     write_rows,
 )
-from graphrag_index.schema.table import STRINGS, parse_columns
+from graphrag_index.schema.tables import STRINGS, parse_columns
 from graphrag_index.text.languages import read_lists
 
 # Number of rows read at once from tables with long texts.

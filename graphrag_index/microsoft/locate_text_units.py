@@ -12,7 +12,7 @@ import polars as pl
 
 from graphrag_index.microsoft.prepended_text import CUT_MARK
 from graphrag_index.microsoft.read_positions import find_first_rows
-from graphrag_index.schema.table import parse_columns
+from graphrag_index.schema.tables import parse_columns
 
 # A metadata line; the group is the key of the line.
 _METADATA_LINE = re.compile(r"([^\n:]{1,100}): [^\n]*\.\n")

@@ -7,8 +7,7 @@ import polars as pl
 
 from graphrag_index.microsoft.read_positions import find_first_rows
 from graphrag_index.schema.list_columns import gather_lists, spread_lists
-from graphrag_index.schema.table import INTEGERS, STRINGS, Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import INTEGERS, STRINGS, TABLES, Table
 
 _DEFAULT_TITLE = pl.format("Community {}", "community")
 # Columns that a report copies from its community, with defaults for an unknown community.

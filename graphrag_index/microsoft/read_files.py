@@ -11,8 +11,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.settings.section import read_yaml
-from graphrag_index.schema.table import FINDINGS, parse_columns
-from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, FINDINGS, TABLES, parse_columns
 from graphrag_index.storage.memo import read_batches
 
 _LEGACY_PREFIX = "create_final_"

@@ -17,8 +17,7 @@ from graphrag_index.schema.list_columns import (
     gather_lists,
     spread_lists,
 )
-from graphrag_index.schema.table import EVIDENCE, parse_columns
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import EVIDENCE, TABLES, parse_columns
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import fold_in_place
 from graphrag_index.text.sentences import split_sentences

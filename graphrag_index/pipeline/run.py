@@ -38,7 +38,7 @@ from graphrag_index.pipeline.workflow import (
     select_sections,
 )
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import Table
 from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableCheck, TableWriter

@@ -18,8 +18,7 @@ from graphrag_index.readers.graph.graph_rows import (
 )
 from graphrag_index.readers.graph.row_evidence import RowEvidence
 from graphrag_index.schema.settings.step_sections import CreateTextUnits, ReadGraph
-from graphrag_index.schema.table import STRINGS
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import STRINGS, TABLES
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.steps.create_text_units import TextCutter
 

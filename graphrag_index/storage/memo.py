@@ -12,8 +12,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.schema.list_columns import Integers, find_rows, gather_lists, spread_lists
-from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import content_id
+from graphrag_index.schema.tables import Table, content_id
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 

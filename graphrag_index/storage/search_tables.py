@@ -11,8 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.schema.list_columns import Integers, find_rows, gather_lists, spread_lists
-from graphrag_index.schema.table import PLACES
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import PLACES, TABLES
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import fold_names, phonetic_keys
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.storage.atomic import temporary_path, write_json
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import Table
 from graphrag_index.storage.atomic import digest_file, flush_file, temporary_path
 from graphrag_index.storage.versions import StoredTable
 

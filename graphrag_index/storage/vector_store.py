@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import Table
 from graphrag_index.storage.table_writer import EqualBatches, check_columns
 from graphrag_index.storage.versions import StoredTable, Vectors, manifest_name
 from graphrag_index.text.normalize import UNSPACED

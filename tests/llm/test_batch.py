@@ -19,7 +19,7 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Outcome
 from graphrag_index.llm.request import Request as Asked
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import Table
 from graphrag_index.step import step
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.chat_requests import KEY, request, words_of_text

@@ -22,8 +22,7 @@ from graphrag_index.pipeline.history import lock_output
 from graphrag_index.pipeline.run import RunResult, Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.step import Progress, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord

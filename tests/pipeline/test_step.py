@@ -7,8 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from graphrag_index.errors import WorkflowError
-from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.step import Read, step
 
 WORDS = Table("words", "one word", "the word", {"word": pl.String})

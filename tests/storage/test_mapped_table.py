@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.table import Table
+from graphrag_index.schema.tables import Table
 from graphrag_index.storage import table_writer
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.table_store import TableStore

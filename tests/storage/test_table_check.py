@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.table import EVIDENCE, STRINGS, Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import EVIDENCE, STRINGS, TABLES, Table
 from graphrag_index.storage.table_writer import TableCheck, can_cast
 
 

@@ -14,8 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.table import Table
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE, cast_to_table

@@ -13,7 +13,7 @@ import polars as pl
 
 from graphrag_index.errors import InputError, describe_error
 from graphrag_index.schema.settings.step_sections import ReadGraph
-from graphrag_index.schema.table import STRINGS
+from graphrag_index.schema.tables import STRINGS
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from graphrag_index.errors import InputError
 from graphrag_index.readers.graph.graph_rows import FileRows
 from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.schema.settings.step_sections import ReadGraph
-from graphrag_index.schema.table import STRINGS
+from graphrag_index.schema.tables import STRINGS
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)

@@ -24,8 +24,7 @@ from graphrag_index.readers.graph.given_files import (
     read_parquet,
 )
 from graphrag_index.schema.settings.step_sections import ReadGraph
-from graphrag_index.schema.table import STRINGS
-from graphrag_index.schema.tables import content_id
+from graphrag_index.schema.tables import STRINGS, content_id
 from graphrag_index.storage.atomic import digest_file
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import letters
