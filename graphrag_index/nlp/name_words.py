@@ -11,7 +11,14 @@ from functools import cache
 from itertools import chain, product
 
 from graphrag_index.text import languages
-from graphrag_index.text.languages import MIN_STEM, Language, find_stems, read_lists, word_set
+from graphrag_index.text.languages import (
+    MIN_STEM,
+    Language,
+    expand_pattern,
+    find_stems,
+    read_lists,
+    word_set,
+)
 from graphrag_index.text.normalize import fold
 
 _WORDS = read_lists("nlp/data/words")
@@ -168,34 +175,17 @@ def _uppercase_letters() -> str:
 @cache
 def name_pattern(code: str) -> re.Pattern[str]:
     """Return the pattern of a span of capitalized words with particles and initials."""
-    up = _uppercase_letters()
-    # A letter includes the combining marks (such as accents) after it.
-    letter = r"[\w\u0300-\u036f]"
-    # Marks between parts of a word: D'Arcy, AT&T, Science+Business, Russo–Japanese, Smith-Jones,
-    # Stoke-on-Trent, Kim Jong-il, Co-operation.
-    suffixes = "|".join(_WORDS["hyphen_suffixes"].split())
-    prefixes = "|".join(rf"(?<=\b{prefix}-)" for prefix in _WORDS["hyphen_prefixes"].split())
-    hyphen = (
-        rf"-(?:(?=[{up}\d])|(?:[a-z]{{1,5}}-)+(?=[{up}])"
-        rf"|(?<={letter}{{2}}-)(?!(?:{suffixes})\b)(?=[a-z]{{2,5}}(?![\w-]))"
-        rf"|(?=[a-z])(?:{prefixes}))"
-    )
-    joint = rf"['’](?!s\b)|&|[+–](?=[{up}])|{hyphen}"
-    word = rf"[{up}]{letter}*(?:(?:{joint}){letter}+)*"
     forms = ((title.title(), title.upper()) for title in sorted(languages.ABBREVIATED_TITLES))
-    titles = "|".join(chain.from_iterable(forms))
-    # Test for a full stop first: this is faster than trying all titles.
-    before = rf"(?:(?=\w{{1,6}}\.)(?:[{up}]|{titles})\.-?[^\S\n]?)*"
-    # Match exactly one character, so that a span is as long as its words joined by single spaces.
-    space = r"(?:[^\S\n]|\n(?!\s))"
-    particles = _WORDS["name_particles"].get(code, _WORDS["name_particles"]["other"])
-    particle = rf"(?:(?:{particles}){space})?"
-    # Initials before a name: F. W. de Klerk.
-    initials = rf"(?:(?:[{up}]\.{space}?)+{particle}|{before})"
-    joined = rf"(?:(?:al|el|ad|an|as|ash|at|az)-|[dD]['’])?{word}"
-    # A number at the end of a name: Apollo 11, West Virginia Route 9.
-    number = r"(?:[^\S\n]\d{1,3}(?![\w%°]|[.,:/–-]\d))?"
-    return re.compile(rf"{initials}{word}(?:{space}{particle}{initials}{joined})*{number}")
+    particles = _WORDS["name_particles"]
+    patterns = {
+        **read_lists("nlp/data/name_patterns"),
+        "UP": _uppercase_letters(),
+        "TITLES": "|".join(chain.from_iterable(forms)),
+        "PARTICLES": particles.get(code, particles["other"]),
+        "PREFIXES": "|".join(rf"(?<=\b{prefix}-)" for prefix in _WORDS["hyphen_prefixes"].split()),
+        "SUFFIXES": "|".join(_WORDS["hyphen_suffixes"].split()),
+    }
+    return re.compile(expand_pattern(patterns, "NAME"))
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any, NamedTuple
 
-from graphrag_index.text.languages import language_of, read_lists, word_set
+from graphrag_index.text.languages import expand_pattern, language_of, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/values")
 _BEFORE_YEAR, _AFTER_YEAR = word_set(_WORDS["before_year"]), word_set(_WORDS["after_year"])
@@ -28,40 +28,30 @@ def _join_with_or(names: Iterable[str]) -> str:
     return "|".join(sorted(map(re.escape, names), key=len, reverse=True))
 
 
-_SPACE = r"[ \u00a0\u202f\u2009]"
+# Regular expressions: those of `values.yaml`, and those of the word lists.
+_PATTERNS = {
+    **_WORDS["patterns"],
+    "CODE": _join_with_or(_WORDS["currency_codes"].split()),
+    "SCALE": _join_with_or([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)]),
+    "MARK": _join_with_or(_SCALE_MARKS),
+    "PERCENT": _join_with_or(_WORDS["percent"]),
+    "CURRENCY": _join_with_or(_CURRENCIES),
+    "UNIT": _join_with_or(_UNITS),
+    "MONTH": _join_with_or(_MONTHS),
+}
 
 
-def _compile_pattern(name: str, **expressions: str) -> re.Pattern[str]:
-    """Compile a pattern, in which a name such as «space» stands for one of the expressions."""
-    pattern = _WORDS["patterns"][name]
-    for placeholder, expression in expressions.items():
-        pattern = pattern.replace(f"«{placeholder}»", expression)
-    return re.compile(pattern, re.VERBOSE | re.IGNORECASE)
+def _compile_pattern(name: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(expand_pattern(_PATTERNS, name), flags)
 
 
-_NUMBER_PATTERN = _compile_pattern(
-    "number",
-    space=_SPACE,
-    code=_join_with_or(_WORDS["currency_codes"].split()),
-    scale=_join_with_or([*_SCALES, *sorted(_BILLIONS | _TRILLIONS)]),
-    mark=_join_with_or(_SCALE_MARKS),
-    percent=_join_with_or(_WORDS["percent"]),
-    currency=_join_with_or(_CURRENCIES),
-    unit=_join_with_or(_UNITS),
-)
+_NUMBER_PATTERN = _compile_pattern("NUMBER", re.VERBOSE | re.IGNORECASE)
+_DATE_PATTERN = _compile_pattern("DATE", re.VERBOSE | re.IGNORECASE)
 # Digits in groups of three, with a comma or a full stop between the groups.
 _GROUPED_DIGITS = re.compile(r"\d{1,3}(?:[.,]\d{3})*")
 # Factors of abbreviations directly after the digits: $5k, €3bn.
 _FACTOR_OF_LETTER = {"k": 1e3, "m": 1e6, "bn": 1e9}
-# Text after a number whose scale or unit follows later: "between $5 and $10 million".
-_RANGE_END = re.compile(
-    rf"{_SPACE}(?:to|and|or|bis|und|oder|à|et|ou|a|y|o|e|do|i|tot|en|of|till){_SPACE}"
-    r"(?:US)?[$€£¥₹]?\d"
-)
-# Text after the day in a date that is not recognized: "12 апреля 1961", "31 February 1914".
-_AFTER_DAY = re.compile(rf"\.?{_SPACE}[^\W\d]+\.?,?{_SPACE}(?:1\d|20)\d\d(?!\d)")
-
-
+_RANGE_END, _AFTER_DAY = _compile_pattern("RANGE_END"), _compile_pattern("AFTER_DAY")
 # Text after an ordinal number, or after a number at the end of a sentence.
 _AFTER_ORDINAL = re.compile(r"\. ?[^\W\d_]")
 
@@ -175,7 +165,6 @@ def _scale_factor(word: str, language: str) -> float | None:
     return float(_SCALES.get(word, 1.0))
 
 
-_DATE_PATTERN = _compile_pattern("date", month=_join_with_or(_MONTHS), year=r"(?:1\d|20)\d\d")
 _WORD_AFTER = re.compile(r"\s+([^\W\d_]{3,})")
 _WORD_BEFORE = re.compile(r"([^\W\d_][\w']*)\W{0,2}$")
 

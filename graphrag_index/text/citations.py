@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 
-from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 from graphrag_index.text.normalize import UNSPACED
 
 # Row numbers that a context contains, by section ("Entities", "Sources").
@@ -57,16 +57,9 @@ _PATTERNS: Mapping[str, str | list[str]] = {
 
 
 @cache
-def _expand_pattern(name: str) -> str:
-    """Return the pattern of this name; each `{NAME}` in it is replaced by the pattern NAME."""
-    parts = "".join(_PATTERNS[name])
-    return re.sub(r"\{([A-Z_]+)\}", lambda found: _expand_pattern(found[1]), parts)
-
-
-@cache
 def _compile_pattern(name: str) -> re.Pattern[str]:
     """Compile a pattern at its first use: most programs need at most one of the patterns."""
-    return re.compile(_expand_pattern(name), re.IGNORECASE)
+    return re.compile(expand_pattern(_PATTERNS, name), re.IGNORECASE)
 
 
 def _match_citations(text: str) -> Iterator[re.Match[str]]:

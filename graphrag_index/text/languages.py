@@ -32,6 +32,15 @@ def read_lists(name: str, folder: Path = _PACKAGE_FOLDER) -> Mapping[str, Any]:
     return lists
 
 
+def expand_pattern(patterns: Mapping[str, str | list[str]], name: str) -> str:
+    """Return a regular expression; each `{NAME}` in it is replaced by the pattern NAME.
+
+    The parts of a list are joined.
+    """
+    text = "".join(patterns[name])
+    return re.sub(r"\{([A-Z_]+)\}", lambda found: expand_pattern(patterns, found[1]), text)
+
+
 def word_set(text: str) -> frozenset[str]:
     """Split a text at white space into a set of words."""
     return frozenset(text.split())

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.schema.list_columns import Integers
-from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 
 
 class Sentence(NamedTuple):
@@ -29,24 +29,19 @@ class Sentence(NamedTuple):
 
 
 _WORD_LISTS = read_lists("text/data/sentences")
+_PATTERNS = {
+    **read_lists("text/data/sentence_patterns"),
+    "LABEL_WORDS": _WORD_LISTS["words_before_labels"].replace(" ", "|"),
+    "RULERS": _WORD_LISTS["titles_before_numerals"].replace(" ", "|"),
+    "AFTER_HYPHENS": _WORD_LISTS["after_hyphens"].replace(" ", "|"),
+}
 _ABBREVIATIONS = word_set(_WORD_LISTS["abbreviations"])
 _FINAL_ABBREVIATIONS = word_set(_WORD_LISTS["final_abbreviations"])
 _SENTENCE_OPENERS = word_set(_WORD_LISTS["sentence_openers"])
 _WORDS_AFTER_ORDINALS = word_set(_WORD_LISTS["after_ordinals"])
 # Abbreviations with full stops between letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED_ABBREVIATION = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
-_SENTENCE_BOUNDARY = re.compile(
-    r"""
-      (?P<stop>[.!?…]+)["'”’»)\]*_]*(?P<space>\s+)   # a stop and a space
-    | [。！？｡]+["'”’」』）》]*\s*                      # stops of scripts without spaces
-    | [؟۔।॥።]+["'”’»)]*\s*                            # Arabic, Devanagari, Ethiopic
-    | (?<![^\n])\#{1,6}[^\S\n][^\n]*\n\s*              # a heading, whole
-    | \|[^\S\n]*\n\s*                                 # the end of a table row
-    | \n[^\S\n]*\n\s*                                 # a blank line
-    | \n(?=[^\S\n]*(?:\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|))   # a heading, list item or table row
-    """,
-    re.VERBOSE,
-)
+_SENTENCE_BOUNDARY = re.compile(_PATTERNS["BOUNDARY"], re.VERBOSE)
 # By opening mark: pattern of a bracket or quotation that contains the end of a sentence.
 _ENCLOSED_SENTENCE_ENDS = {
     opening: re.compile(
@@ -57,18 +52,13 @@ _ENCLOSED_SENTENCE_ENDS = {
 }
 # A longer bracket or quotation is split at sentence ends: its closing mark may be missing.
 MAX_ENCLOSED_CHARACTERS = 200
-# End of a paragraph, list item or table row, where a bracket or quotation ends at the latest.
-_LAYOUT_BREAK = re.compile(r"\n[^\S\n]*(?:\n|\#{1,6}\s|[-*+•]\s|\d{1,3}[.)]\s|\|)|\|[^\S\n]*\n")
+_LAYOUT_BREAK = re.compile(_PATTERNS["LAYOUT_BREAK"])
 # Character at which a boundary can begin. Searching for it first is much faster.
 _BOUNDARY_START = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
-# Text that ends with a label or numeral, such as "Figure A" or "George V", not an initial.
-_LABEL_AT_END = re.compile(
-    rf"°[CF]$|\b(?:{_WORD_LISTS['words_before_labels'].replace(' ', '|')}) [A-Z]$"
-    rf"|\b(?:{_WORD_LISTS['titles_before_numerals'].replace(' ', '|')}) (?:\w+ ){{1,2}}[IVX]$"
-)
+_LABEL_AT_END = re.compile(expand_pattern(_PATTERNS, "LABEL_AT_END"))
 _LAST_WORD = re.compile(r"[^\s(\[\"“„«]+$")
 _NEXT_WORD = re.compile(r"[\"'“„‘«(\[*_]*(\w+)")
-_LIST_MARKER = re.compile(r"(?:\#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s+)+")
+_LIST_MARKER = re.compile(_PATTERNS["LIST_MARKER"])
 _SENTENCE_END_MARK = re.compile(r"[.!?…。！？｡؟۔।॥።][\"'”’»)\]」』）》*_]*$")
 
 
@@ -189,14 +179,7 @@ def _is_prose(sentence: str) -> bool:
     return length >= 5 if last in "。！？｡" else length >= 20 and sentence.count(" ") >= 3
 
 
-# A heading is "# Words", or "Words" above a line of = or -, indented by at most three spaces:
-# https://spec.commonmark.org/0.31.2/#atx-headings and #setext-headings
-_HEADING = re.compile(
-    r"^ {0,3}(?P<marks>#{1,6})[^\S\n]+(?P<words>[^\n]+?)[^\S\n]*#*[^\S\n]*$"
-    r"|(?:\A|(?<=\n\n)) {0,3}(?P<over>[^\s#>|*+=-][^\n|]{0,98}?)[^\S\n]*\n {0,3}"
-    r"(?P<line>={2,}|-{3,})[^\S\n]*$",
-    re.MULTILINE,
-)
+_HEADING = re.compile("".join(_PATTERNS["HEADING"]), re.MULTILINE)
 _FENCED_CODE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -267,11 +250,7 @@ MIN_LINE_REPEATS = 3
 MIN_REPEATED_LINE_SHARE = 0.8
 # E-mail quotation marks (">") at the start of a line, but not "> 5 mm".
 _EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
-# A hyphen that divides a word at the end of a line, but not "Vor- und Nachteile".
-_LINE_END_HYPHEN = re.compile(
-    r"(?<=([^\W\d_]))[-\u00ad\u2010]\s*\n\s*"
-    rf"(?!(?:{_WORD_LISTS['after_hyphens'].replace(' ', '|')})\b)(?=([^\W\d_]))"
-)
+_LINE_END_HYPHEN = re.compile(expand_pattern(_PATTERNS, "LINE_END_HYPHEN"))
 _SPACE_OR_HYPHEN = re.compile(r"[\s>\-\u00ad\u2010]")
 
 
