@@ -20,7 +20,7 @@ from typer.main import get_command
 import graphrag_query
 from graphrag_index.errors import ExitCode
 from graphrag_index.nlp.uncased import LANGUAGE_CODES as CASELESS
-from graphrag_index.resolution.decisions_file import parse_decisions
+from graphrag_index.resolution.decisions_file import DecisionsParser
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.project_settings import Settings, load_settings
 from graphrag_index.schema.settings.section import Section
@@ -195,7 +195,7 @@ def test_yaml_examples_are_settings_or_workflows(
         assert all(name in STEPS or f"{name.partition(':')[0]}.py" in FILES for name in content)
         return
     if example.mark == "resolutions.yaml":
-        assert parse_decisions(example.code, tmp_path).split
+        assert DecisionsParser(example.code, tmp_path).parse().split
         return
     for name in re.findall(r"\$\{(\w+)\}", example.code):
         monkeypatch.setenv(name, "somewhere")

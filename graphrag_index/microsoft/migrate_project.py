@@ -21,8 +21,8 @@ from pydantic import ValidationError
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.project_settings import read_env_file
 from graphrag_index.schema.settings.section import (
-    convert_read_errors,
     describe_validation_error,
+    read_text_file,
     read_yaml,
 )
 from graphrag_index.text.normalize import fit_line
@@ -227,10 +227,9 @@ def find_parent_key(key: str, keys: Any) -> str | None:
 
 
 def _read_settings_file(path: Path) -> dict[str, Any]:
-    with convert_read_errors(path):
-        text = path.read_text(encoding="utf-8-sig")
     marked = _VARIABLE.sub(
-        lambda found: _DOLLAR if found[1] else f"{_OPEN}{found[2] or found[3]}{_CLOSE}", text
+        lambda found: _DOLLAR if found[1] else f"{_OPEN}{found[2] or found[3]}{_CLOSE}",
+        read_text_file(path) or "",
     )
     try:
         values = json.loads(marked) if path.suffix == ".json" else read_yaml(marked)

@@ -11,12 +11,8 @@ from typing import Any
 import yaml
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.resolution.decisions_file import (
-    Decisions,
-    parse_decisions,
-    read_decisions,
-    read_decisions_text,
-)
+from graphrag_index.resolution.decisions_file import Decisions, DecisionsParser, read_decisions
+from graphrag_index.schema.settings.section import read_text_file
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import title_key
 
@@ -132,7 +128,7 @@ def _collect_forbidden_pairs(decisions: Decisions) -> Set[frozenset[str]]:
 
 
 def _read_text_to_edit(path: Path) -> str:
-    text = read_decisions_text(path) or FILE_HEADER
+    text = read_text_file(path) or FILE_HEADER
     return text if text.endswith("\n") else f"{text}\n"
 
 
@@ -220,7 +216,7 @@ def _write_edits(
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     try:
-        decisions = parse_decisions(text, path)
+        decisions = DecisionsParser(text, path).parse()
     except SettingsError as error:
         raise SettingsError(
             f"{path} would become invalid, so edit the file by hand: {error}"

@@ -27,14 +27,12 @@ from typing import Any, NoReturn
 import yaml
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.schema.settings.section import convert_read_errors, read_settings_yaml
+from graphrag_index.schema.settings.section import read_settings_yaml, read_text_file
 from graphrag_index.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
 # Keys in the section `split`: conditions for the text units that belong to a part of an entity.
 SPLIT_KEYS = ("paths", "documents", "text_units", "types")
-# Maximum size of `resolutions.yaml` in bytes. A person cannot have written a larger file.
-MAX_FILE_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -89,30 +87,11 @@ def read_decisions(path: Path) -> Decisions:
 
     Raises SettingsError if the file cannot be read, is not YAML, or contradicts itself.
     """
-    text = read_decisions_text(path)
-    return parse_decisions(text, path) if text else Decisions()
+    return DecisionsParser(read_text_file(path) or "", path).parse()
 
 
-def read_decisions_text(path: Path) -> str:
-    """Read the text of `resolutions.yaml`; a missing file gives an empty text."""
-    try:
-        with convert_read_errors(path):
-            if path.stat().st_size > MAX_FILE_BYTES:
-                raise SettingsError(
-                    f"{path} is larger than {MAX_FILE_BYTES:,} bytes: check the file."
-                )
-            return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return ""
-
-
-def parse_decisions(text: str, path: Path) -> Decisions:
-    """Parse and check the text of `resolutions.yaml`; `path` is used in error messages."""
-    return _DecisionsParser(text, path).parse()
-
-
-class _DecisionsParser:
-    """A parser of one `resolutions.yaml`; its error messages contain a line number."""
+class DecisionsParser:
+    """A parser of the text of `resolutions.yaml`; its errors name `path` and a line number."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.text, self.path = text, path

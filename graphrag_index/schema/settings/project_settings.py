@@ -18,9 +18,9 @@ from graphrag_index.schema.settings import step_sections as sections
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.section import (
     Section,
-    convert_read_errors,
     describe_validation_error,
     read_settings_yaml,
+    read_text_file,
     setting,
 )
 
@@ -97,17 +97,13 @@ def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool =
     variable is not set.
     """
     path = root / SETTINGS_FILE
-    try:
-        with convert_read_errors(path):
-            text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        if needed:
-            raise SettingsError(
-                f"There is no {SETTINGS_FILE} in {root}: name another folder with --root, "
-                "or write a first one with `graphrag-index init`."
-            ) from None
-        text = ""
-    values = read_settings_yaml(text, str(path))
+    text = read_text_file(path)
+    if text is None and needed:
+        raise SettingsError(
+            f"There is no {SETTINGS_FILE} in {root}: name another folder with --root, "
+            "or write a first one with `graphrag-index init`."
+        )
+    values = read_settings_yaml(text or "", str(path))
     values = {} if values is None else values
     if not isinstance(values, dict):
         what = "a list" if isinstance(values, list) else "a single value"
@@ -175,11 +171,7 @@ _ENV_LINE_PATTERN = re.compile(
 
 def read_env_file(path: Path) -> dict[str, str]:
     """Read `NAME=value` lines, with `#` comments, `export` and quotes."""
-    try:
-        with convert_read_errors(path):
-            text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return {}
+    text = read_text_file(path) or ""
     variables = {}
     if "\0" in text:
         raise SettingsError(f"{path} has a null character, which no variable can have.")

@@ -1,8 +1,7 @@
 """Base class of sections, declaration of settings, and readable errors for invalid settings."""
 
 import difflib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Self, get_args, get_origin
@@ -74,6 +73,8 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
     return list(annotation.model_fields)
 
 
+# Maximum size of a file in bytes. A person cannot have written a larger file.
+MAX_FILE_BYTES = 50_000_000
 # Maximum depth of nested values, and number of values. By an alias a value may contain itself.
 _MAX_DEPTH = 50
 _MAX_VALUES = 100_000
@@ -121,13 +122,17 @@ def read_settings_yaml(text: str, where: str) -> Any:
         raise SettingsError(f"{where} is not valid YAML: {error}.") from error
 
 
-@contextmanager
-def convert_read_errors(path: Path) -> Iterator[None]:
-    """Convert errors of reading a text file to SettingsError, except for a missing file."""
+def read_text_file(path: Path) -> str | None:
+    """Read a file that a person writes; None if it is missing.
+
+    Raises SettingsError if the file cannot be read, is not UTF-8, or is too large.
+    """
     try:
-        yield
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise SettingsError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes: check the file.")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise
+        return None
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
