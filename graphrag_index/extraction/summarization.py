@@ -1,6 +1,6 @@
 """Requests to summarize the descriptions of one entity or relationship."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from typing import Any
 
@@ -96,15 +96,8 @@ class SummaryPrompt:
         if n_bytes <= max_tokens or self.budget.cost_of(text) <= max_tokens:
             yield text
             return
-        piece = ""
-        for sentence in _cut_long_sentences(text, max_tokens):
-            longer = f"{piece} {sentence}".strip()
-            if piece and self.budget.cost_of(longer) > max_tokens:
-                yield piece
-                longer = sentence
-            piece = longer
-        if piece:
-            yield piece
+        sentences = _cut_long_sentences(text, max_tokens)
+        yield from _join_while(sentences, lambda part: self.budget.cost_of(part) <= max_tokens)
 
 
 def join_descriptions(descriptions: Sequence[str]) -> str:
@@ -123,17 +116,22 @@ def _cut_long_sentences(text: str, max_tokens: int) -> Iterator[str]:
         if len(sentence) <= size:
             yield sentence
             continue
-        words = ""
-        for word in sentence.split(" "):
-            if words and len(words) + len(word) >= size:
-                yield words
-                words = ""
-            words = f"{words} {word}".strip()
-            while len(words) > size:
-                yield words[:size]
-                words = words[size:]
-        if words:
-            yield words
+        words = sentence.split()
+        pieces = (word[at : at + size] for word in words for at in range(0, len(word), size))
+        yield from _join_while(pieces, lambda part: len(part) <= size)
+
+
+def _join_while(pieces: Iterable[str], fits: Callable[[str], bool]) -> Iterator[str]:
+    """Join consecutive pieces with spaces into texts that fit, each as long as possible."""
+    text = ""
+    for piece in pieces:
+        longer = f"{text} {piece}" if text else piece
+        if text and not fits(longer):
+            yield text
+            longer = piece
+        text = longer
+    if text:
+        yield text
 
 
 def _read_summary(data: Any) -> ParsedReply:
