@@ -148,6 +148,16 @@ def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
 SectionRows = Mapping[str, Sequence[int]]
 
 
+def number_cited_rows(text: str, rows: SectionRows, numbers: Mapping[str, Any]) -> str:
+    """Replace each citation, a position in `rows`, by the number of the row in its section."""
+
+    def find_row_number(section: str, place: int) -> int | None:
+        places = rows.get(section, ())
+        return int(numbers[section][places[place]]) if 0 <= place < len(places) else None
+
+    return renumber_canonical(text, find_row_number)
+
+
 @dataclass(frozen=True)
 class CitedReport:
     """A report and the table rows that it cites.
@@ -161,14 +171,7 @@ class CitedReport:
 
     def number_citations(self, numbers: Mapping[str, Integers]) -> Report:
         """Return the report with the final numbers of cited rows, from `numbers` by section."""
-
-        def find_row_number(section: str, place: int) -> int | None:
-            rows = self.rows.get(section, ())
-            return int(numbers[section][rows[place]]) if 0 <= place < len(rows) else None
-
-        def renumber_text(text: str) -> str:
-            return renumber_canonical(text, find_row_number)
-
+        renumber_text = partial(number_cited_rows, rows=self.rows, numbers=numbers)
         report = self.report
         findings = (map(renumber_text, vars(finding).values()) for finding in report.findings)
         return Report(

@@ -15,7 +15,13 @@ import polars as pl
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
-from graphrag_index.reports.report import CLAIM_COLUMNS, CitedReport, CommunityMembers, SectionRows
+from graphrag_index.reports.report import (
+    CLAIM_COLUMNS,
+    CitedReport,
+    CommunityMembers,
+    SectionRows,
+    number_cited_rows,
+)
 from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.text.citations import renumber_canonical
 
@@ -141,23 +147,16 @@ class ContextBuilder:
                 sections.append(heading + "".join(texts))
         substitutes = list(self.rows["Reports"])
         if substitutes:
-            for part in substitutes:
-                for section, rows in reports[part].rows.items():
+            used = [reports[part] for part in substitutes]
+            for report in used:
+                for section, rows in report.rows.items():
                     self.add_rows(section, rows)
-            rows_of_reports = (self._format_report(part, reports[part]) for part in substitutes)
+            # Number the cited rows of each report as this context numbers them.
+            cited = (number_cited_rows(report.text, report.rows, self.rows) for report in used)
+            rows_of_reports = (csv_line([str(n), text]) for n, text in enumerate(cited, 1))
             sections.insert(0, REPORTS_HEADING + "".join(rows_of_reports))
         shown = {section: tuple(rows) for section, rows in self.rows.items() if rows}
         return Context("\n".join(sections), shown, substitutes)
-
-    def _format_report(self, part: int, report: SubstituteReport) -> str:
-        """Format a report as a line; number its cited rows as this context numbers them."""
-
-        def find_row_number(section: str, place: int) -> int | None:
-            rows = report.rows.get(section, ())
-            return self.rows[section][rows[place]] if 0 <= place < len(rows) else None
-
-        number = self.rows["Reports"][part]
-        return csv_line([str(number), renumber_canonical(report.text, find_row_number)])
 
 
 class ReportContexts:
