@@ -175,12 +175,17 @@ class _ShortForms:
                     self.full_names[short, FIRST_LETTERS].add(letters)
 
     def _is_explained(self, short: int, long: int, texts: Mapping[int, str]) -> bool:
+        """Tell whether a name or a description has one of two names in brackets after the other."""
         a, b = self.names[short], self.names[long]
-        return a.is_acronym and (
-            (a.letters, b.plain.letters) in self.explained_by_name
-            or text_explains_name(
-                f"{texts.get(short, '')}\n{texts.get(long, '')}", a.title, b.title
-            )
+        if not a.is_acronym or (a.letters, b.plain.letters) in self.explained_by_name:
+            return a.is_acronym
+        # Replace brackets by words first, since `fold` removes brackets.
+        text = f"{texts.get(short, '')}\n{texts.get(long, '')}"
+        folded = fold(text.replace("(", " qqopen ").replace(")", " qqclose "))
+        first, second = sorted((a.title, b.title), key=len)
+        names = fold(first.replace(".", "")), fold(second)
+        return any(
+            f"{before} qqopen {inside} qqclose" in folded for before, inside in (names, names[::-1])
         )
 
     def adjust_score(
@@ -201,18 +206,6 @@ class _ShortForms:
         if "without title" in evidence and not in_one_document:
             return replace(likeness, score=min(likeness.score, MAX_DOUBTFUL_SCORE))
         return likeness
-
-
-def text_explains_name(text: str, one: str, other: str) -> bool:
-    """Tell whether a text contains one of two names in brackets after the other name."""
-    short, long = sorted((one, other), key=len)
-    # Replace brackets by words first, since `fold` removes brackets.
-    folded = fold(text.replace("(", " qqopen ").replace(")", " qqclose "))
-    short, long = fold(short.replace(".", "")), fold(long)
-    return any(
-        f"{before} qqopen {inside} qqclose" in folded
-        for before, inside in ((long, short), (short, long))
-    )
 
 
 def _format_count(n: int, noun: str) -> str:
