@@ -1,6 +1,6 @@
 """Passages that support relationships, and relationships written as cited lines."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -17,7 +17,8 @@ MAX_TEXT_UNITS_SEARCHED = 10
 MAX_DISTANCE_OF_NAMES = 4
 
 Passage = tuple[Candidate, TextUnit]
-Place = tuple[int, int, int]  # (number of the document, first character, end character)
+# A place of the column `evidence`: document (its number), start_char and end_char.
+Place = Mapping[str, int]
 
 
 def find_passages(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Passage]:
@@ -28,20 +29,20 @@ def find_passages(index: IndexStore, relationships: pl.DataFrame) -> dict[int, P
     sentence most similar to the description. A relationship without text units has no passage.
     """
     rows = list(relationships.iter_rows(named=True))
-    places: dict[int, list[Place]] = {}
+    exact: dict[int, tuple[int, Place] | None] = {}
     wanted: dict[int, list[int]] = {}
     for row in rows:
         number = row["human_readable_id"]
-        places[number] = [(p["document"], p["start_char"], p["end_char"]) for p in row["evidence"]]
         behind = index.text_units_behind("Relationships", number)
-        holding = _find_text_unit(index, behind, places[number])
-        wanted[number] = [holding] if holding is not None else behind[:MAX_TEXT_UNITS_SEARCHED]
+        exact[number] = held = find_evidence(index, behind, row["evidence"])
+        wanted[number] = [held[0]] if held else behind[:MAX_TEXT_UNITS_SEARCHED]
     units = index.text_units(unit for numbers in wanted.values() for unit in numbers)
     found = {}
     for row in rows:
         number = row["human_readable_id"]
-        near = [units[n] for n in wanted[number] if n in units]
-        if passage := _choose_passage(row, near, places[number]):
+        if held := exact[number]:
+            found[number] = cut_passage(units[held[0]], held[1])
+        elif passage := _choose_passage(row, [units[n] for n in wanted[number]]):
             found[number] = passage
     return found
 
@@ -83,28 +84,33 @@ class CitedRelationships:
         return " ".join([*parts, f"[{number}]"])
 
 
-def _find_text_unit(index: IndexStore, text_units: list[int], places: list[Place]) -> int | None:
-    """Return the first text unit that contains one of the places; None if none contains one."""
-    if not places or not text_units:
+def find_evidence(
+    index: IndexStore, text_units: list[int], evidence: Sequence[Place]
+) -> tuple[int, Place] | None:
+    """Return the first place that a text unit contains, after the text unit's number.
+
+    Returns None if no text unit contains a place of the evidence.
+    """
+    if not evidence or not text_units:
         return None
     table = index.open_mapped("text_unit_rows")
     rows = table.rows(text_units, "document", "start_char", "end_char").iter_rows()
     spans = list(zip(text_units, rows, strict=True))
-    return next((n for place in places for n, span in spans if _is_inside(place, span)), None)
+    for place in evidence:
+        start, end = place["start_char"], place["end_char"]
+        for number, (document, first, last) in spans:
+            if document == place["document"] and first <= start and end <= last:
+                return number, place
+    return None
 
 
-def _is_inside(place: Place, span: Place) -> bool:
-    return place[0] == span[0] and span[1] <= place[1] and place[2] <= span[2]
+def cut_passage(unit: TextUnit, place: Place) -> Passage:
+    """Return the passage at a place of the evidence, with its text unit."""
+    offset = unit["start_char"]
+    return Candidate.within(unit, place["start_char"] - offset, place["end_char"] - offset), unit
 
 
-def _choose_passage(
-    row: Mapping[str, Any], units: list[TextUnit], places: list[Place]
-) -> Passage | None:
-    for unit in units:
-        span = (unit["document"], unit["start_char"], unit["end_char"])
-        for place in places:
-            if _is_inside(place, span):
-                return Candidate.within(unit, place[1] - span[1], place[2] - span[1]), unit
+def _choose_passage(row: Mapping[str, Any], units: list[TextUnit]) -> Passage | None:
     together = [found for unit in units if (found := _find_naming_both(row, unit))]
     if together:
         return min(together, key=lambda found: (found[0], found[1][0].text_unit))[1]

@@ -1,8 +1,9 @@
 """Global search without a model: the best sentences of reports, grouped into themes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -24,6 +25,7 @@ from graphrag_query.answering.extractive import (
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD_LISTS, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.relationship_evidence import cut_passage, find_evidence
 from graphrag_query.retrieval.report_selection import (
     fitting_level,
     reports_of_level,
@@ -47,8 +49,6 @@ _TYPES = WORD_LISTS["types"]
 # Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
 TYPE_OF_WORD = {stem_word(word): kind for kind in _TYPES for word in _TYPES[kind]["words"].split()}
 NO_SIMILAR_REPORT = "No community report is similar enough to this question."
-
-Place = tuple[str, int]  # (document id, first character of a sentence)
 
 
 @dataclass(frozen=True)
@@ -251,30 +251,17 @@ def locate_sentence(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
 def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
     """List the entities of a type with the highest degree, each with a sentence about it."""
     index, plural = question.index, _TYPES[kind]["plural"]
-    entities = (
-        index.scan("entities")
-        .filter(pl.col("type").str.to_lowercase() == kind)
-        .sort("degree", "human_readable_id", descending=[True, False])
-        .select("human_readable_id", "title", "evidence")
-        .head(most)
-        .collect()
-    )
-    units = _find_text_units(
-        index, entities.select("evidence").explode("evidence").unnest("evidence")
-    )
+    entities = main_entities(index, [kind], most)
     citations: list[Citation] = []
     lines = [f"The {plural} with the most connections in the documents:\n"]
     for number, entity in enumerate(entities.iter_rows(named=True), 1):
-        cited = f"[Data: Entities ({entity['human_readable_id']})]"
-        lines.append(f"{number}. **{entity['title']}** {cited}")
-        places = (p for p in entity["evidence"] if (p["document_id"], p["start_char"]) in units)
-        if place := next(places, None):
-            unit = units[place["document_id"], place["start_char"]]
-            offset = unit["start_char"]
-            start, end = place["start_char"] - offset, place["end_char"] - offset
-            candidate = Candidate.within(unit, start, end)
-            citations.append(cite_passage(len(citations) + 1, candidate, unit))
-            lines.append(f"   {as_one_line(candidate.text)} [{len(citations)}]")
+        row = entity["human_readable_id"]
+        lines.append(f"{number}. **{entity['title']}** [Data: Entities ({row})]")
+        behind = index.text_units_behind("Entities", row)
+        if held := find_evidence(index, behind, entity["evidence"]):
+            sentence, unit = cut_passage(index.text_units([held[0]])[held[0]], held[1])
+            citations.append(cite_passage(len(citations) + 1, sentence, unit))
+            lines.append(f"   {as_one_line(sentence.text)} [{len(citations)}]")
         lines.append("")
     if not entities.height:
         lines = [f"The index knows no {plural} of these documents."]
@@ -283,17 +270,10 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
     return question.answer("\n".join(lines).rstrip(), outcome, citations=tuple(citations))
 
 
-def _find_text_units(index: IndexStore, sentences: pl.DataFrame) -> dict[Place, Mapping[str, Any]]:
-    """Map (document id, start) of each sentence to the text unit that contains the sentence."""
-    spans = index.scan("text_units").select(
-        "document_id", number="human_readable_id", first="start_char", last="end_char"
-    )
-    found = (
-        spans.join(sentences.lazy(), on="document_id")
-        .filter(pl.col("first") <= pl.col("start_char"), pl.col("end_char") <= pl.col("last"))
-        .select("document_id", "start_char", "number")
-        .sort("number", descending=True)
-        .collect()
-    )
-    units = index.text_units(found["number"])
-    return {(document, start): units[number] for document, start, number in found.iter_rows()}
+def main_entities(index: IndexStore, kinds: Sequence[str | None], most: int) -> pl.DataFrame:
+    """Fetch the entities of some types that have the highest degree; empty means all types."""
+    rows = index.scan("entities").sort("degree", "human_readable_id", descending=[True, False])
+    if kinds:
+        rows = rows.filter(pl.col("type").str.to_lowercase().is_in(kinds))
+    kept = filter(index.keeps_entity, rows.select("human_readable_id").collect().to_series())
+    return index.entities(islice(kept, most))

@@ -1,9 +1,6 @@
 """Another search to suggest if a search found no evidence."""
 
 from dataclasses import replace
-from itertools import islice
-
-import polars as pl
 
 from graphrag_index.errors import GraphRAGError, join_names
 from graphrag_index.schema.settings.project_settings import Settings
@@ -13,7 +10,7 @@ from graphrag_query.question.cues import cue_words, find_cues
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 from graphrag_query.retrieval.report_selection import subject_words
-from graphrag_query.searches.global_sentences import TYPE_OF_WORD
+from graphrag_query.searches.global_sentences import TYPE_OF_WORD, main_entities
 from graphrag_query.searches.router import SEARCHES, choose_search
 
 # Maximum number of entities that a suggestion lists, those with the most relationships.
@@ -80,20 +77,10 @@ def _suggest_entity(question: Question, settings: Settings) -> Suggestion | None
     kinds = [TYPE_OF_WORD.get(word) for word in subject_words(replace(question, text=text))]
     if None in kinds:
         return None
-    index, of_type = question.index, pl.col("type").str.to_lowercase().is_in(kinds)
-    entities = (
-        index.scan("entities")
-        .filter(of_type if kinds else True)
-        .sort("degree", "human_readable_id", descending=[True, False])
-        .select("human_readable_id")
-        .collect()
-    )
-    kept = filter(index.keeps_entity, entities["human_readable_id"])
-    titles = index.entities(islice(kept, MAX_ENTITIES))["title"].to_list()
+    titles = main_entities(question.index, kinds, MAX_ENTITIES)["title"].to_list()
     for title in titles:
-        if _finds_evidence(
-            replace(question, text=title, names=(title,)), "neighbourhood", settings
-        ):
+        named = replace(question, text=title, names=(title,))
+        if _finds_evidence(named, "neighbourhood", settings):
             why = f"The entities with the most relationships are: {join_names(titles)}."
             return Suggestion("neighbourhood", (title,), why)
     return None

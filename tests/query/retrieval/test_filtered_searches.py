@@ -1,6 +1,7 @@
 """Filters on an index of records with metadata, from a CSV file to what the commands print."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,13 +94,16 @@ def test_every_search_is_held_to_what_the_metadata_say(
 ) -> None:
     held = index.where(**filters)
     # Queries read the tables whole: structured search refuses filters.
-    for method in set(METHODS) - {"structured"}:
-        question = "Frank Wild and John Davis" if method == "path" else QUESTION
+    asked = [(method, QUESTION) for method in set(METHODS) - {"structured", "path"}]
+    asked += [("path", "Frank Wild and John Davis"), ("global", "Who are the main people?")]
+    for method, question in asked:
         answer = held.search(method, question)
         assert answer.outcome in ("answered", "no_evidence")
         titles = {ROWS[n][0] for n in inside}
         assert {citation.document for citation in answer.citations} <= titles
         assert answer.citations or method not in ("local", "basic")
+        listed = map(int, re.findall(r"\[Data: Entities \((\d+)\)\]", answer.text))
+        assert all(map(held.store.keeps_entity, listed))
 
 
 @pytest.mark.parametrize("project", ["linguistic"], indirect=True)
