@@ -206,16 +206,18 @@ class FilteredIndex(IndexStore):
     def vectors(self, table: str) -> Any:
         """Open a vector table whose searches return only the rows that the filters keep."""
         if table not in self._filtered:
-            keys: dict[str, tuple[str, Callable[[pl.Series], pl.Series]]] = {
-                "text_unit_text": ("human_readable_id", self._mask_filter(self.masks.text_units)),
-                "entity_description": ("human_readable_id", self._mask_filter(self.masks.entities)),
-                "community_full_content": (
-                    "community",
-                    lambda numbers: numbers.is_in(self.masks.communities),
-                ),
-            }
-            where = self.masks.document_condition if table == "text_unit_text" else None
-            self._filtered[table] = FilteredVectors(self.whole.vectors(table), *keys[table], where)
+            masks = self.masks
+            flags = {"text_unit_text": masks.text_units, "entity_description": masks.entities}
+
+            def is_kept(numbers: pl.Series) -> pl.Series:
+                if table in flags:
+                    return pl.Series(flags[table][numbers.to_numpy()])
+                return numbers.is_in(masks.communities)
+
+            vectors = self.whole.vectors(table)
+            key = "human_readable_id" if table in flags else "community"
+            where = masks.document_condition if table == "text_unit_text" else None
+            self._filtered[table] = FilteredVectors(vectors, key, is_kept, where)
         return self._filtered[table]
 
     def scan(self, table: str) -> pl.LazyFrame:
@@ -234,10 +236,8 @@ class FilteredIndex(IndexStore):
         kept = self.masks.text_units
         return [n for n in super().text_units_behind(name, number) if kept[n]]
 
-    def _mask_filter(self, flags: "Flags") -> Callable[[pl.Series], pl.Series]:
-        return lambda numbers: pl.Series(flags[numbers.to_numpy()])
 
-
+@dataclass(frozen=True)
 class FilteredVectors:
     """A vector table whose searches return only the rows that the filters keep.
 
@@ -245,14 +245,10 @@ class FilteredVectors:
     SQL for the vector store. If `where` is None, more rows are fetched until enough rows pass.
     """
 
-    def __init__(
-        self,
-        table: "VectorTable | InMemoryVectors",
-        key: str,
-        is_kept: Callable[[pl.Series], pl.Series],
-        where: str | None,
-    ) -> None:
-        self._table, self._key, self._is_kept, self._where = table, key, is_kept, where
+    _table: "VectorTable | InMemoryVectors"
+    _key: str
+    _is_kept: Callable[[pl.Series], pl.Series]
+    _where: str | None
 
     def __len__(self) -> int:
         return len(self._table)
@@ -301,16 +297,9 @@ class FilteredLinks(Links):
         super().__init__(index.open_mapped, index.whole.links.n_text_units)
         self._index, self._masks = index, masks
 
-    def entities_of(self, text_unit: int) -> LinkedRows:
-        """Return the kept entities that a text unit names."""
-        entities, is_subject = super().entities_of(text_unit)
-        kept = self._masks.entities[entities]
-        return LinkedRows(entities[kept], is_subject[kept])
-
-    def text_units_of(self, entity: int) -> LinkedRows:
-        """Return the kept text units that name an entity."""
-        numbers, is_subject = super().text_units_of(entity)
-        kept = self._masks.text_units[numbers]
+    def _read_linked(self, name: str, key: str, number: int, column: str) -> LinkedRows:
+        numbers, is_subject = super()._read_linked(name, key, number, column)
+        kept = (self._masks.entities if column == "entity" else self._masks.text_units)[numbers]
         return LinkedRows(numbers[kept], is_subject[kept])
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
@@ -326,11 +315,7 @@ class FilteredLinks(Links):
         belongs_to = np.repeat(np.arange(len(lengths)), lengths)
         n_held = np.bincount(belongs_to[self._masks.text_units[text_units]], minlength=len(lengths))
         kept &= n_held > 0
-        return Neighbours(
-            found.entities[kept][:most],
-            found.relationships[kept][:most],
-            found.weights[kept][:most],
-        )
+        return Neighbours._make(values[kept][:most] for values in found)
 
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
         """Return the kept communities to which an entity belongs."""
