@@ -18,7 +18,11 @@ from graphrag_query.answering.extractive import FULL_WORD_COVERAGE, MIN_WORD_COV
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.text_unit_ranking import FULL_TEXT_WEIGHT, match_stems
+from graphrag_query.retrieval.text_unit_ranking import (
+    FULL_TEXT_WEIGHT,
+    full_text_shares,
+    match_stems,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -69,23 +73,18 @@ class _Community:
     is_read: bool = False  # whether `waiting` includes all text units of the community
 
 
+@dataclass
 class RelevanceTests:
     """The relevance tests for one question, within a budget. `run` is called once."""
 
-    def __init__(
-        self,
-        scores: Mapping[int, float],
-        hierarchy: "IndexHierarchy",
-        score: ScoreFunction,
-        test: RatingFunction,
-        settings: LazySearch,
-        min_rating: float,
-    ) -> None:
-        self.scores, self.hierarchy = dict(scores), hierarchy
-        self.score, self.test = score, test
-        self.settings, self.min_rating = settings, min_rating
-        self.tested = RatedTextUnits()
-        self.taken: set[int] = set()
+    scores: Mapping[int, float]
+    hierarchy: "IndexHierarchy"
+    score: ScoreFunction
+    test: RatingFunction
+    settings: LazySearch
+    min_rating: float
+    tested: RatedTextUnits = field(default_factory=RatedTextUnits)
+    taken: set[int] = field(default_factory=set)
 
     def run(self) -> RatedTextUnits:
         """Test text units until the budget is spent or no community is left.
@@ -196,7 +195,8 @@ class RelevanceTests:
             return [community]
         units = () if community.is_read else self.hierarchy.text_units(community.number)
         if units:
-            self.scores |= self.score([number for number in units if number not in self.scores])
+            new = [number for number in units if number not in self.scores]
+            self.scores = {**self.scores, **self.score(new)}
             community.waiting = order_by_score(self.scores, {*community.waiting, *units})
             community.is_read = True
         return self._divide_community(community)
@@ -259,7 +259,7 @@ class QueryScores:
         """Score text units by cosine and full text; the best score of all queries counts."""
         vectors = question.vector[np.newaxis]
         if len(queries) > 1:
-            vectors = np.vstack([vectors, question.index.embed(list(queries[1:]))])
+            vectors = np.vstack([vectors, question.index.embedder.embed(list(queries[1:]))])
         table = question.index.vectors("text_unit_text")
         numbers: set[int] = set()
         shares: dict[int, float] = {}
@@ -268,12 +268,8 @@ class QueryScores:
             near = table.nearest(vector, top_k, ["human_readable_id"])
             numbers.update(near["human_readable_id"])
             words = " ".join(content_words(query)) or query
-            matching = dict(
-                table.find_matching_rows(words, top_k, ["human_readable_id"]).iter_rows()
-            )
-            highest = max(matching.values(), default=0.0) or 1.0
-            for number, score in matching.items():
-                shares[number] = max(shares.get(number, 0.0), score / highest)
+            for number, share in full_text_shares(table, words, top_k).items():
+                shares[number] = max(shares.get(number, 0.0), share)
         ranking = cls(question, vectors, {})
         for number, cosine in ranking.score([*{*numbers, *shares}]).items():
             ranking.scores[number] = cosine + FULL_TEXT_WEIGHT * shares.get(number, 0.0)

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Number of text units that each of the two searches, by vector and by full text, returns.
 TOP_K_MATCHES = 100
 # If a weight changes by a third, recall changes by about one percentage point.
-# Weight of the full-text score, divided by the best full-text score, added to the cosine.
+# Weight of the full-text score (see `full_text_shares`), added to the cosine.
 FULL_TEXT_WEIGHT = 0.25
 # Weight of an entity's rarity if the question names it and the text unit describes it.
 NAMED_ENTITY_WEIGHT = 0.25
@@ -97,9 +97,7 @@ def start_search(
     # The words are not stemmed here, because the full-text index stems them.
     words = [word for word in _WORD.findall(question.text.lower()) if word not in plain]
     asked = " ".join(words) or question.text
-    matching = index.threads.submit(
-        table.find_matching_rows, asked, TOP_K_MATCHES, ["human_readable_id"], where=where
-    )
+    matching = index.threads.submit(full_text_shares, table, asked, TOP_K_MATCHES, where)
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
         texts = pl.Series(index.text_unit_texts(numbers), dtype=pl.String)
@@ -110,13 +108,23 @@ def start_search(
     named, titled = named_entities(question), titled_text_units(question)
 
     def rank() -> list[RankedTextUnit]:
-        full_text = dict(matching.result().select("human_readable_id", "score").iter_rows())
+        full_text = matching.result()
         found = {*near.result()["human_readable_id"], *full_text}
         ranking = TextUnitRanking(full_text, named, titled, index.links, read)
         ranked = ranking.rank(found)
         return [unit for unit in ranked if within is None or unit.number in within]
 
     return rank
+
+
+def full_text_shares(
+    table: Any, words: str, top_k: int, where: str | None = None
+) -> dict[int, float]:
+    """Map the text units that match words best to their BM25 score, divided by the best score."""
+    rows = table.find_matching_rows(words, top_k, ["human_readable_id"], where=where)
+    scores = dict(rows.select("human_readable_id", "score").iter_rows())
+    highest = max(scores.values(), default=0.0) or 1.0
+    return {number: score / highest for number, score in scores.items()}
 
 
 def named_entities(question: Question) -> list[int]:
@@ -185,9 +193,9 @@ class _Link(NamedTuple):
 class TextUnitRanking:
     """The scores of text units for one question: match with the question, and links.
 
-    `full_text` maps text units to their full-text scores. `named` are the entities that the
-    question names. `titled` maps the text units of the documents whose titles the question names
-    to the rarity of the title. `read` is called about three times.
+    `full_text` maps text units to their full-text scores, from 0 to 1. `named` are the entities
+    that the question names. `titled` maps the text units of the documents whose titles the
+    question names to the rarity of the title. `read` is called about three times.
     """
 
     def __init__(
@@ -198,9 +206,7 @@ class TextUnitRanking:
         links: Links,
         read: "Read",
     ) -> None:
-        highest = max(full_text.values(), default=0.0) or 1.0
-        self.full_text = {number: score / highest for number, score in full_text.items()}
-        self.links, self.read = links, read
+        self.full_text, self.links, self.read = full_text, links, read
         self.named = self._find_named_text_units(named, titled)
         self.matches: dict[int, float] = {}
         self.words: dict[int, Flags] = {}

@@ -5,6 +5,7 @@ from graphrag_query.answer import Answer
 from graphrag_query.answering.extractive import answer_from_sentences
 from graphrag_query.answering.written_answer import source_context, write_answer
 from graphrag_query.question.question import Question
+from graphrag_query.retrieval.text_unit_ranking import full_text_shares
 
 # Constant k of reciprocal rank fusion, from the paper of Cormack et al. (see below).
 FUSION_RANK_OFFSET = 60
@@ -57,12 +58,9 @@ def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, floa
         near = dict(table.nearest(question.vector, reach, ["human_readable_id"]).iter_rows())
     if settings.mode != "vector":
         words = " ".join(question.content_words) or question.text
-        matching = dict(table.find_matching_rows(words, reach, ["human_readable_id"]).iter_rows())
-    if settings.mode == "vector":
-        return near
-    if settings.mode == "text":
-        best = max(matching.values(), default=1.0) or 1.0
-        return {number: score / best for number, score in matching.items()}
+        matching = full_text_shares(table, words, reach)
+    if settings.mode != "hybrid":
+        return near or matching
     fused: dict[int, float] = {}
     for ranking in (near, matching):
         for rank, number in enumerate(ranking):

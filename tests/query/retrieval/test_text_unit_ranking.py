@@ -77,7 +77,7 @@ CHAIN = {(0, 0): True, (0, 1): False, (1, 1): True, (1, 2): False, (2, 2): True}
 
 
 def test_without_links_the_best_match_comes_first() -> None:
-    rows = ranked(SmallLinks(3, {}), [0.2, 0.6, 0.4], [0, 1, 2], full_text={0: 4.0, 1: 2.0})
+    rows = ranked(SmallLinks(3, {}), [0.2, 0.6, 0.4], [0, 1, 2], full_text={0: 1.0, 1: 0.5})
     assert numbers(rows) == [1, 0, 2]
     assert {row.reason for row in rows} == {"match"}
 
