@@ -332,7 +332,7 @@ class Index:
     def close(self) -> None:
         """Close the connections to models. The next question opens them again."""
         self._llms.close()
-        self.store.close()
+        self.store.embedder.close()
 
     def __enter__(self) -> "Index":
         return self

@@ -141,7 +141,7 @@ def rank_sentences(
     order = list(by_place.values())[:MAX_EMBEDDED_SENTENCES]
     if not order:
         return []
-    vectors = question.index.embed([candidates[i].text for i in order])
+    vectors = question.index.embedder.embed([candidates[i].text for i in order])
     ranked = [
         RankedSentence(
             candidates[i],

@@ -195,7 +195,7 @@ class Question:
     @cached_property
     def vector(self) -> "np.ndarray[Any, Any]":
         """The question's embedding, a vector of length 1."""
-        vector: np.ndarray[Any, Any] = self.index.embed([self.text])[0]
+        vector: np.ndarray[Any, Any] = self.index.embedder.embed([self.text])[0]
         return vector
 
     @cached_property

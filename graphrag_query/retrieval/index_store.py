@@ -76,9 +76,7 @@ class Links:
 
     def relationships_of(self, entity: int, most: int | None = None) -> Neighbours:
         """Return the relationships of an entity, at most `most` with the highest weights."""
-        table, first, stop = self._find_rows("relationships_of_entities", "entity", entity)
-        if most is not None:
-            stop = min(stop, first + most)
+        table, first, stop = self._find_rows("relationships_of_entities", "entity", entity, most)
         columns = ("neighbour", "relationship", "weight")
         return Neighbours(*(table.slice(name, first, stop) for name in columns))
 
@@ -104,9 +102,11 @@ class Links:
         first, stop = self._open(name).bounds("entity", np.asarray(entities, np.int32))
         return stop - first
 
-    def _find_rows(self, name: str, key: str, number: int) -> "tuple[MappedTable, int, int]":
+    def _find_rows(
+        self, name: str, key: str, number: int, most: int | None = None
+    ) -> "tuple[MappedTable, int, int]":
         table = self._open(name)
-        rows = table.find_rows(key, number)
+        rows = table.find_rows(key, number)[:most]
         return table, rows.start, rows.stop
 
 
@@ -182,10 +182,6 @@ class IndexStore:
         """
         return ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES, "graphrag-search")
 
-    def close(self) -> None:
-        """Close the connection to the embedding model; the next question opens it again."""
-        self.embedder.close()
-
     def check_version(self) -> None:
         """Raise `TableError` if this version has been deleted since it was opened."""
         if self.backend.is_gone(self.version.number):
@@ -258,10 +254,6 @@ class IndexStore:
                 f"{self.version.workflow}, does not write it."
             )
         return tables[table]
-
-    def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
-        """Return one vector per text, see `QuestionEmbedder.embed`."""
-        return self.embedder.embed(texts)
 
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
         """Fetch text units with the title and path of the document, ordered by number.
@@ -368,8 +360,8 @@ class IndexStore:
         """
         if name == "Entities":
             return list(self.links.text_units_of(number).numbers.tolist())
-        table = {"Sources": "text_unit", "Relationships": "relationship", "Claims": "claim"}[name]
-        table += "_rows"
+        row = {"Sources": "text_unit", "Relationships": "relationship", "Claims": "claim"}[name]
+        table = f"{row}_rows"
         if not 0 <= number < self.n_rows(table):
             return []
         if name == "Sources":

@@ -201,7 +201,7 @@ def test_all_relationships_inside_are_found_the_heaviest_first(index: Index, cre
 
 def test_searches_of_vectors_find_enough_inside(index: Index) -> None:
     people = index.where(entity_types=["person"]).store
-    vector = index.store.embed(["ice"])[0]
+    vector = index.store.embedder.embed(["ice"])[0]
     found = people.vectors("entity_description").nearest(vector, 20, ["id", "type"])
     assert found.columns == ["id", "type", "similarity"]
     assert found["type"].to_list() == ["person"] * 20

@@ -108,12 +108,12 @@ def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.Monke
     lengths = Lengths()
     vars(store.embedder)["model"] = lengths
     vars(store.embedder)["dimension"] = 2
-    assert store.embed(["a", "ship", "a"]).tolist() == [[1, 1], [4, 1], [1, 1]]
-    assert store.embed(["ship", "ice"]).tolist() == [[4, 1], [3, 1]]
-    assert store.embed([]).shape == (0, 2)
+    assert store.embedder.embed(["a", "ship", "a"]).tolist() == [[1, 1], [4, 1], [1, 1]]
+    assert store.embedder.embed(["ship", "ice"]).tolist() == [[4, 1], [3, 1]]
+    assert store.embedder.embed([]).shape == (0, 2)
     assert lengths.asked == ["a", "ship", "ice"]
-    store.embed(["floe"])
-    store.embed(["ship", "ice", "a"])
+    store.embedder.embed(["floe"])
+    store.embedder.embed(["ship", "ice", "a"])
     assert lengths.asked == ["a", "ship", "ice", "floe", "a"]
 
 

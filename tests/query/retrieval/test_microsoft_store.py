@@ -183,7 +183,7 @@ def test_questions_are_compared_with_its_vectors_by_the_model_that_made_them(
     whole.write_parquet(folder / "community_reports.parquet")
     with graphrag_query.open(folder, settings_with(server, dimensions=64)) as index:
         for number, text in enumerate(index.store.text_unit_texts([0, 1, 2])):
-            (vector,) = index.store.embed([text])
+            (vector,) = index.store.embedder.embed([text])
             table = index.store.vectors("text_unit_text")
             found = table.nearest(vector, 1, ["human_readable_id"])
             assert found["human_readable_id"].to_list() == [number]

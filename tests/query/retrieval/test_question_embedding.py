@@ -72,7 +72,7 @@ def opened(root: Path, *overrides: str, as_of: int | None = None) -> Index:
 def finds_its_own(index: Index) -> bool:
     """Whether the text of a text unit is nearest to itself."""
     (text,) = index.store.text_unit_texts([2])
-    (vector,) = index.store.embed([text])
+    (vector,) = index.store.embedder.embed([text])
     table = index.store.vectors("text_unit_text")
     found = table.nearest(vector, 1, ["human_readable_id"])
     return bool(found["human_readable_id"][0] == 2 and found["similarity"][0] > 0.999)
@@ -158,7 +158,7 @@ def test_another_model_by_the_same_name_is_told_by_its_dimension(project: Path) 
     with Server(dimensions=48) as other:
         moved = f"models.embedding.base_url={other.url}"
         with pytest.raises(ModelError) as caught:
-            opened(project, moved).store.embed(["Who sailed?"])
+            opened(project, moved).store.embedder.embed(["Who sailed?"])
         assert str(caught.value) == (
             f"The vectors of {project / 'output'} have 32 numbers, and model embedding gives 48 "
             "for a question: another model now has this name. Restore the old model, "
@@ -194,10 +194,10 @@ def test_without_settings_an_index_is_asked_by_its_own(indexed: Path) -> None:
 def test_the_model_for_questions_is_closed_with_the_index(indexed: Path) -> None:
     before = threading.active_count()
     with opened(indexed) as index:
-        index.store.embed(["ship"])
+        index.store.embedder.embed(["ship"])
         assert threading.active_count() > before
     assert threading.active_count() == before
     # A closed index may be asked again.
-    assert index.store.embed(["ice"]).shape == (1, 32)
+    assert index.store.embedder.embed(["ice"]).shape == (1, 32)
     index.close()
     assert threading.active_count() == before
