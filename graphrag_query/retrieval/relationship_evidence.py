@@ -1,9 +1,7 @@
 """Passages that support relationships, and relationships written as cited lines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-import polars as pl
 
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
@@ -21,24 +19,25 @@ Passage = tuple[Candidate, TextUnit]
 Place = Mapping[str, int]
 
 
-def find_passages(index: IndexStore, relationships: pl.DataFrame) -> dict[int, Passage]:
+def find_passages(
+    index: IndexStore, relationships: Sequence[Mapping[str, Any]]
+) -> dict[int, Passage]:
     """Find the passage that supports each relationship, with its text unit.
 
     The passage is the evidence of the relationship. Without evidence, it is the run of
     sentences in its text units that names both entities. Without such sentences, it is the
     sentence most similar to the description. A relationship without text units has no passage.
     """
-    rows = list(relationships.iter_rows(named=True))
     exact: dict[int, tuple[int, Place] | None] = {}
     wanted: dict[int, list[int]] = {}
-    for row in rows:
+    for row in relationships:
         number = row["human_readable_id"]
         behind = index.text_units_behind("Relationships", number)
         exact[number] = held = find_evidence(index, behind, row["evidence"])
         wanted[number] = [held[0]] if held else behind[:MAX_TEXT_UNITS_SEARCHED]
     units = index.text_units(unit for numbers in wanted.values() for unit in numbers)
     found = {}
-    for row in rows:
+    for row in relationships:
         number = row["human_readable_id"]
         if held := exact[number]:
             found[number] = cut_passage(units[held[0]], held[1])
@@ -48,11 +47,15 @@ def find_passages(index: IndexStore, relationships: pl.DataFrame) -> dict[int, P
 
 
 class CitedRelationships:
-    """A writer of relationships as lines. It gives each cited passage one number."""
+    """A writer of relationships as lines. It gives each cited passage one number.
 
-    def __init__(self, relationships: pl.DataFrame, passages: Mapping[int, Passage]) -> None:
-        self._rows = {row["human_readable_id"]: row for row in relationships.iter_rows(named=True)}
-        self._passages = passages
+    `passages` maps the number of a relationship to the passage that supports it.
+    """
+
+    def __init__(self, index: IndexStore, relationships: Iterable[int]) -> None:
+        rows = index.relationships(relationships).iter_rows(named=True)
+        self._rows = {row["human_readable_id"]: row for row in rows}
+        self.passages = find_passages(index, list(self._rows.values()))
         self.citations: list[Citation] = []
 
     def write_line(self, relationship: int, start: str) -> str:
@@ -68,7 +71,7 @@ class CitedRelationships:
         link = "–" if not kind else f"–({kind})→" if is_source else f"←({kind})–"
         said = as_one_line(row["description"])
         parts = [f"{start} {link} {other}:"]
-        passage = self._passages.get(relationship)
+        passage = self.passages.get(relationship)
         if passage is None:
             return " ".join([*parts, said or "no passage supports this relationship."])
         quote = as_one_line(passage[0].text)

@@ -10,7 +10,7 @@ from graphrag_query.answering.written_answer import Section, pack_sections
 from graphrag_query.display.subgraph import read_subgraph
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import Links
-from graphrag_query.retrieval.relationship_evidence import CitedRelationships, find_passages
+from graphrag_query.retrieval.relationship_evidence import CitedRelationships
 
 Relationship = tuple[int, int, int]  # (number of the relationship, entity, other entity)
 
@@ -32,14 +32,14 @@ def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> A
     if not centres:
         nothing = "The question names no entity that the index knows."
         return question.answer(" ".join(unknown) or nothing, Outcome.NO_EVIDENCE)
-    part = read_subgraph(index, rings, [number for number, _, _ in found])
+    numbers = [number for number, _, _ in found]
+    part = read_subgraph(index, rings, numbers)
     titles = dict(part.entities.select("human_readable_id", "title").iter_rows())
     notes = (*spellings, *unknown)
     if not found:
         text = f"The index knows no relationships of {', '.join(titles.values())}."
         return question.answer(text, Outcome.NO_EVIDENCE, graph=part, notes=notes)
-    relationships = index.relationships([number for number, _, _ in found])
-    lines = CitedRelationships(relationships, find_passages(index, relationships))
+    lines = CitedRelationships(index, numbers)
     text = "\n".join(f"- {lines.write_line(number, titles[start])}" for number, start, _ in found)
     if n_read > len(found):
         n_weaker = f"{n_read - len(found):,}"

@@ -13,6 +13,7 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import PathSearch
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.extractive import TextUnit
 from graphrag_query.answering.written_answer import (
     Section,
     pack_sections,
@@ -22,11 +23,7 @@ from graphrag_query.answering.written_answer import (
 from graphrag_query.display.subgraph import Subgraph, read_subgraph
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore, Links
-from graphrag_query.retrieval.relationship_evidence import (
-    CitedRelationships,
-    Passage,
-    find_passages,
-)
+from graphrag_query.retrieval.relationship_evidence import CitedRelationships
 
 # Up to this many entities, search a path between every pair; with more, only between neighbours
 # in the list.
@@ -119,15 +116,14 @@ def path_search(question: Question, settings: PathSearch) -> Answer:
             text = _explain_no_path(titles, graph, settings)
         return question.answer(text, Outcome.NO_EVIDENCE, notes=notes)
     part = _fetch_subgraph(index, entities, paths)
-    relationships = index.relationships(part.relationships["human_readable_id"])
-    passages = find_passages(index, relationships)
-    question.counts["text_units"] = len({unit["id"] for _, unit in passages.values()})
+    lines = CitedRelationships(index, part.relationships["human_readable_id"])
+    units = {unit["human_readable_id"]: unit for _, unit in lines.passages.values()}
+    question.counts["text_units"] = len(units)
     notes += _describe_connections(titles, connections, graph)
     limit = question.max_context_tokens(settings.max_context_tokens)
-    context = pack_sections(_build_sections(paths, passages, part), limit)
+    context = pack_sections(_build_sections(paths, units, part), limit)
     if question.llm is not None:
         return replace(write_answer(question, "path_search", context, notes), graph=part)
-    lines = CitedRelationships(relationships, passages)
     text = _list_paths(titles, paths, lines, part)
     citations = tuple(lines.citations)
     return question.answer(text, citations=citations, notes=notes, context=context, graph=part)
@@ -196,7 +192,7 @@ def _fetch_subgraph(index: IndexStore, entities: Sequence[int], paths: Sequence[
 
 
 def _build_sections(
-    paths: Sequence[Path], passages: Mapping[int, Passage], part: Subgraph
+    paths: Sequence[Path], units: Mapping[int, TextUnit], part: Subgraph
 ) -> list[Section]:
     """Return the sections of a context: relationships in path order, passages and entities."""
     places: dict[int, list[str]] = {}
@@ -205,7 +201,6 @@ def _build_sections(
             places.setdefault(number, []).append(f"path {n} hop {hop}")
     hops = part.shown_relationships()
     hops.insert_column(1, pl.Series("place", ["; ".join(listed) for listed in places.values()]))
-    units = {unit["human_readable_id"]: unit for _, unit in passages.values()}
     return [
         Section("Relationships", hops, 1 - PASSAGE_TOKEN_SHARE),
         Section("Sources", source_rows(units), PASSAGE_TOKEN_SHARE),
