@@ -125,7 +125,7 @@ class Index:
             method, drops_llm = choice.method, choice.is_without_model
             notes = (f"Answered by {method} search: {choice.why}.", *choice.notes)
         chosen = SEARCHES[method]
-        settings = getattr(self.settings, chosen.section).with_values(values)
+        settings = getattr(self.settings, f"{method}_search").with_values(values)
         parameters = settings.model_dump()
         missing = [table for table in chosen.tables if not self.store.has_table(table)]
         try:

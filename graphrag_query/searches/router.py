@@ -31,34 +31,31 @@ _PAIR_OF_NAMES = re.compile(r".{2,}[和与與跟及同と、].{2,}")
 
 @dataclass(frozen=True)
 class Search:
-    """A search: its function, its settings section, and the optional tables that it needs.
+    """A search: its function, and the optional tables that it needs.
 
     `phrase` writes a list of names as a question. It is None if the search takes no names.
     """
 
     run: Callable[[Question, Any], Answer]
-    section: str
     tables: tuple[str, ...] = ()
     phrase: Callable[[Sequence[str]], str] | None = None
     names_entities: bool = False  # True if the search itself adds notes on misspelt names
 
 
+# The settings of the search `local` are the section `local_search`, and so on.
 SEARCHES: Mapping[str, Search] = {
-    "local": Search(local_search, "local_search"),
-    "global": Search(global_search, "global_search", ("community_reports",)),
-    "basic": Search(basic_search, "basic_search"),
-    "drift": Search(drift_search, "drift_search", ("community_reports",)),
-    "lazy": Search(lazy_search, "lazy_search"),
+    "local": Search(local_search),
+    "global": Search(global_search, ("community_reports",)),
+    "basic": Search(basic_search),
+    "drift": Search(drift_search, ("community_reports",)),
+    "lazy": Search(lazy_search),
     "path": Search(
         path_search,
-        "path_search",
         phrase=lambda names: f"How are {' and '.join(names)} connected?",
         names_entities=True,
     ),
-    "neighbourhood": Search(
-        neighbourhood_search, "neighbourhood_search", phrase=", ".join, names_entities=True
-    ),
-    "structured": Search(structured_search, "structured_search", names_entities=True),
+    "neighbourhood": Search(neighbourhood_search, phrase=", ".join, names_entities=True),
+    "structured": Search(structured_search, names_entities=True),
 }
 METHODS = ("ask", *SEARCHES)
 

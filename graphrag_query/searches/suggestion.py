@@ -59,7 +59,7 @@ def _finds_evidence(question: Question, method: str, settings: Settings) -> bool
     has_remote_vectors = index.settings.generate_text_embeddings.model in index.settings.models
     if reads_sentences and has_remote_vectors:
         return False
-    answer = search.run(replace(question, counts={}), getattr(settings, search.section))
+    answer = search.run(replace(question, counts={}), getattr(settings, f"{method}_search"))
     return answer.outcome is Outcome.ANSWERED
 
 
