@@ -134,7 +134,7 @@ def draw_svg(part: Subgraph) -> str:
     left_out = part.entities.height - len(rows)
     # The prefix "gq-" of all classes prevents conflicts with the styles of the page.
     style = Path(__file__).with_name("subgraph.css").read_text(encoding="utf-8")
-    body = [*_draw_lines(lines, places), *_draw_dots(rows, places), *_draw_names(rows, labels)]
+    body = [*_draw_lines(lines, places), *_draw_entities(rows, places, labels)]
     if left_out:
         bottom += 2 * FONT
         text = f"and {left_out} more entities"
@@ -236,8 +236,10 @@ def _draw_lines(lines: list[dict[str, Any]], places: "Mapping[int, Point]") -> I
             )
 
 
-def _draw_dots(
-    rows: Mapping[int, Mapping[str, Any]], places: "Mapping[int, Point]"
+def _draw_entities(
+    rows: Mapping[int, Mapping[str, Any]],
+    places: "Mapping[int, Point]",
+    labels: "Mapping[int, Label]",
 ) -> Iterator[str]:
     for number, (x, y) in places.items():
         row = rows[number]
@@ -247,11 +249,6 @@ def _draw_dots(
             f'<circle class="gq-dot{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}">'
             f"<title>{_escape_xml(': '.join(part for part in parts if part))}</title></circle>"
         )
-
-
-def _draw_names(
-    rows: Mapping[int, Mapping[str, Any]], labels: "Mapping[int, Label]"
-) -> Iterator[str]:
     for number, ((left, top, right, _), side) in labels.items():
         bold = " gq-bold" if rows[number]["ring"] == 0 else ""
         x = {"start": left, "end": right, "middle": (left + right) / 2}[side]
