@@ -148,9 +148,7 @@ class LLMPool:
 
         prompts, rating = Prompts(self._root, "graphrag_query"), self._settings.search.rating_model
         writes = self._chat_model(name)
-        if not rating:
-            return LLM(writes, prompts)
-        rates = self._chat_model(rating)
+        rates = self._chat_model(rating) if rating else writes
         if rates.settings.base_url == writes.settings.base_url:
             return LLM(writes, prompts, rates, writes.stop)
         return LLM(writes, prompts, rates)

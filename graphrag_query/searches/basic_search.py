@@ -27,8 +27,7 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
     found = question.index.text_units(scores)
     units = {number: found[number] for number in scores}
     question.counts["text_units"] = len(units)
-    refusal = question.refuse(unit["text"] for unit in units.values())
-    if refusal is not None:
+    if refusal := question.refuse(unit["text"] for unit in units.values()):
         return refusal
     context = source_context(question, units, settings.max_context_tokens)
     if question.llm is not None:

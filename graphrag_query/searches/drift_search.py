@@ -90,8 +90,7 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     """
     if question.llm is None:
         return _answer_from_sentences(question, settings)
-    refusal = question.refuse()
-    if refusal is not None:
+    if refusal := question.refuse():
         # The check of the names has searched all text units.
         counts = {"text_units": question.index.n_rows("text_unit_rows"), "steps": 0}
         return replace(refusal, looked_at=counts)
@@ -315,8 +314,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
         entities_followed=len(followed),
         text_units=len(text_units),
     )
-    refusal = question.refuse([*first.named, *(unit["text"] for unit in text_units.values())])
-    if refusal is not None:
+    if refusal := question.refuse([*first.named, *(unit["text"] for unit in text_units.values())]):
         return refusal
     answer = answer_from_sentences(
         question,

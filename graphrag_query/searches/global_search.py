@@ -63,8 +63,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
     if llm is None:
         return global_sentences(question, settings)
     n_reports = question.index.n_rows("community_reports")
-    refusal = question.refuse()
-    if refusal is not None:
+    if refusal := question.refuse():
         return replace(refusal, looked_at={"community_reports": n_reports, "reports_read": 0})
 
     question.counts["community_reports"] = n_reports

@@ -76,8 +76,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     outcome is `no_evidence` if no tested text unit is relevant, or if the question names
     something that the documents do not mention.
     """
-    refusal = question.refuse()
-    if refusal is not None:
+    if refusal := question.refuse():
         return replace(refusal, looked_at={"relevance_tests": 0})
     question.counts["relevance_tests"] = 0
     llm = question.llm
@@ -218,26 +217,24 @@ def _pack_claims(
 
     The answer may cite the sources of the claims.
     """
-    communities = [tested.community_of[claim.sources[0]] for claim in claims]
     best: dict[int, float] = {}
-    for community, claim in zip(communities, claims, strict=True):
+    placed = [(tested.community_of[claim.sources[0]], claim) for claim in claims]
+    for community, claim in placed:
         best[community] = max(best.get(community, 0.0), claim.score)
-    order = sorted(
-        range(len(claims)),
-        key=lambda n: (-best[communities[n]], communities[n], -claims[n].score, n),
-    )
+    # The sort is stable: claims of equal score keep their order.
+    placed.sort(key=lambda item: (-best[item[0]], item[0], -item[1].score))
     rows = pl.DataFrame(
         {
             "id": range(1, len(claims) + 1),
-            "group": [communities[n] for n in order],
-            "claim": [claims[n].text for n in order],
-            "sources": [" ".join(map(str, claims[n].sources)) for n in order],
-            "score": [round(claims[n].score) for n in order],
+            "group": [community for community, _ in placed],
+            "claim": [claim.text for _, claim in placed],
+            "sources": [" ".join(map(str, claim.sources)) for _, claim in placed],
+            "score": [round(claim.score) for _, claim in placed],
         }
     )
     packed = pack_sections([Section("Claims", rows, 1.0)], max_tokens)
-    shown = order[: packed.n_rows("Claims")]
-    numbers = dict.fromkeys(number for n in shown for number in claims[n].sources)
+    shown = placed[: packed.n_rows("Claims")]
+    numbers = dict.fromkeys(number for _, claim in shown for number in claim.sources)
     units = question.index.text_units(numbers)
     sources = source_rows({number: units[number] for number in numbers})
     return replace(packed, tables={"Sources": sources} if shown else {})

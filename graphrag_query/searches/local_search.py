@@ -79,8 +79,7 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
         text_units=len(found.text_units),
     )
     texts = [unit["text"] for unit in found.text_units.values()]
-    refusal = question.refuse([*found.named, *found.entities["title"], *texts])
-    if refusal is not None:
+    if refusal := question.refuse([*found.named, *found.entities["title"], *texts]):
         return refusal
     context = local_context(question, found, settings)
     if question.llm is not None:
