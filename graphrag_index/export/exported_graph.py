@@ -14,6 +14,7 @@ import polars as pl
 from graphrag_index.errors import ExportError, join_names
 from graphrag_index.step import Progress, Silent
 from graphrag_index.storage.table_store import TableStore, scan_table
+from graphrag_index.storage.table_writer import EqualBatches
 from graphrag_index.storage.versions import Version
 
 BATCH_ROWS = 16_384  # rows that an export reads and writes at once
@@ -169,24 +170,15 @@ def select_graph(
 
 
 def stream_rows(rows: pl.LazyFrame, size: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
-    """Yield the rows in order, in batches of `size` rows."""
-    parts = rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
-    return regroup_rows(parts, size)
-
-
-def regroup_rows(parts: Iterable[pl.DataFrame], size: int) -> Iterator[pl.DataFrame]:
-    """Regroup batches into batches of `size` rows; the last batch may be smaller.
+    """Yield the rows in order, in batches of `size` rows; the last batch may be smaller.
 
     Batches of a fixed size make repeated exports of the same rows equal.
     """
-    rest: list[pl.DataFrame] = []
-    for part in parts:
-        rows = pl.concat([*rest, part])
-        n_rest = rows.height % size
-        for batch in rows.head(rows.height - n_rest).iter_slices(size):
-            yield batch.rechunk()
-        rest = [rows.tail(n_rest)] if n_rest else []
-    yield from (rows.rechunk() for rows in rest)
+    equal, oldest = EqualBatches(size), pl.CompatLevel.oldest()
+    for part in rows.collect_batches(chunk_size=size, maintain_order=True, engine="streaming"):
+        yield from map(pl.DataFrame, equal.add(part.to_arrow(compat_level=oldest)))
+    end = rows.collect_schema().to_frame().to_arrow(compat_level=oldest)
+    yield from map(pl.DataFrame, equal.add(end, is_last=True))
 
 
 def _find_first_communities(communities: pl.LazyFrame) -> pl.LazyFrame:

@@ -17,7 +17,6 @@ from graphrag_index.errors import ExportError
 from graphrag_index.export.exported_graph import (
     escape_xml,
     quote_text,
-    regroup_rows,
     replace_control_characters,
     stream_rows,
 )
@@ -256,6 +255,5 @@ def test_rows_are_read_in_equal_batches_and_in_order() -> None:
     batches = list(stream_rows(rows, 64))
     assert [batch.height for batch in batches] == [64] * 15 + [40]
     assert pl.concat(batches)["n"].to_list() == list(range(1_000))
-    uneven = [pl.DataFrame({"n": range(first, last)}) for first, last in [(0, 3), (3, 3), (3, 12)]]
-    parts = regroup_rows(uneven, 5)
-    assert [part["n"].to_list() for part in parts] == [[*range(5)], [*range(5, 10)], [10, 11]]
+    filtered = stream_rows(rows.filter(pl.col("n") % 3 == 0), 64)
+    assert [batch.height for batch in filtered] == [64] * 5 + [14]
