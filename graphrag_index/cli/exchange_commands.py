@@ -2,9 +2,8 @@
 
 import signal
 import sys
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,50 +18,17 @@ if TYPE_CHECKING:
     from graphrag_index.storage.versions import Version
 
 
-class GraphFormat(NamedTuple):
-    """A file format for the graph: the module in `export/` and its function that writes it.
-
-    The function takes a graph and a path. It returns lines to print, with the placeholder TARGET
-    for the path. If the format is a folder, `files` is the name of a set in the module that lists
-    the file names in the folder. `files` is empty if the format is a single file.
-    """
-
-    description: str
-    module: str
-    writer: str
-    files: str = ""
-
-
+# Formats of a graph, and their descriptions. `graphrag_index.export` has their writers.
 GRAPH_FORMATS = {
-    "graphml": GraphFormat(
-        "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx", "graph_files", "write_graphml"
-    ),
-    "gexf": GraphFormat(
-        "GEXF 1.3 with positions, sizes, and a colour for each community",
-        "graph_files",
-        "write_gexf",
-    ),
-    "node-link": GraphFormat(
-        "node-link JSON, for networkx and d3", "graph_files", "write_node_link"
-    ),
-    "neo4j": GraphFormat(
-        "a folder of CSV files for neo4j-admin database import",
-        "graph_databases",
-        "write_neo4j",
-        "NEO4J_FILES",
-    ),
-    "cypher": GraphFormat(
-        "a script of MERGE statements for cypher-shell", "graph_databases", "write_cypher"
-    ),
-    "parquet": GraphFormat(
-        "a folder of nodes and edges in Parquet, for Kùzu and similar databases",
-        "graph_databases",
-        "write_kuzu",
-        "KUZU_FILES",
-    ),
-    "ntriples": GraphFormat("RDF 1.1 N-Triples", "graph_databases", "write_ntriples"),
+    "graphml": "GraphML, for Gephi, yEd, Cytoscape, igraph and networkx",
+    "gexf": "GEXF 1.3 with positions, sizes, and a colour for each community",
+    "node-link": "node-link JSON, for networkx and d3",
+    "neo4j": "a folder of CSV files for neo4j-admin database import",
+    "cypher": "a script of MERGE statements for cypher-shell",
+    "parquet": "a folder of nodes and edges in Parquet, for Kùzu and similar databases",
+    "ntriples": "RDF 1.1 N-Triples",
 }
-_FORMATS_HELP = "; ".join(f"{name}: {to.description}" for name, to in GRAPH_FORMATS.items())
+_FORMATS_HELP = "; ".join(f"{name}: {description}" for name, description in GRAPH_FORMATS.items())
 
 
 def export(
@@ -144,17 +110,16 @@ def _export_graph(
     overwrite: bool,
 ) -> list[str]:
     from graphrag_index.cli.terminal import temporary_bar
+    from graphrag_index.export import FOLDER_FILES, WRITERS
     from graphrag_index.export.exported_graph import select_graph
     from graphrag_index.storage.atomic import new_file, new_folder
 
-    description = GRAPH_FORMATS[form]
-    module = import_module(f"graphrag_index.export.{description.module}")
     place = new_file(target, overwrite=overwrite)
-    if description.files:
-        place = new_folder(target, getattr(module, description.files), overwrite=overwrite)
+    if form in FOLDER_FILES:
+        place = new_folder(target, FOLDER_FILES[form], overwrite=overwrite)
     with place as path, temporary_bar(sys.stderr, f"export to {form}") as progress:
         graph = select_graph(store, version, filters, progress)
-        lines: list[str] = getattr(module, description.writer)(graph, path)
+        lines = WRITERS[form](graph, path)
     messages = [
         f"Wrote {graph.n_nodes:,} entities and {graph.n_edges:,} relationships of version "
         f"{version.number} to {target}."

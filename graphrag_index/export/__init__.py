@@ -5,3 +5,23 @@ graph_files.py      Write GraphML, GEXF and node-link JSON.
 graph_databases.py  Write the whole index as a property graph: Neo4j, Cypher, Kùzu and RDF.
 graph_page.py       Write an HTML page that draws the graph.
 """
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from graphrag_index.export import graph_databases, graph_files
+from graphrag_index.export.exported_graph import ExportedGraph
+
+# By format: the function that writes the graph to a path. It returns lines to print, with the
+# placeholder TARGET for the path.
+WRITERS: Mapping[str, Callable[[ExportedGraph, Path], list[str]]] = {
+    "graphml": graph_files.write_graphml,
+    "gexf": graph_files.write_gexf,
+    "node-link": graph_files.write_node_link,
+    "neo4j": graph_databases.write_neo4j,
+    "cypher": graph_databases.write_cypher,
+    "parquet": graph_databases.write_kuzu,
+    "ntriples": graph_databases.write_ntriples,
+}
+# Names of the files of a format that writes a folder.
+FOLDER_FILES = {"neo4j": graph_databases.NEO4J_FILES, "parquet": graph_databases.KUZU_FILES}
