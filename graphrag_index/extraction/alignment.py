@@ -102,6 +102,10 @@ class Passage:
                 return start, sentence_end
         return start, end
 
+    def count_sentences(self, start: int, end: int) -> int:
+        """Return the number of sentences that overlap a span."""
+        return sum(first < end and start < last for first, last in self._sentence_spans)
+
     @cached_property
     def _sentence_spans(self) -> list[Span]:
         return [(start, end) for start, end, _ in split_sentences(self.text)]

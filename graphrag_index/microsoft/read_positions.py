@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.extraction.alignment import find_whole_words
+from graphrag_index.extraction.alignment import NameMentions, Passage, Span, find_whole_words
 from graphrag_index.schema.list_columns import (
     Integers,
     RowGroups,
@@ -20,16 +20,11 @@ from graphrag_index.schema.list_columns import (
 from graphrag_index.schema.tables import EVIDENCE, TABLES, parse_columns
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import fold_in_place
-from graphrag_index.text.sentences import split_sentences
-
-# (start, end) of a part of a text, in characters; the end is exclusive.
-Span = tuple[int, int]
 
 _WORD = re.compile(r"\w+")
 # Minimum length of a word of a name that may be found instead of the name.
 _MIN_WORD_LENGTH = 4
-# Maximum number of compared mentions per entity, and of sentences between two mentions.
-_MAX_MENTIONS, _MAX_SENTENCES = 16, 5
+_MAX_SENTENCES = 5  # sentences of the evidence of a relationship in one text unit
 _BATCH_ROWS = 4_096  # text units that are read at once
 
 
@@ -53,18 +48,6 @@ def invert_lists(owners: Integers, rows: Integers, ids: pl.Series, n_rows: int) 
     """Return, for each row, the distinct ids of its owners, in the order of the owners."""
     by_row, by_owner = distinct_pairs(rows, owners)
     return gather_lists(by_row, ids.gather(by_owner), n_rows)
-
-
-class EntityMentions(NamedTuple):
-    """The spans of one entity in one text; `is_named` if the text has the whole name."""
-
-    spans: tuple[Span, ...]
-    is_named: bool
-
-    @property
-    def is_located(self) -> bool:
-        """Whether the text has the name or a word of the name after its start."""
-        return self.is_named or self.spans[0][0] > 0
 
 
 class TextPositions(NamedTuple):
@@ -107,19 +90,21 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
             continue
         wanted = list(dict.fromkeys(wanted))
         found = dict(zip(wanted, find_names(text, wanted), strict=True))
-        sentences = [(first, last) for first, last, _ in split_sentences(text)]
+        passage = Passage(text)
         spans_here = []
         for entity in own:
             spans = found[titles[entity]].spans
             spans_here += [(number, entity, offset + a, offset + b) for a, b in spans]
-            first, last = _extend_to_sentences(sentences, *spans[0])
+            first, last = passage.extend_to_sentences(*spans[0])
             of_entities.append((entity, document_id, offset + first, offset + last))
         mentions += sorted(spans_here, key=lambda row: (row[2], row[3], row[1]))
         for row in own_links:
             one, other = (found[end] for end in ends[row])
-            are_located = one.is_located and other.is_located
-            if are_located and (span := _find_sentences_between(sentences, one, other)):
-                of_links.append((row, document_id, offset + span[0], offset + span[1]))
+            # Skip a name that the text lacks: its span is the whole text, which starts at 0.
+            if all(name.whole or name.spans[0][0] > 0 for name in (one, other)):
+                start, end = passage.find_evidence(one, other)
+                if passage.count_sentences(start, end) <= _MAX_SENTENCES:
+                    of_links.append((row, document_id, offset + start, offset + end))
     columns = ["text_unit", "entity", "start_char", "end_char"]
     mention_rows = pl.DataFrame(np.array(mentions, np.int64).reshape(-1, 4), schema=columns)
     return TextPositions(
@@ -139,7 +124,7 @@ def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -
     return pl.DataFrame({"evidence": lists.cast(EVIDENCE)})
 
 
-def find_names(text: str, titles: Sequence[str]) -> list[EntityMentions]:
+def find_names(text: str, titles: Sequence[str]) -> list[NameMentions]:
     """Find the mentions of entities in a text, ignoring case.
 
     A span inside the mention of a longer name among `titles` is not a mention. If the text lacks a
@@ -163,7 +148,7 @@ def find_names(text: str, titles: Sequence[str]) -> list[EntityMentions]:
         words = [word for word in _WORD.findall(name) if len(word) >= _MIN_WORD_LENGTH]
         parts = (find_whole_words(word, folded) for word in sorted(words, key=len, reverse=True))
         fallback = next(chain.from_iterable(parts), (0, len(text)))
-        mentions.append(EntityMentions(tuple(spans) or (fallback,), bool(spans)))
+        mentions.append(NameMentions(tuple(spans) or (fallback,), bool(spans)))
     return mentions
 
 
@@ -174,26 +159,3 @@ def _find_name(name: str, text: str) -> list[Span]:
     either = re.escape(name).replace("ss", "(?:ss|\u00df)")
     spellings = {name, *re.findall(either, text)}
     return sorted(span for spelling in spellings for span in find_whole_words(spelling, text))
-
-
-def _extend_to_sentences(sentences: Sequence[Span], start: int, end: int) -> Span:
-    """Extend a span to the bounds of its sentences."""
-    for first, last in sentences:
-        if first <= start < last:
-            start = first
-        if first < end <= last:
-            return start, last
-    return start, end
-
-
-def _find_sentences_between(
-    sentences: Sequence[Span], one: EntityMentions, other: EntityMentions
-) -> Span | None:
-    """Return the sentences around the closest mentions of two entities; None if far apart."""
-    _, start, end = min(
-        (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
-        for a in one.spans[:_MAX_MENTIONS]
-        for b in other.spans[:_MAX_MENTIONS]
-    )
-    n_sentences = sum(first < end and start < last for first, last in sentences)
-    return _extend_to_sentences(sentences, start, end) if n_sentences <= _MAX_SENTENCES else None

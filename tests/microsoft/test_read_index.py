@@ -347,13 +347,13 @@ def test_names_are_found_in_whatever_case_as_whole_words() -> None:
     found = find_names(text, titles)
     spelt = [[text[a:b] for a, b in named.spans] for named in found]
     assert spelt == [["dulce base", "Dulce\nBase"], ["Dulce"], [text], ["Dulcea"], ["北京"]]
-    assert [named.is_named for named in found] == [True, True, False, False, True]
+    assert [named.whole for named in found] == [True, True, False, False, True]
 
 
 def test_what_is_only_part_of_longer_names_is_still_the_name() -> None:
     titles = ["DULCE BASE", "DULCE"]
     [base, dulce] = find_names("At Dulce Base.", titles)
-    assert (base.spans, dulce.spans, dulce.is_named) == (((3, 13),), ((3, 8),), True)
+    assert (base.spans, dulce.spans, dulce.whole) == (((3, 13),), ((3, 8),), True)
 
 
 def test_a_name_in_capitals_is_found_as_german_spells_it() -> None:
