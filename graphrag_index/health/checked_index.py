@@ -3,11 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
-import yaml
 
 from graphrag_index.errors import SettingsError, TableError, describe_error
 from graphrag_index.microsoft.read_communities import read_members_from_nodes
@@ -24,18 +22,17 @@ from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.storage.versions import INDEX_FILE
+from graphrag_index.text.languages import read_lists
 
-_DATA = yaml.load(
-    files(__package__).joinpath("checked_tables.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
-)
+_LISTS = read_lists("health/checked_tables")
 # Columns that checks need. `a|b` means that one of the two columns is enough.
-NEEDED_COLUMNS: Mapping[str, str] = _DATA["needed_columns"]
+NEEDED_COLUMNS: Mapping[str, str] = _LISTS["needed_columns"]
 # Name of one row of each table, in messages.
-SINGULAR: Mapping[str, str] = _DATA["singular"]
+SINGULAR: Mapping[str, str] = _LISTS["singular"]
 # Column of a table → key of another table: each value of the column must be a value of the key.
-REFERENCES: Mapping[str, str] = _DATA["references"]
+REFERENCES: Mapping[str, str] = _LISTS["references"]
 # Section of a citation → column of the numbers that the section cites.
-CITED_COLUMNS: Mapping[str, str] = _DATA["cited_columns"]
+CITED_COLUMNS: Mapping[str, str] = _LISTS["cited_columns"]
 _UNCHECKED_COLUMNS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
 _ROWS_PER_BATCH = 65_536

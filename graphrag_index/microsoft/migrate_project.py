@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from string import Formatter, Template
 from typing import Any
@@ -25,12 +24,11 @@ from graphrag_index.schema.settings.section import (
     read_text_file,
     read_yaml,
 )
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fit_line
 
 # Rules of the conversion; the comments in `migrate_keys.yaml` describe the sections.
-RULES: Mapping[str, Any] = read_yaml(
-    files("graphrag_index").joinpath("microsoft", "migrate_keys.yaml").read_text(encoding="utf-8")
-)
+RULES = read_lists("microsoft/migrate_keys")
 
 
 def invert_section(section: str) -> dict[str, str]:
