@@ -3,13 +3,13 @@
 The commands import heavy modules inside their functions, so that `--help` is fast.
 """
 
-import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from graphrag_index.errors import quote_argument
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
@@ -24,14 +24,9 @@ Set = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 
 
-def quote_path(path: Path) -> str:
-    """Quote a path for a shell."""
-    return f'"{path}"' if os.name == "nt" else shlex.quote(str(path))
-
-
 def root_option(root: Path) -> str:
     """Return the option `--root` for a folder; empty for the current folder."""
-    return "" if root.resolve() == Path.cwd() else f" --root {quote_path(root)}"
+    return "" if root.resolve() == Path.cwd() else f" --root {quote_argument(str(root))}"
 
 
 def indent_first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:

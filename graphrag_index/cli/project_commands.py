@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, load_project, quote_path, root_option
-from graphrag_index.errors import ModelError
+from graphrag_index.cli import Root, Set, load_project, root_option
+from graphrag_index.errors import ModelError, quote_argument
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
@@ -132,9 +132,9 @@ def _migrate_project(
     ):
         if items:
             lines += ["", title, *(f"  {line}" for line in items)]
-    root = root_option(folder)
-    lines += [
-        "",
-        f"Next: graphrag-index import {quote_path(source)}{root}, which imports its index;",
+    root, project = root_option(folder), quote_argument(str(source))
+    return [
+        *(*lines, ""),
+        f"Next: graphrag-index import {project}{root}, which imports its index;",
+        f"or graphrag-index run{root}, which builds a new one from the documents.",
     ]
-    return [*lines, f"or graphrag-index run{root}, which builds a new one from the documents."]
