@@ -10,6 +10,7 @@ from typing import Any
 from graphrag_index.errors import ModelError, SettingsError, TableError
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.text.normalize import replace_surrogates
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLMPool
 from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink
@@ -345,4 +346,4 @@ def _check_question(question: str) -> str:
     """Return a question without invalid characters. Raise `SettingsError` if it is empty."""
     if not question.strip():
         raise SettingsError("The question is empty.")
-    return question.encode("utf-8", "replace").decode("utf-8")
+    return replace_surrogates(question)

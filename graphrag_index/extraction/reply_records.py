@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from graphrag_index.llm.request import ReplyError
 from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import title_key
+from graphrag_index.text.normalize import replace_surrogates, title_key
 
 # Maximum number of characters of a name or a type. A longer text is probably a sentence.
 MAX_NAME_CHARS = 200
@@ -231,9 +231,7 @@ def clean_line(text: str) -> str:
     """Put a text on one line, and remove control characters and lone surrogates."""
     if text.isprintable() and "  " not in text:
         return text.strip()
-    if not text.isascii():
-        text = text.encode("utf-8", "replace").decode()
-    return " ".join(_CONTROL_CHARACTER.sub(" ", text).split())
+    return " ".join(_CONTROL_CHARACTER.sub(" ", replace_surrogates(text)).split())
 
 
 def read_strength(value: Any) -> float:

@@ -9,11 +9,12 @@ from typing import Any
 from graphrag_index.llm.reply_parser import VisibleText, is_repetitive
 from graphrag_index.llm.request import Reply, TextSink, Usage
 from graphrag_index.llm.retries import RetryError, StreamEndedError
+from graphrag_index.text.normalize import replace_surrogates
 
 
 def encode_json(body: Mapping[str, Any]) -> bytes:
-    """Encode a body as JSON in UTF-8; a lone surrogate becomes `?`."""
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    """Encode a body as JSON in UTF-8; a lone surrogate becomes U+FFFD."""
+    return replace_surrogates(json.dumps(body, ensure_ascii=False)).encode()
 
 
 def parse_json(content: bytes) -> Any:

@@ -22,7 +22,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
 from graphrag_index.text.citations import check_citations, renumber_canonical, renumber_citations
 from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import title_key
+from graphrag_index.text.normalize import replace_surrogates, title_key
 from graphrag_index.text.sentences import split_sentences
 
 # Columns of the table `covariates`, in which a row is a claim, that are shown in a context.
@@ -279,8 +279,7 @@ def _parse_report_reply(shown: SectionRows, title: str, data: Any) -> ParsedRepl
 
     def check_text(value: object) -> str:
         nonlocal n_dropped
-        # Replace unpaired surrogates from broken JSON, since they cannot be encoded.
-        text = value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+        text = replace_surrogates(value) if isinstance(value, str) else ""
         checked, n_removed = renumber_citations(text, number_cited_row)
         n_dropped += n_removed
         return checked

@@ -22,6 +22,7 @@ from graphrag_index.llm.request import (
     object_schema,
 )
 from graphrag_index.text.languages import read_lists
+from graphrag_index.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage
 
 if TYPE_CHECKING:
@@ -256,8 +257,8 @@ def read_questions(records: Sequence[Any]) -> list[str]:
 
 
 def clean_text(value: object) -> str:
-    """Replace unpaired surrogates, which invalid JSON may contain; "" if it is no text."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    """Replace lone surrogates, which JSON may contain; return "" if the value is no text."""
+    return replace_surrogates(value) if isinstance(value, str) else ""
 
 
 def read_score(value: object, highest: float) -> float | None:

@@ -292,7 +292,7 @@ class TestReply:
             read(data)
 
     def test_half_a_character_does_no_harm(self) -> None:
-        assert read({"title": "T\ud83d", "summary": "S"}).value.title == "T?"
+        assert read({"title": "T\ud83d", "summary": "S"}).value.title == "T\ufffd"
 
 
 SHOWN = {"Entities": {1, 2}, "Relationships": {3}, "Reports": {5}}
