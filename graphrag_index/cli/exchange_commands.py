@@ -11,11 +11,8 @@ from graphrag_index.cli import Root, Set, load_project_settings, open_store, roo
 from graphrag_index.errors import ExitCode
 
 if TYPE_CHECKING:
-    from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.import_version import ImportResult
     from graphrag_index.schema.settings.project_settings import Settings
-    from graphrag_index.storage.table_store import TableStore
-    from graphrag_index.storage.versions import Version
 
 
 # Formats of a graph, and their descriptions. `graphrag_index.export` has their writers.
@@ -79,9 +76,12 @@ def export(
     if to != "microsoft" and to not in GRAPH_FORMATS:
         names = ", ".join(["microsoft", *GRAPH_FORMATS])
         raise typer.BadParameter(f"--to takes one of: {names}.")
-    from graphrag_index.export.exported_graph import Filters
+    from graphrag_index.cli.terminal import temporary_bar
+    from graphrag_index.export import FOLDER_FILES, WRITERS
+    from graphrag_index.export.exported_graph import Filters, select_graph
+    from graphrag_index.microsoft.export_index import export as export_index
     from graphrag_index.pipeline.history import current_version
-    from graphrag_index.storage.atomic import check_outside
+    from graphrag_index.storage.atomic import check_outside, new_file, new_folder
 
     # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C, which deletes unfinished files.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -89,44 +89,25 @@ def export(
     store = open_store(root, set_)
     version = current_version(store) if as_of is None else store.read_version(as_of)
     check_outside(target, store.output)
-    if to in GRAPH_FORMATS:
-        lines = _export_graph(store, version, target, to, filters, overwrite)
-    elif filters:
-        raise typer.BadParameter(f"--to {to} exports the whole index: leave out the filters.")
-    else:
-        from graphrag_index.microsoft.export_index import export as export_index
-
-        lines = export_index(store, version, target, overwrite=overwrite)
-    for line in lines:
-        print(line)
-
-
-def _export_graph(
-    store: "TableStore",
-    version: "Version",
-    target: Path,
-    form: str,
-    filters: "Filters",
-    overwrite: bool,
-) -> list[str]:
-    from graphrag_index.cli.terminal import temporary_bar
-    from graphrag_index.export import FOLDER_FILES, WRITERS
-    from graphrag_index.export.exported_graph import select_graph
-    from graphrag_index.storage.atomic import new_file, new_folder
-
+    if to == "microsoft":
+        if filters:
+            raise typer.BadParameter(f"--to {to} exports the whole index: leave out the filters.")
+        print(*export_index(store, version, target, overwrite=overwrite), sep="\n")
+        return
     place = new_file(target, overwrite=overwrite)
-    if form in FOLDER_FILES:
-        place = new_folder(target, FOLDER_FILES[form], overwrite=overwrite)
-    with place as path, temporary_bar(sys.stderr, f"export to {form}") as progress:
+    if to in FOLDER_FILES:
+        place = new_folder(target, FOLDER_FILES[to], overwrite=overwrite)
+    with place as path, temporary_bar(sys.stderr, f"export to {to}") as progress:
         graph = select_graph(store, version, filters, progress)
-        lines = WRITERS[form](graph, path)
-    messages = [
+        lines = WRITERS[to](graph, path)
+    print(
         f"Wrote {graph.n_nodes:,} entities and {graph.n_edges:,} relationships of version "
         f"{version.number} to {target}."
-    ]
+    )
     if graph.n_dangling:
-        messages.append(f"Left out: {graph.n_dangling:,} relationships to unknown entities.")
-    return messages + [line.replace("TARGET", str(target)) for line in lines]
+        print(f"Left out: {graph.n_dangling:,} relationships to unknown entities.")
+    for line in lines:
+        print(line.replace("TARGET", str(target)))
 
 
 def import_(
