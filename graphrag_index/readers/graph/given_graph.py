@@ -76,11 +76,7 @@ def _merge_entity_rows(rows: FileRows) -> Entities:
     no title, or if two entities have the same id.
     """
     frame = rows.frame
-    nameless = frame.filter(pl.col("title").is_null())
-    if len(nameless):
-        raise InputError(
-            f"{rows.describe_row(nameless['row'][0])} has no title: add a title, or delete the row."
-        )
+    rows.check_values("title", "add a title, or delete the row")
     key = _make_title_keys(frame["title"])
     names = pl.DataFrame({"key": key}).unique(maintain_order=True)
     names = names.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -178,10 +174,7 @@ def build_given_graph(
     entities = _NO_ENTITIES if entity_rows is None else _merge_entity_rows(entity_rows)
     frame = rows.frame
     for end in _ENDS:
-        bare = frame.filter(pl.col(end).is_null())
-        if len(bare):
-            place = rows.describe_row(bare["row"][0])
-            raise InputError(f"{place} has no {end}: name the entity, or delete the row.")
+        rows.check_values(end, "name the entity, or delete the row")
     rows.check_unique_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _parse_weights(rows)
     ends = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}

@@ -155,10 +155,7 @@ class GivenTextUnits:
     def __init__(self, units: FileRows, documents: FileRows | None) -> None:
         units.check_unique_ids()
         frame = units.frame
-        empty = frame.filter(pl.col("text").fill_null("") == "")
-        if len(empty):
-            place = units.describe_row(empty["row"][0])
-            raise InputError(f"{place} has no text: add a text, or delete the row.")
+        units.check_values("text", "add a text, or delete the row")
         rows = frame.select("row", "text").iter_rows()
         ids = [content_id("text unit", str(row), text) for row, text in rows]
         self.units, self.documents = units, documents
@@ -168,9 +165,7 @@ class GivenTextUnits:
         if documents is None:
             return
         documents.check_unique_ids()
-        nameless = documents.frame.filter(pl.col("id").is_null())
-        if len(nameless):
-            raise InputError(f"{documents.describe_row(nameless['row'][0])} has no id: add an id.")
+        documents.check_values("id", "add an id")
         known = find_rows(self.frame["document_id"], documents.frame["id"])
         unknown = self.frame.filter(pl.Series(known < 0))
         if len(unknown):

@@ -61,6 +61,12 @@ class FileRows:
     def describe_row(self, row: int) -> str:
         return f"{self.name}, {self.unit} {row:,}"
 
+    def check_values(self, field: str, fix: str) -> None:
+        """Raise InputError if a row has no value of a field; `fix` ends the message."""
+        empty = self.frame.filter(pl.col(field).fill_null("") == "")
+        if len(empty):
+            raise InputError(f"{self.describe_row(empty['row'][0])} has no {field}: {fix}.")
+
     def check_unique_ids(self, other_fix: str = "") -> None:
         """Raise InputError if an id is repeated; `other_fix` ends the message."""
         own = self.frame.select("id", "row").filter(pl.col("id").is_not_null())
