@@ -183,7 +183,7 @@ def _read_csv_records(
     csv.field_size_limit(_MAX_FIELD_CHARACTERS)
     first = next(stream, "")
     named = re.fullmatch(r'"?sep=([^"\r\n])"?[\r\n]*', first)
-    delimiter = named[1] if named else _choose_delimiter(first, path, settings)
+    delimiter = named[1] if named else choose_delimiter(first, path, settings.text_column)
     lines = stream if named else chain([first], stream)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -225,15 +225,15 @@ def _read_csv_records(
             yield number, dict(zip(header, row, strict=True))
 
 
-def _choose_delimiter(header: str, path: Path, settings: LoadDocuments) -> str:
-    """Choose the delimiter that makes the text column a field of the header.
+def choose_delimiter(header: str, path: Path, column: str | None = None) -> str:
+    """Choose the delimiter that makes `column` a field of the header.
 
     If no delimiter does, choose the delimiter that splits the header into the most fields.
     """
     choices = sorted(_DELIMITERS, key="\t".__ne__) if path.suffix.lower() == ".tsv" else _DELIMITERS
     line = [header.rstrip("\r\n")]
     fields = {choice: next(csv.reader(line, delimiter=choice), []) for choice in choices}
-    return max(choices, key=lambda c: (settings.text_column in fields[c], len(fields[c])))
+    return max(choices, key=lambda c: (column in fields[c], len(fields[c])))
 
 
 def _check_csv_header(header: list[str], settings: LoadDocuments) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import logging
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from xml.parsers import expat
 import polars as pl
 
 from graphrag_index.errors import InputError, describe_error
+from graphrag_index.readers.record_files import choose_delimiter
 from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.tables import STRINGS
 
@@ -23,7 +23,6 @@ ROW_NUMBER_COLUMN = "row of the file\0"
 NODE_ID_COLUMN = "id of <node>"
 ChooseColumns = Callable[[Sequence[str]], list[str]]  # selects the columns to read
 
-_CSV_DELIMITERS = ",;\t|"
 _BATCH_ROWS = 65_536  # rows that become one data frame
 _MAX_FIELD_CHARACTERS = 16_000_000
 _MAX_EXACT_INTEGER = 2**53  # every integer up to this magnitude is exact as a float
@@ -50,9 +49,8 @@ def read_csv(
             if not first.strip():
                 raise InputError(f"{name} is empty, or has no header in its first line.")
             stream.seek(0)
-            unquoted = re.sub(r'"[^"]*"', "", first)
             is_tsv = path.suffix.lower() == ".tsv"
-            delimiter = "\t" if is_tsv else max(_CSV_DELIMITERS, key=unquoted.count)
+            delimiter = "\t" if is_tsv else choose_delimiter(first, path)
             reader = csv.reader(stream, delimiter=delimiter, strict=True)
             header = [column.strip() for column in next(reader)]
             for number, column in enumerate(header):
