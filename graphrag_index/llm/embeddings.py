@@ -115,7 +115,7 @@ class RemoteEmbeddingModel(RemoteModel):
                 raise ModelError(
                     f"Model {self.name} returns no vectors: {self._client.redact(str(error))}."
                 ) from None
-            if _normalize_vector(row) is not None:
+            if normalize_vector(row) is not None:
                 return len(row)
         raise ModelError(
             f"Model {self.name} returns vectors that are zero or not finite: it may not be an "
@@ -188,7 +188,7 @@ class RemoteEmbeddingModel(RemoteModel):
         rest, replies = [], {}
         wrong: int | None = None
         for (key, text), row in zip(batch, rows, strict=True):
-            vector = _normalize_vector(row)
+            vector = normalize_vector(row)
             if vector is not None and len(vector) == self.dimension:
                 vectors[key] = vector
                 replies[key] = base64.b64encode(vector.tobytes()).decode()
@@ -201,7 +201,7 @@ class RemoteEmbeddingModel(RemoteModel):
         return rest, wrong
 
 
-def _normalize_vector(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
+def normalize_vector(row: Sequence[float]) -> "npt.NDArray[np.float32] | None":
     """Scale a vector to length 1; None if it is zero or not finite."""
     import numpy as np
 

@@ -30,9 +30,9 @@ def read_chat(data: Any) -> Reply:
     try:
         choice = data["choices"][0]
         message = choice.get("message") or {}
+        text = _join_parts(message.get("content"))
     except (KeyError, IndexError, TypeError, AttributeError):
         raise RetryError("the answer contains no reply") from None
-    text = _join_parts(message.get("content"))
     # Some models split the reply over several tool calls.
     text = "\n".join(filter(None, map(_tool_arguments, message.get("tool_calls") or []))) or text
     finish = str(choice.get("finish_reason") or "stop")

@@ -21,7 +21,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import yaml
 
@@ -30,11 +29,13 @@ from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.embeddings import text_key
+from graphrag_index.llm.embeddings import normalize_vector, text_key
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.protocol import read_chat, read_embeddings
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ReplyError, request_key
+from graphrag_index.llm.retries import RetryError
 from graphrag_index.microsoft.migrate_project import RULES, MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.project_settings import Settings
@@ -238,15 +239,17 @@ class _ReplyReader:
                     continue
                 label = f"text unit {number}"
                 request = prompt.build_first_request(PassagePrompt(Passage(text), label, ""))
-                reply = _read_complete_reply(response)
                 try:
-                    read_reply(reply, request.format)
-                except ReplyError:
+                    reply = read_chat(response)
+                    # A reply that was cut off is invalid, like a reply without text.
+                    content = reply.text if reply.finish == "stop" else ""
+                    read_reply(content, request.format)
+                except (RetryError, ReplyError):
                     result.n_invalid += 1
                     continue
                 key = request_key(request, chat.settings)
                 ledger.record_sent(key, EXTRACTION, label, section.model)
-                kept[key] = reply
+                kept[key] = content
                 result.n_used += 1
             ledger.record_replies(kept)
 
@@ -325,16 +328,6 @@ def _build_microsoft_requests(prompt: str, types: str, text: str) -> Iterator[Ma
     yield {"messages": messages}
 
 
-def _read_complete_reply(response: Mapping[str, Any]) -> str:
-    """Return the text of a reply; empty if the reply was cut off."""
-    try:
-        choice = response["choices"][0]
-        text, is_whole = choice["message"]["content"], choice.get("finish_reason") in (None, "stop")
-    except (KeyError, IndexError, TypeError, AttributeError):
-        return ""
-    return text if is_whole and isinstance(text, str) else ""
-
-
 def _divide_into_batches(
     texts: Sequence[str], max_texts: int, max_tokens: int
 ) -> Iterator[list[str]]:
@@ -362,17 +355,13 @@ def _parse_vector_reply(
 ) -> dict[str, str] | None:
     """Return ledger entries with the vectors of a batch; None if the vectors are invalid."""
     try:
-        rows = sorted(response["data"], key=lambda row: row["index"])
-        vectors = np.array([row["embedding"] for row in rows], np.float32)
-    except (KeyError, TypeError, ValueError):
+        rows, _ = read_embeddings(response, len(batch))
+    except RetryError:
         return None
-    lengths = np.array([np.linalg.norm(vector) for vector in vectors], np.float32)
-    is_usable = np.isfinite(lengths) & (lengths > 0)
-    if vectors.ndim != 2 or len(vectors) != len(batch) or not is_usable.all():
+    vectors = [vector for row in rows if (vector := normalize_vector(row)) is not None]
+    if len(vectors) < len(batch) or len(set(map(len, vectors))) > 1:
         return None
-    keys = (text_key(text, model) for text in batch)
-    unit_vectors = vectors / lengths[:, np.newaxis]
     return {
-        key: base64.b64encode(vector.tobytes()).decode()
-        for key, vector in zip(keys, unit_vectors, strict=True)
+        text_key(text, model): base64.b64encode(vector.tobytes()).decode()
+        for text, vector in zip(batch, vectors, strict=True)
     }
