@@ -29,7 +29,8 @@ import pyarrow as pa
 
 from graphrag_index.errors import ExportError, TableError, describe_error
 from graphrag_index.microsoft.prepended_text import restore_text
-from graphrag_index.microsoft.read_files import LanceVectors
+from graphrag_index.microsoft.read_communities import find_text_units
+from graphrag_index.microsoft.read_files import COLUMN_RULES, LanceVectors
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
 from graphrag_index.storage.memo import read_batches
@@ -43,15 +44,7 @@ OWN_FOLDER, EXPORT_FILE, LANCEDB = "graphrag_index", "export.json", "lancedb"
 # The suffix is not .parquet, since `graphrag update` copies all Parquet files, and would fail.
 OWN_SUFFIX = ".arrow"
 # By table: our first column that Microsoft GraphRAG lacks; None if it has all our columns.
-FIRST_OWN: Mapping[str, str | None] = {
-    "documents": "path",
-    "text_units": "start_char",
-    "entities": "x",
-    "relationships": "source_id",
-    "communities": "island",
-    "community_reports": None,
-    "covariates": None,
-}
+FIRST_OWN: Mapping[str, str | None] = COLUMN_RULES["first_own"]
 # Columns whose values Microsoft GraphRAG defines differently; the Arrow files keep our values.
 CHANGED_COLUMNS = {"documents": ["raw_data"], "communities": ["title", "text_unit_ids"]}
 # Names of all files and folders of an export.
@@ -281,23 +274,15 @@ def _use_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame
     from our values for island communities and for communities without relationships.
     """
     is_other = pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
-    others = communities.filter(is_other).select("community", id="relationship_ids")
-    texts = (
-        others.explode("id")
-        .join(relationships.select("id", "text_unit_ids"), on="id")
-        .explode("text_unit_ids")
-        .drop_nulls("text_unit_ids")
-        .group_by("community")
-        .agg(theirs=pl.col("text_unit_ids").unique().sort())
-    )
-    number = pl.col("community").cast(pl.String)
+    others = communities.filter(is_other).select("community", "relationship_ids").collect()
+    texts = find_text_units(others["relationship_ids"], relationships)
+    others = others.select("community", texts.alias("theirs"))
+    title = pl.format("Community {}", "community")
     return communities.join(
-        texts.collect().lazy(), on="community", how="left", maintain_order="left"
+        others.lazy(), on="community", how="left", maintain_order="left"
     ).with_columns(
-        title=pl.when("island").then("Community " + number).otherwise("title"),
-        text_unit_ids=pl.when(is_other)
-        .then(pl.col("theirs").fill_null([]))
-        .otherwise("text_unit_ids"),
+        title=pl.when("island").then(title).otherwise("title"),
+        text_unit_ids=pl.coalesce("theirs", "text_unit_ids"),
     )
 
 

@@ -36,7 +36,7 @@ def complete_communities(
         "parent": (lambda: _derive_parents(rows), -1),
         "children": (lambda: _derive_children(rows), []),
         "relationship_ids": (lambda: _derive_relationships(rows, entities, relationships), []),
-        "text_unit_ids": (lambda: _derive_text_units(rows, relationships), []),
+        "text_unit_ids": (lambda: find_text_units(rows["relationship_ids"], relationships), []),
         "period": (lambda: pl.lit(""), ""),
         "title": (lambda: _DEFAULT_TITLE, _DEFAULT_TITLE),
         "size": (lambda: size, size),
@@ -150,20 +150,21 @@ def find_relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: i
     return gather_lists(inside["row"].to_numpy(), inside["id"], n_rows)
 
 
-def _derive_text_units(rows: pl.DataFrame, relationships: pl.LazyFrame) -> pl.Series:
-    """Return, for each community, the sorted ids of the text units of its relationships."""
-    owners, ids = spread_lists(rows["relationship_ids"])
-    links = relationships.select("id", "text_unit_ids").unique("id", keep="first").collect()
+def find_text_units(relationship_ids: pl.Series, relationships: pl.LazyFrame) -> pl.Series:
+    """Return, for each list of relationship ids, the sorted ids of their text units."""
+    owners, ids = spread_lists(relationship_ids)
+    links = relationships.select("id", "text_unit_ids").unique("id", keep="first")
     units = (
-        pl.DataFrame({"row": owners, "id": ids})
+        pl.LazyFrame({"row": owners, "id": ids})
         .join(links, on="id")
         .select("row", unit="text_unit_ids")
         .explode("unit")
         .drop_nulls()
         .unique()
         .sort("row", "unit")
+        .collect()
     )
-    return gather_lists(units["row"].to_numpy(), units["unit"], rows.height)
+    return gather_lists(units["row"].to_numpy(), units["unit"], len(relationship_ids))
 
 
 def add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> pl.LazyFrame:
