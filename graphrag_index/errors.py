@@ -19,6 +19,7 @@ Every message has one or two sentences: what happened, where, and what the user 
 import atexit
 import errno
 import os
+import re
 import shlex
 import signal
 import sys
@@ -174,6 +175,14 @@ def _add_root_option(message: str, arguments: Sequence[str]) -> str:
 def quote_argument(value: str) -> str:
     """Quote an argument of a command for the shell."""
     return f'"{value}"' if os.name == "nt" else shlex.quote(value)
+
+
+def format_count(name: str, n: int) -> str:
+    """Write a number of things with their name, in the singular for 1: "1 text unit"."""
+    words = name.replace("_", " ")
+    if n == 1:
+        words = re.sub(r"s\b", "", re.sub(r"ies\b", "y", words))
+    return f"{n:,} {words}"
 
 
 def join_names(names: Iterable[str], at_most: int = 8) -> str:

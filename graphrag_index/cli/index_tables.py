@@ -6,7 +6,7 @@ from typing import NamedTuple, TextIO
 
 import polars as pl
 
-from graphrag_index.errors import join_names
+from graphrag_index.errors import format_count, join_names
 from graphrag_index.pipeline.changes import Difference
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
@@ -220,7 +220,7 @@ def _describe_cost(version: Version) -> str:
         return f"The cost of version {version.number} was not recorded."
     if not made.calls:
         return f"Version {version.number} asked no model."
-    calls = f"{made.calls:,} call{'' if made.calls == 1 else 's'} to models"
+    calls = f"{format_count('calls', made.calls)} to models"
     tokens = f"{made.prompt_tokens:,} prompt + {made.completion_tokens:,} reply tokens"
     price = "at an unknown price" if made.cost is None else f"{made.cost:.4f} dollars"
     return f"Version {version.number}: {calls}, {tokens}, {price}."

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.errors import SettingsError, TableError, format_count
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.decisions_file import read_decisions
 from graphrag_index.storage.table_store import TableStore
@@ -72,7 +72,7 @@ def describe_pair(row: Row) -> str:
 
 
 def _describe_name(title: str, type_: str, n_units: int) -> str:
-    units = f"in {n_units:,} text unit{'s' * (n_units != 1)}"
+    units = f"in {format_count('text_units', n_units)}"
     return f"{title} ({type_}, {units})" if type_ else f"{title} ({units})"
 
 

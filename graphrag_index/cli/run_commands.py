@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.cli import Root, Set, indent_first_lines, load_project, root_option
-from graphrag_index.errors import ExitCode, WaitingError
+from graphrag_index.errors import ExitCode, WaitingError, format_count
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import PurgeCounts
@@ -338,9 +338,9 @@ class _RunSession:
         root = root_option(self.root)
         print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
         if self.purged:
-            n, kept = self.purged.n_deleted, self.purged.n_kept
+            deleted = format_count("requests", self.purged.n_deleted)
             print(
-                f"Purged: {n:,} request{'' if n == 1 else 's'} deleted, {kept:,} kept. Earlier "
+                f"Purged: {deleted} deleted, {self.purged.n_kept:,} kept. Earlier "
                 f"versions still hold what was deleted: `graphrag-index gc --keep 1{root}` "
                 "deletes them."
             )

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.errors import TableError
+from graphrag_index.errors import TableError, format_count
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
@@ -222,16 +222,16 @@ def _stream_page(graph: _DrawnGraph, version: Version) -> Iterator[str]:
     program = template.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(sha256(program.encode()).digest()).decode()
     n_drawn, n_strongest = len(graph.entities), len(graph.relationships)
-    notice = ""
-    if n_drawn < version.tables["entities"].rows:
+    notice, tables = "", version.tables
+    if n_drawn < tables["entities"].rows:
         notice = (
             f"Drawn: the {n_drawn:,} entities with the most neighbours and the "
             f"{n_strongest:,} strongest relationships among them."
         )
-    elif "relationships" in version.tables and n_strongest < version.tables["relationships"].rows:
+    elif "relationships" in tables and n_strongest < tables["relationships"].rows:
         notice = f"Drawn: the {n_strongest:,} strongest relationships."
     names = ("entities", "relationships", "communities", "documents")
-    counts = [_format_row_count(version, name) for name in names]
+    counts = [format_count(name, tables[name].rows if name in tables else 0) for name in names]
     texts = {
         # The security policy of the page allows only the script with this hash.
         "digest": digest,
@@ -249,13 +249,6 @@ def _stream_page(graph: _DrawnGraph, version: Version) -> Iterator[str]:
             yield from _stream_table_rows(graph.entities)
         else:
             yield html.escape(texts[part])
-
-
-def _format_row_count(version: Version, name: str) -> str:
-    """Format the number of rows of a table, such as `1 entity` or `2 entities`."""
-    rows = version.tables[name].rows if name in version.tables else 0
-    singular = {"entities": "entity", "communities": "community"}.get(name, name.removesuffix("s"))
-    return f"{rows:,} {singular if rows == 1 else name}"
 
 
 def _stream_table_rows(entities: pl.DataFrame) -> Iterator[str]:

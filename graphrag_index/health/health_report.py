@@ -15,7 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.health.checked_index import SINGULAR, Finding
+from graphrag_index.errors import format_count
+from graphrag_index.health.checked_index import Finding
 from graphrag_index.health.checks import CheckOutcome, IndexHealth
 from graphrag_index.health.index_statistics import IndexStatistics, count_in_bins
 from graphrag_index.storage.atomic import write_text_file
@@ -104,7 +105,7 @@ def _finding_lines(health: IndexHealth) -> Iterator[str]:
 
 def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
     if statistics.rows:
-        rows = (_format_count(n, name) for name, n in statistics.rows.items())
+        rows = (format_count(name, n) for name, n in statistics.rows.items())
         yield from wrap(", ".join(rows), _LINE_WIDTH - 2)
     graph = statistics.graph
     if graph is not None:
@@ -113,8 +114,8 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
             f"{graph.average_degree:.2f}, highest {graph.largest_degree:,}"
         )
         line = (
-            f"graph: {graph.components:,} component{'s' * (graph.components != 1)}, the largest "
-            f"of {graph.largest_component:,}; {graph.isolated:,} isolated"
+            f"graph: {format_count('components', graph.components)}, the largest of "
+            f"{graph.largest_component:,}; {graph.isolated:,} isolated"
         )
         if graph.modularity is not None:
             between = f"{graph.edges_between_communities:,} edges between communities"
@@ -122,7 +123,7 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         yield from wrap(line, _LINE_WIDTH - 2)
     for level in statistics.levels[:_MAX_LISTED]:
         yield (
-            f"level {level.level}: {_format_count(level.communities, 'communities')} of "
+            f"level {level.level}: {format_count('communities', level.communities)} of "
             f"{_format_range(level.smallest, level.median, level.largest, 'entities')}"
         )
     if statistics.documents.height:
@@ -138,11 +139,6 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
     if names:
         more = ", ..." if len(names) > _MAX_LISTED else ""
         yield f"languages: {', '.join(names[:_MAX_LISTED])}{more}"
-
-
-def _format_count(n: int, table: str) -> str:
-    """Format a number of rows: "1 document"."""
-    return f"{n:,} {SINGULAR[table] if n == 1 else table.replace('_', ' ')}"
 
 
 def _format_range(smallest: int, median: float, largest: int, what: str) -> str:

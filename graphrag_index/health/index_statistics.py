@@ -21,6 +21,7 @@ from graphrag_index.health.checked_index import (
     explode_lists,
 )
 from graphrag_index.schema.list_columns import find_rows
+from graphrag_index.schema.tables import parse_columns
 from graphrag_index.text.languages import detect_language
 
 # Documents per batch, and maximum number of characters per document, to detect languages.
@@ -187,12 +188,10 @@ def _compute_level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...
 
 
 def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
-    schema = {
-        "document": pl.String,
-        "title": pl.String,
-        "language": pl.String,
-        **dict.fromkeys(("text_units", "tokens", "entities", "relationships"), pl.Int64),
-    }
+    schema = parse_columns(
+        "document, title, language, text_units: int64, tokens: int64, entities: int64, "
+        "relationships: int64"
+    )
     if not index.has("documents", "id"):
         return pl.DataFrame(schema=schema)
     rows = (

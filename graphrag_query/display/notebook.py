@@ -10,6 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphrag_index.errors import format_count
+
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer, Citation
 
@@ -83,14 +85,6 @@ def format_place(citation: "Citation") -> str:
     """Return the file path and the character positions of a quotation as text."""
     place = f"{citation.path}, characters {citation.start_char:,} to {citation.end_char:,}"
     return f"{place} – {citation.prepended}" if citation.prepended else place
-
-
-def format_count(name: str, n: int) -> str:
-    """Write a count and its name in words, in the singular for 1: "1 sub query"."""
-    words = name.replace("_", " ")
-    if n == 1:
-        words = re.sub(r"s\b", "", re.sub(r"ies\b", "y", words))
-    return f"{n:,} {words}"
 
 
 def _describe_outcome(answer: "Answer") -> str:

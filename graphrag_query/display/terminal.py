@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from graphrag_index.errors import format_count
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import AnswerStream
-from graphrag_query.display.notebook import format_count, format_place
+from graphrag_query.display.notebook import format_place
 
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _CODE_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)

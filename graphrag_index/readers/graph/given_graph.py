@@ -11,7 +11,7 @@ from graphrag_index.errors import InputError
 from graphrag_index.readers.graph.graph_rows import FileRows
 from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.schema.settings.step_sections import ReadGraph
-from graphrag_index.schema.tables import STRINGS
+from graphrag_index.schema.tables import parse_columns
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
@@ -52,12 +52,11 @@ class Entities:
 _EMPTY_KEY_TABLE = pl.DataFrame(schema={"key": pl.String, "number": pl.Int64})
 _NO_ENTITIES = Entities(
     pl.DataFrame(
-        schema={
-            **dict.fromkeys(("title", "type", "id", "description"), pl.String),
-            **dict.fromkeys(("aliases", "text_unit_ids"), STRINGS),
-        }
+        schema=parse_columns(
+            "title, type, id, description, aliases: strings, text_unit_ids: strings"
+        )
     ),
-    pl.DataFrame(schema={"row": pl.Int64, "description": pl.String, "entity": pl.Int64}),
+    pl.DataFrame(schema=parse_columns("row: int64, description, entity: int64")),
     _EMPTY_KEY_TABLE,
     _EMPTY_KEY_TABLE,
 )
