@@ -33,6 +33,9 @@ SINGULAR: Mapping[str, str] = _LISTS["singular"]
 REFERENCES: Mapping[str, str] = _LISTS["references"]
 # Section of a citation → column of the numbers that the section cites.
 CITED_COLUMNS: Mapping[str, str] = _LISTS["cited_columns"]
+# Titles of checks, notes on repeated values, and explanations of findings.
+TEXTS: Mapping[str, Mapping[str, str]] = read_lists("health/finding_texts")
+EXPLANATIONS = TEXTS["explanations"]
 _UNCHECKED_COLUMNS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
 _ROWS_PER_BATCH = 65_536

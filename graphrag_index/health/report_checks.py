@@ -8,6 +8,7 @@ import polars as pl
 
 from graphrag_index.health.checked_index import (
     CITED_COLUMNS,
+    EXPLANATIONS,
     MAX_EXAMPLES,
     NOT_CHECKED,
     CheckedIndex,
@@ -24,7 +25,6 @@ from graphrag_index.text.citations import find_citations
 _REPORTS_PER_BATCH = 4_096
 _REPORT_TEXT_COLUMNS = ("full_content", "summary")  # preferred column first
 _UNITS_OF_ENTITIES = ("entities", "id", "text_unit_ids")
-_RETRY_HINT = "`graphrag-index retry` requests failed reports again."
 
 
 def find_uncovered_entities(index: CheckedIndex) -> CheckResult:
@@ -34,11 +34,7 @@ def find_uncovered_entities(index: CheckedIndex) -> CheckResult:
     label = "title" if index.has("entities", "title") else index.label_column("entities")
     covered = _hash_member_ids(index.tables["communities"])
     reported = _hash_member_ids(_communities_with_report(index))
-    means = (
-        "entities are in no community: no report covers them, and global search misses "
-        "them. Local search finds them."
-    )
-    return _find_uncovered_rows(index, "entities", label, covered, reported, means)
+    return _find_uncovered_rows(index, "entities", label, covered, reported)
 
 
 def find_uncovered_documents(index: CheckedIndex) -> CheckResult:
@@ -52,20 +48,11 @@ def find_uncovered_documents(index: CheckedIndex) -> CheckResult:
         return NOT_CHECKED
     covered = _hash_document_ids(index, index.tables["communities"], units)
     reported = _hash_document_ids(index, _communities_with_report(index), units)
-    means = (
-        "documents are in no community, mostly because they name no entity: only searches of text "
-        "units find them."
-    )
-    return _find_uncovered_rows(index, "documents", label, covered, reported, means)
+    return _find_uncovered_rows(index, "documents", label, covered, reported)
 
 
 def _find_uncovered_rows(
-    index: CheckedIndex,
-    table: str,
-    label: str,
-    covered: pl.LazyFrame,
-    reported: pl.LazyFrame,
-    means: str,
+    index: CheckedIndex, table: str, label: str, covered: pl.LazyFrame, reported: pl.LazyFrame
 ) -> CheckResult:
     """Find rows that are in no community, and rows only in communities without a report.
 
@@ -75,9 +62,10 @@ def _find_uncovered_rows(
     rows = index.tables[table].select(label=pl.col(label), key=pl.col("id").hash())
     n_rows = count_rows(rows)
     outside = rows.join(covered, on="key", how="anti")
+    means = EXPLANATIONS[f"uncovered_{table}"]
     findings = find_defects(outside, table, n_rows, means, "{label}")
     if _has_reports(index):
-        means = f"{table} are only in communities without a report. {_RETRY_HINT}"
+        means = EXPLANATIONS["only_unreported"].replace("ROWS", table)
         silent = rows.join(reported, on="key", how="anti").join(covered, on="key", how="semi")
         findings += find_defects(silent, "community_reports", n_rows, means, "{label}")
     return CheckResult(n_rows, findings)
@@ -155,7 +143,7 @@ def find_missing_reports(index: CheckedIndex) -> CheckResult:
         communities.join(reports, on="community", how="anti"),
         "community_reports",
         n_communities,
-        f"communities have no report: global search misses them. {_RETRY_HINT}",
+        EXPLANATIONS["missing_reports"],
         "community {community}",
     )
     return CheckResult(n_communities, findings)
@@ -177,8 +165,7 @@ def find_empty_reports(index: CheckedIndex) -> CheckResult:
         empty.select(row=index.label_column("community_reports")),
         "community_reports",
         n_reports,
-        "reports are empty: global search learns nothing from them. Write them again, with "
-        "another model if they stay empty.",
+        EXPLANATIONS["empty_reports"],
         "report on community {row}",
     )
     return CheckResult(n_reports, findings)

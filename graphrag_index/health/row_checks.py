@@ -7,11 +7,13 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import (
+    EXPLANATIONS,
     MAX_EXAMPLES,
     NEEDED_COLUMNS,
     NOT_CHECKED,
     REFERENCES,
     SINGULAR,
+    TEXTS,
     CheckedIndex,
     CheckResult,
     Finding,
@@ -25,13 +27,6 @@ from graphrag_index.microsoft.read_files import MicrosoftVectors
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF
 
 _KEY_PLURALS = {"id": "ids", "title": "titles"}
-_DUPLICATE_NOTES = {
-    "id": "Rows with the same id are confused wherever the id is used.",
-    "human_readable_id": "Citations of this number are ambiguous.",
-    "community": "Citations of this number are ambiguous.",
-    "title": "Relationships refer to entities by title, so they match both rows.",
-    "link": "The link between two entities counts twice.",
-}
 
 
 def find_dangling_ids(index: CheckedIndex) -> CheckResult:
@@ -93,22 +88,23 @@ def find_duplicate_rows(index: CheckedIndex) -> CheckResult:
         for column in [*columns, "title"] if table == "entities" else columns:
             if index.has(table, column):
                 rows, name = index.tables[table].select(column), f"{table}.{column}"
-                n_values += _add_duplicate_finding(findings, rows, name, _DUPLICATE_NOTES[column])
+                n_values += _add_duplicate_finding(findings, rows, name, column)
     if index.has("relationships", "source", "target"):
         ends = index.tables["relationships"].select("source", "target")
         if index.is_own:
             # Sort source and target, since these relationships have no direction.
             ends = ends.select(source=pl.min_horizontal("*"), target=pl.max_horizontal("*"))
-        n_values += _add_duplicate_finding(
-            findings, ends, "relationships", _DUPLICATE_NOTES["link"]
-        )
+        n_values += _add_duplicate_finding(findings, ends, "relationships", "link")
     return CheckResult(n_values or None, findings)
 
 
 def _add_duplicate_finding(
-    findings: list[Finding], rows: pl.LazyFrame, name: str, means: str
+    findings: list[Finding], rows: pl.LazyFrame, name: str, column: str
 ) -> int:
-    """Add a finding if rows are equal; return the number of rows without nulls."""
+    """Add a finding if rows are equal; return the number of rows without nulls.
+
+    `column` is the key of the note on the consequences.
+    """
     key = pl.concat_str(pl.all().cast(pl.String), separator="\x1f").alias("key")
     rows = rows.select(key).drop_nulls()
     hashes = rows.select(pl.col("key").hash().sort()).collect(engine="streaming")["key"]
@@ -126,9 +122,8 @@ def _add_duplicate_finding(
             for value, n in repeated.head(MAX_EXAMPLES).iter_rows()
         )
         repeat = f"{count:,} of {n_rows:,} rows of {name} repeat another"
-        findings.append(
-            Finding(name, count, n_rows, examples, f"{repeat}. {means} Rebuild the index.")
-        )
+        means = f"{repeat}. {TEXTS['duplicate_notes'][column]} Rebuild the index."
+        findings.append(Finding(name, count, n_rows, examples, means))
     return n_rows
 
 
@@ -210,9 +205,9 @@ class EmbeddedTable(NamedTuple):
     vectors: pl.LazyFrame
     n_vectors: int
 
-    def find_defects(self, n_checked: int, defects: pl.LazyFrame, means: str) -> list[Finding]:
-        """Return a finding on defective rows or vectors; ROWS in `means` is the table name."""
-        means = means.replace("ROWS", self.table.replace("_", " "))
+    def find_defects(self, n_checked: int, defects: pl.LazyFrame, text: str) -> list[Finding]:
+        """Return a finding on defective rows or vectors; `text` is the key of its explanation."""
+        means = EXPLANATIONS[text].replace("ROWS", self.table.replace("_", " "))
         has_row = "row" in defects.collect_schema()
         example = f"{SINGULAR[self.table]} {{row}}" if has_row else "id {id}"
         return find_defects(defects, self.name, n_checked, means, example)
@@ -246,17 +241,10 @@ def find_missing_vectors(tables: list[EmbeddedTable]) -> CheckResult:
         rows, vectors = table.rows, table.vectors
         n_rows = count_rows(rows)
         n_checked += n_rows
-        findings += table.find_defects(
-            n_rows,
-            rows.join(vectors, on="key", how="anti"),
-            "ROWS have no vector: vector search does not find them. Generate the vectors again.",
-        )
-        findings += table.find_defects(
-            n_rows,
-            rows.join(vectors.filter(~pl.col("is_valid")), on="key", how="semi"),
-            "ROWS have a vector of zeros or non-finite numbers because the model returned none: "
-            "only full-text search finds them. `graphrag-index retry` requests them again.",
-        )
+        without = rows.join(vectors, on="key", how="anti")
+        invalid = rows.join(vectors.filter(~pl.col("is_valid")), on="key", how="semi")
+        findings += table.find_defects(n_rows, without, "no_vector")
+        findings += table.find_defects(n_rows, invalid, "invalid_vector")
     return CheckResult(n_checked if tables else None, findings)
 
 
@@ -265,32 +253,20 @@ def find_stale_vectors(index: CheckedIndex, tables: list[EmbeddedTable]) -> Chec
     findings: list[Finding] = []
     for table in tables:
         rows, vectors, n = table.rows, table.vectors, table.n_vectors
-        findings += table.find_defects(
-            n,
-            vectors.join(rows, on="key", how="anti"),
-            "vectors belong to ROWS that no longer exist: searches find rows that they cannot "
-            "show. Generate the vectors again.",
-        )
         pairs = rows.join(vectors, on="key", suffix="_embedded")
-        findings += table.find_defects(
-            n,
-            pairs.filter(pl.col("text_hash") != pl.col("text_hash_embedded")),
-            "vectors embed an earlier text of their ROWS: searches find the old text. Generate "
-            "the vectors again.",
-        )
-        findings += table.find_defects(
-            n,
-            vectors.filter(~pl.col("key").is_first_distinct()),
-            "vectors have the id of another vector: searches find one row twice. Generate the "
-            "vectors again.",
-        )
+        defects = {
+            "vector_of_deleted_row": vectors.join(rows, on="key", how="anti"),
+            "vector_of_earlier_text": pairs.filter(
+                pl.col("text_hash") != pl.col("text_hash_embedded")
+            ),
+            "repeated_vector": vectors.filter(~pl.col("key").is_first_distinct()),
+        }
+        for text, defective in defects.items():
+            findings += table.find_defects(n, defective, text)
     dimensions = {t.name: index.vectors[t.name].dimension for t in tables if t.n_vectors}
     if len(set(dimensions.values())) > 1:
         examples = tuple(f"{name}: {dimension:,}" for name, dimension in dimensions.items())
-        means = (
-            "The vector tables have different dimensions, so different models made them: one "
-            "question cannot be compared with all of them. Generate the vectors again."
-        )
+        means = EXPLANATIONS["different_dimensions"]
         findings.append(Finding("vectors", 1, len(dimensions), examples, means))
     current, models = index.question_model, index.vector_models
     others = {t.name: models[t.name] for t in tables if models.get(t.name, current) != current}
