@@ -48,11 +48,27 @@ def _fill_discs(graph: Graph, community: Integers) -> Floats:
         # Keep the spirals: with so many communities, forces are slow and change little.
         return positions
     positions *= np.sqrt(size)[community, None]
+    inside = community[graph.sources] == community[graph.targets]
     # Lay out communities of similar size in one call: up to 4 nodes, up to 8, up to 16, ...
     width = 4
     while width <= _MAX_LAYOUT_POINTS:
         stack = np.flatnonzero(small & (size > width // 2) & (size <= width))
-        _lay_out_communities(graph, positions, community, rank, stack, width, min(iterations, 150))
+        # The number of each node's drawing, or -1 if its community has another size.
+        drawing = np.full(len(size), -1)
+        drawing[stack] = np.arange(len(stack))
+        drawing = drawing[community]
+        members = np.flatnonzero(drawing >= 0)
+        place = drawing[members], rank[members]
+        begin = np.zeros((len(stack), width, 2))
+        begin[place] = positions[members]
+        radii = np.zeros((len(stack), width))
+        radii[place] = 0.5
+        linked = inside & (drawing[graph.sources] >= 0)
+        sources, targets = graph.sources[linked], graph.targets[linked]
+        pulls = np.zeros((len(stack), width, width))
+        pulls[drawing[sources], rank[sources], rank[targets]] = graph.weights[linked]
+        pulls[drawing[sources], rank[targets], rank[sources]] = graph.weights[linked]
+        positions[members] = move_by_forces(begin, pulls, radii, min(iterations, 150))[place]
         width *= 2
     return _fit_into_unit_discs(positions, community)
 
@@ -64,36 +80,6 @@ def _rank_nodes(community: Integers, key: Integers | Floats) -> Integers:
     rank = np.empty(len(community), dtype=np.int64)
     rank[order] = np.arange(len(community)) - (np.cumsum(size) - size)[community[order]]
     return rank
-
-
-def _lay_out_communities(
-    graph: Graph,
-    positions: Floats,
-    community: Integers,
-    rank: Integers,
-    stack: Integers,
-    width: int,
-    iterations: int,
-) -> None:
-    """Lay out the nodes of small communities by forces; write the result into `positions`.
-
-    `stack` contains the numbers of these communities. Each has at most `width` nodes.
-    """
-    layer_of = np.full(int(community.max()) + 1, -1)
-    layer_of[stack] = np.arange(len(stack))
-    layer = layer_of[community]
-    members = np.flatnonzero(layer >= 0)
-    place = layer[members], rank[members]
-    begin = np.zeros((len(stack), width, 2))
-    begin[place] = positions[members]
-    radii = np.zeros((len(stack), width))
-    radii[place] = 0.5
-    inside = (layer[graph.sources] >= 0) & (community[graph.sources] == community[graph.targets])
-    sources, targets = graph.sources[inside], graph.targets[inside]
-    pulls = np.zeros((len(stack), width, width))
-    pulls[layer[sources], rank[sources], rank[targets]] = graph.weights[inside]
-    pulls[layer[sources], rank[targets], rank[sources]] = graph.weights[inside]
-    positions[members] = move_by_forces(begin, pulls, radii, iterations)[place]
 
 
 def _fit_into_unit_discs(positions: Floats, community: Integers) -> Floats:
