@@ -47,11 +47,9 @@ def build_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Flo
     # Sort by weight too, since a sum of floats depends on the order of its terms.
     order = np.lexsort((weights, keys))
     order = order[low[order] != high[order]]
-    keys = keys[order]
-    is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = keys[1:] != keys[:-1]
-    sums = np.bincount(np.cumsum(is_first) - 1, weights=weights[order]).astype(np.float64)
-    low, high = np.divmod(keys[is_first], max(n_nodes, 1))
+    keys, edge = np.unique(keys[order], return_inverse=True)
+    sums = np.bincount(edge, weights=weights[order]).astype(np.float64)
+    low, high = np.divmod(keys, max(n_nodes, 1))
     return Graph(n_nodes, low, high, sums)
 
 

@@ -153,11 +153,12 @@ class ExtractionFormat:
         `contains` returns a true value if the text mentions a name. `known` are the records in all
         earlier replies about the text unit; `own` are those in replies to the same request.
         """
-
-        def read_reply(data: Any) -> ParsedReply:
-            return _ReplyReader(self, contains, known, own).read_reply(data)
-
-        return ReplyFormat("extraction", self.schema, read_reply, EXTRACTION_INSTRUCTIONS)
+        return ReplyFormat(
+            "extraction",
+            self.schema,
+            lambda data: _ReplyReader(self, contains, known, own).read_reply(data),
+            EXTRACTION_INSTRUCTIONS,
+        )
 
 
 class _ReplyReader:

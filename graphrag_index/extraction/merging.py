@@ -138,11 +138,16 @@ def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl
     n = len(keys)
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     forms = rows.select("owner", "forms").filter(pl.col("forms").list.len() > 0).explode("forms")
+    # The types of an entity: the first type in each of its text units, if one has a type.
+    typed = rows.select("owner", "text_unit", "type").sort(
+        "owner", "text_unit", pl.col("type") == "", maintain_order=True
+    )
+    types = _drop_equal_rows(typed, "owner", "text_unit").drop("text_unit")
     is_other = _apply_to_distinct(forms["forms"], title_key) != keys.gather(forms["owner"])
     return pl.DataFrame(
         {
             **_merge_shared_columns(rows, n),
-            "types": _gather_types_by_owner(rows, n),
+            "types": _gather_by_owner(types, n),
             "human_readable_id": np.arange(n),
             "title": _most_frequent(rows["owner"], rows["name"], rows["name"], n),
             "aliases": _gather_by_owner(_drop_equal_rows(forms.filter(is_other)), n),
@@ -223,15 +228,6 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
     )
     nothing = pl.repeat("", n, dtype=pl.String, eager=True)
     return nothing.scatter(best["owner"], values.gather(best["at"]))
-
-
-def _gather_types_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
-    """Return the types of each `owner` (an entity): the first type in each of its text units."""
-    # Sort rows without a type to the end of their text unit.
-    ordered = rows.select("owner", "text_unit", "type").sort(
-        "owner", "text_unit", pl.col("type") == "", maintain_order=True
-    )
-    return _gather_by_owner(_drop_equal_rows(ordered, "owner", "text_unit").drop("text_unit"), n)
 
 
 def _gather_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
