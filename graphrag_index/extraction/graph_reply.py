@@ -137,13 +137,22 @@ class ExtractionFormat:
 
     def __init__(self, chain: SchemaChain) -> None:
         self.wanted, self.merged, self.is_added = chain[-1], merge_schemas(chain), len(chain) > 1
-        enums: list[list[str]] = [[], []]
+        # The JSON schema of replies is limited to features that strict mode supports.
+        text: dict[str, Any] = {"type": "string"}
+        kinds = FoundEntity, FoundRelationship
+        entity, link = (dict.fromkeys(kind._fields, text) for kind in kinds)
+        link["strength"] = {"type": "integer"}
         if self.merged.strict:
             # New entities may have relationships of all types, so offer all types to the model.
             links = self.merged if self.wanted.types_by_key else self.wanted
             names = self.wanted.types_by_key or self.merged.types_by_key
-            enums = [list(names.values()), list(links.link_types_by_key.values())]
-        self.schema = _reply_json_schema(*enums)
+            for record, types in ((entity, names), (link, links.link_types_by_key)):
+                if types:
+                    record["type"] = {**text, "enum": list(types.values())}
+        lists = {"entities": object_schema(entity), "relationships": object_schema(link)}
+        self.schema = object_schema(
+            {name: {"type": "array", "items": record} for name, record in lists.items()}
+        )
 
     def reply_format(
         self, contains: Callable[[str], object], known: FoundRecords, own: FoundRecords
@@ -288,18 +297,3 @@ def drop_removed_types(
 
 def _title_keys_of_ends(links: Iterable[FoundRelationship]) -> set[str]:
     return {title_key(end) for link in links for end in (link.source, link.target)}
-
-
-def _reply_json_schema(entity_types: list[str], link_types: list[str]) -> dict[str, Any]:
-    """Return the JSON schema of replies, limited to features that strict mode supports."""
-    text: dict[str, Any] = {"type": "string"}
-    entity, link = (dict.fromkeys(kind._fields, text) for kind in (FoundEntity, FoundRelationship))
-    link["strength"] = {"type": "integer"}
-    if entity_types:
-        entity["type"] = {**text, "enum": entity_types}
-    if link_types:
-        link["type"] = {**text, "enum": link_types}
-    records = {"entities": object_schema(entity), "relationships": object_schema(link)}
-    return object_schema(
-        {name: {"type": "array", "items": record} for name, record in records.items()}
-    )
