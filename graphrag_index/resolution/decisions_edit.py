@@ -14,13 +14,11 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.resolution.decisions_file import Decisions, DecisionsParser, read_decisions
 from graphrag_index.schema.settings.section import read_text_file
 from graphrag_index.storage.atomic import write_text_file
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import title_key
 
-FILE_HEADER = (
-    "# Decisions about names that mean the same thing, and names that do not. The command\n"
-    "# `graphrag-index resolve` adds decisions, and `graphrag-index run` applies them.\n"
-    "# Keep this file with the documents.\n"
-)
+# Comment at the start of a new file.
+FILE_HEADER: str = read_lists("resolution/data/words")["file_header"]
 _NOT_EDITABLE = "The file {} has a form that this command cannot edit: edit the file by hand."
 
 # (start, end, replacement): the span in the text, and the new text of the span.
