@@ -138,13 +138,8 @@ def _partition_new_nodes(graph: Graph, start: Integers, settings: CreateCommunit
 def _clear_displaced_nodes(start: Integers, above: Integers) -> Integers:
     """Replace a node's label by -1 if most nodes of its part are in another parent part."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
-    homes = (
-        pl.DataFrame({"part": start[known], "above": above[known]})
-        .group_by("part", "above")
-        .len()
-        .sort("part", "len", "above", descending=[False, True, False])
-        .unique("part", keep="first", maintain_order=True)
-    )
+    places = pl.DataFrame({"part": start[known], "above": above[known]})
+    homes = places.group_by("part").agg(pl.col("above").mode().min())
     home = np.full(int(start.max(initial=-1)) + 2, -1)
     home[homes["part"].to_numpy()] = homes["above"].to_numpy()
     return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
@@ -199,10 +194,9 @@ def _update_subparts(
             break
         # In the next round, nodes that lost the connection to their part may move too.
         is_free = is_free | is_cut_off
-    inside = above >= 0
-    result = np.full(graph.n_nodes, -1)
-    result[inside] = np.unique(labels[inside], return_inverse=True)[1]
-    return result
+    labels = np.where(above >= 0, labels, -1)
+    labels[above >= 0] = np.unique(labels[above >= 0], return_inverse=True)[1]
+    return labels
 
 
 def _flag_cut_off_nodes(labels: Integers, components: Integers) -> Flags:

@@ -41,8 +41,7 @@ def number_communities(
         parent = numbered[-1][first] if level else np.full(len(first), -1)
         island = is_island if level == 0 else np.zeros(len(first), dtype=bool)
         order = np.lexsort((first, -size, island, parent))
-        number = np.empty(len(first), dtype=np.int64)
-        number[order] = n_before + np.arange(len(first))
+        number = n_before + np.argsort(order)
         numbered.append(np.full(len(labels), -1))
         numbered[-1][nodes] = number[part]
         columns = {"community": number, "parent": parent, "size": size, "island": island}
@@ -228,13 +227,11 @@ def _find_common_pairs(
     most members of the present community are from the old community. `n_parts` is the number of
     present communities that got most of their members from the old community.
     """
-    pairs = []
-    for labels, old in zip(levels, before.levels, strict=False):
-        at = np.flatnonzero((labels >= 0) & (old >= 0))
-        pairs.append(pl.DataFrame({"row": labels[at], "old": old[at]}))
+    pairs = zip(levels, before.levels, strict=False)
     size, old_size, shared = pl.col("size"), pl.col("old_size"), pl.col("shared")
     return (
-        pl.concat(pairs)
+        pl.concat(pl.DataFrame({"row": labels, "old": old}) for labels, old in pairs)
+        .filter(pl.col("row") >= 0, pl.col("old") >= 0)
         .group_by("row", "old")
         .agg(shared=pl.len().cast(pl.Int64))
         .join(communities.select("size", row="community"), on="row")

@@ -199,8 +199,7 @@ class ReportContexts:
         for child in np.flatnonzero(self.parent >= 0).tolist():
             self._children.setdefault(int(self.parent[child]), []).append(child)
         # Sort communities of equal cost by id, since row numbers depend on other communities.
-        self._place = np.empty(communities.height, np.int64)
-        self._place[communities["id"].arg_sort().to_numpy()] = np.arange(communities.height)
+        self._place = np.argsort(communities["id"].arg_sort().to_numpy())
         self._degree = np.zeros(nodes.height, np.int64)
 
     def sort_by_degree(self, community: int) -> tuple[Integers, Integers]:

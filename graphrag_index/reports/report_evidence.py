@@ -179,8 +179,7 @@ def hash_rows(kind: str, rows: pl.DataFrame) -> Hashes:
 
 def _group_text_units(table: pl.LazyFrame, order: pl.Series, ids: pl.Series) -> RowGroups:
     """Group the text units of each table row; `order` contains the rows in their new order."""
-    place = np.empty(len(order), np.int64)
-    place[order.to_numpy()] = np.arange(len(order))
+    place = np.argsort(order.to_numpy())
     rows, units = locate_list_values(table.select("text_unit_ids"), ids)
     return RowGroups(place[rows], units, len(order))
 
