@@ -104,8 +104,7 @@ def job(project: Path, arguments: argparse.Namespace) -> str:
 
 def lateness(folder: Path) -> str:
     """How late a coroutine wakes beside calls that wait: for nothing, and for a limit."""
-    from graphrag_index.llm.chat_model import ChatModel
-    from graphrag_index.llm.client import LoopThread
+    from graphrag_index.llm.chat_model import ChatModel, LoopThread
     from graphrag_index.llm.ledger import Ledger
     from graphrag_index.llm.request import Message, ParsedReply, ReplyFormat
     from graphrag_index.llm.request import Request as Asked

@@ -13,7 +13,7 @@ from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
 from graphrag_index.llm.probe import PROBE_TOKENS, Trial
-from graphrag_index.llm.request_writer import FORMAT_LABELS
+from graphrag_index.llm.protocol import FORMAT_LABELS
 from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts

@@ -2,12 +2,12 @@
 
 request.py           requests, reply formats, outcomes: the types that steps use
 chat_model.py        a chat model: sends many requests concurrently, validates each reply
-attempts.py          the next attempt after an invalid, truncated or slow reply
+attempts.py          the next attempt after an invalid or slow reply
 ledger.py            the database of all requests and replies, in SQLite
 retries.py           retries of failed calls, within rate limits and a budget (limits.py)
-client.py            the client of one model, on HTTP connections (transport.py)
-request_writer.py    request bodies without the parts that a server refuses (probe.py finds them)
-protocol.py          parsing of responses
+client.py            the HTTP client of one model (server_check.py checks its server)
+protocol.py          request bodies without the parts that a server refuses (probe.py finds
+                     them), parsing of responses (streams.py: of streamed ones)
 reply_parser.py      tolerant parsing of the text of a reply (broken_json.py, schema_fit.py)
 batch.py             a chat model that sends its requests in the provider's batches
                      (batch_queue.py, batch_endpoint.py, batch_ledger.py)

@@ -20,8 +20,8 @@ from graphrag_index.llm.batch_queue import BatchQueue
 from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget
+from graphrag_index.llm.protocol import Capabilities
 from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request, prompt_tokens
-from graphrag_index.llm.request_writer import Capabilities
 from graphrag_index.llm.retries import RetryError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
 

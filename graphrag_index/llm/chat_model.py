@@ -5,6 +5,8 @@ code: only this module waits for the results of calls. A valid reply is stored i
 and its request is never sent again.
 """
 
+import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -21,7 +23,7 @@ from graphrag_index.llm.attempts import (
     attempt_after_timeout,
     validate_reply,
 )
-from graphrag_index.llm.client import LLMClient, LoopThread
+from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import DONE, QUARANTINED, TRUNCATED, Ledger, LedgerEntry
 from graphrag_index.llm.limits import Budget, cost_of, max_cost_of
 from graphrag_index.llm.reply_parser import read_reply
@@ -40,6 +42,42 @@ from graphrag_index.schema.settings.models import ModelSettings
 
 # Number of prepared requests for each concurrent call. It limits memory, not results.
 PREPARED_PER_CALL = 8
+
+
+class LoopThread:
+    """An event loop in a separate thread, for callers that are not asynchronous."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._thread.start()
+
+    def start_coroutine(self, coroutine: Any) -> "Future[Any]":
+        """Start a coroutine in the loop, without waiting for its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def run_coroutine(self, coroutine: Any) -> Any:
+        """Run a coroutine in the loop, wait for it, and return its result."""
+        future = self.start_coroutine(coroutine)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Stop the loop; running tasks are cancelled."""
+
+        async def cancel_others() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        self.run_coroutine(cancel_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class RequestChain:

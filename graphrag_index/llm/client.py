@@ -1,31 +1,34 @@
-"""HTTP client of one model: session, requests, and mapping of server errors to exceptions."""
+"""HTTP client of one model: session, TLS, proxies, redirects, requests, errors of the server."""
 
 import asyncio
-import json
-import threading
+import functools
+import os
+import ssl
+import sys
 import time
+import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
 from graphrag_index.llm.limits import Budget, retry_after
-from graphrag_index.llm.probe import ServerProbe, Trial, UnansweredError
+from graphrag_index.llm.probe import ServerProbe
 from graphrag_index.llm.protocol import (
-    StreamedReply,
+    RequestWriter,
     encode_json,
-    error_message,
+    parse_error,
     parse_json,
     read_chat,
     read_embeddings,
-    read_events,
 )
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
-from graphrag_index.llm.request_writer import Capabilities, RequestWriter
 from graphrag_index.llm.retries import (
+    AddressError,
     RejectedError,
     ReplyTimeoutError,
     RetriedCalls,
@@ -35,7 +38,7 @@ from graphrag_index.llm.retries import (
     UnsupportedError,
     redact,
 )
-from graphrag_index.llm.transport import Transport
+from graphrag_index.llm.streams import StreamedReply, read_events
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
@@ -43,47 +46,18 @@ if TYPE_CHECKING:
 
 # Maximum time for the list of models, by which a server shows that it is alive.
 MAX_LIST_SECONDS = 10.0
+# Maximum idle time of a connection. A server may close a connection that is idle for longer,
+# in the moment when the next request is sent.
+MAX_IDLE_SECONDS = 5.0
+MAX_CONNECT_SECONDS = 30.0
+MAX_HEADER_BYTES = 100_000
+MAX_REDIRECTS = 5
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 # HTTP statuses below 500 of temporary failures.
 _RETRYABLE_STATUSES = frozenset((408, 409, 425, 429))
 # Words in an error that concerns the text of one request, not its parameters.
 _CONTENT_ERROR_WORDS = ("content_filter", "content_policy", "context_length", "string_above_max")
-
-
-class LoopThread:
-    """An event loop in a separate thread, for callers that are not asynchronous."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
-        self._thread.start()
-
-    def start_coroutine(self, coroutine: Any) -> "Future[Any]":
-        """Start a coroutine in the loop, without waiting for its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-
-    def run_coroutine(self, coroutine: Any) -> Any:
-        """Run a coroutine in the loop, wait for it, and return its result."""
-        future = self.start_coroutine(coroutine)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        """Stop the loop; running tasks are cancelled."""
-
-        async def cancel_others() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        self.run_coroutine(cancel_others())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 class LLMClient:
@@ -99,15 +73,16 @@ class LLMClient:
     ) -> None:
         self.name, self.settings = name, settings
         self.writer = RequestWriter(name, settings, ledger)
-        self.transport = Transport(name, settings)
-        self.address = self.transport.address
+        self.address = self.writer.address
+        self._session: aiohttp.ClientSession | None = None
         # Searches use a ledger in memory, so that their replies are not kept.
         keeps_replies = ledger.path != IN_MEMORY
         self.calls = RetriedCalls(name, settings, budget or Budget(None), keeps_replies)
         self.probe = ServerProbe(self.writer, self.calls, self._post)
 
     async def close(self) -> None:
-        await self.transport.close()
+        if self._session is not None:
+            await self._session.close()
 
     def redact(self, text: str) -> str:
         """Replace the API key in a text by asterisks."""
@@ -160,79 +135,28 @@ class LLMClient:
             self.writer.note_answer(body)
             return read_embeddings(data, len(texts))
 
+    async def request_models(self) -> tuple[int, bytes]:
+        """Request the list of models; returns the HTTP status and the content of the response.
+
+        Raises `RetryError` or `TimeoutError` if the server does not answer in time.
+        """
+        async with (
+            asyncio.timeout(MAX_LIST_SECONDS),
+            self._open_response("GET", "/models") as response,
+        ):
+            return response.status, await response.read()
+
     async def _lists_models(self) -> bool:
         """Return whether the server answers a request for its models in time."""
         try:
-            async with (
-                asyncio.timeout(MAX_LIST_SECONDS),
-                self.transport.open_response("GET", "/models") as response,
-            ):
-                return response.status < 500
+            status, _ = await self.request_models()
         except (RetryError, TimeoutError):
             return False
-
-    async def check_server(self) -> None:
-        """Check, without cost, that the server answers, accepts the key and has the model.
-
-        Raises `ModelError` if the server does not.
-        """
-        try:
-            async with (
-                asyncio.timeout(MAX_LIST_SECONDS),
-                self.transport.open_response("GET", "/models") as response,
-            ):
-                status, content = response.status, await response.read()
-        except (ReplyTimeoutError, TimeoutError):
-            return  # The server is slow, but it may still answer requests.
-        except RetryError as error:
-            raise ModelError(
-                f"Model {self.name}: no server answers at {self.address} ({error}): start it, or "
-                "set base_url of this model."
-            ) from None
-        if status in (401, 403):
-            raise self._settings_error(status, _parse_error(content))
-        # Some servers do not list their models. Azure lists models, but requests use deployments.
-        if status >= 400 or self.settings.provider == "azure":
-            return
-        try:
-            known = [str(model["id"]) for model in json.loads(content)["data"]]
-        except (ValueError, KeyError, TypeError):
-            return
-        # Ollama adds a tag to the names of its models, such as "llama3:latest".
-        wanted = self.settings.model
-        if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
-            shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
-            raise ModelError(
-                f"Model {self.name}: {self.address} has no model {wanted!r}; it has {shown}."
-            )
-
-    async def probe_server(self, embeds: bool) -> list[Trial]:
-        """Send a tiny request of each kind; remember the parts of requests that are refused.
-
-        Raises `ModelError` if the server does not answer, or refuses what every request needs.
-        """
-        await self.check_server()
-        # Forget which parts of requests the server has refused.
-        self.writer.capabilities = Capabilities.from_json(self.settings, None)
-        probe = self.probe
-        try:
-            trials = await (probe.probe_vectors() if embeds else probe.probe_chat(is_checked=True))
-            answers = [trial.answer for trial in trials if not trial.reason]
-            if embeds:
-                (vector,), _ = read_embeddings(parse_json(answers[-1]), 1)
-                check_dimension(self.name, self.settings, len(vector))
-            else:
-                read_chat(parse_json(answers[0]))
-        except (UnansweredError, RejectedError, RetryError) as error:
-            raise ModelError(
-                f"Model {self.name}: {self.address} does not answer a tiny request "
-                f"({self.redact(str(error))}): see the messages of the server."
-            ) from None
-        return [replace(trial, reason=self.redact(trial.reason)) for trial in trials]
+        return status < 500
 
     def response_error(self, status: int, headers: Mapping[str, str], content: bytes) -> Exception:
         """Return the exception for a response with an error status."""
-        return self.status_error(status, _parse_error(content), retry_after(headers))
+        return self.status_error(status, parse_error(content), retry_after(headers))
 
     def status_error(self, status: int, message: str, after: float | None = None) -> Exception:
         """Map an HTTP status and the provider's message to the exception to raise.
@@ -242,7 +166,7 @@ class LLMClient:
         reason = f"HTTP {status}: {message}"
         if status in _RETRYABLE_STATUSES or status >= 500:
             if status == 429 and "quota" in message.lower() and "insufficient" in message.lower():
-                return self._settings_error(status, message)
+                return self.settings_error(status, message)
             if status >= 500:
                 return ServerError(reason, after)
             return RetryError(reason, after, rate=status == 429)
@@ -250,13 +174,13 @@ class LLMClient:
         if status == 404 and "endpoints found that support" in message:
             return UnsupportedError(reason)
         if status in (401, 403, 404):
-            return self._settings_error(status, message)
+            return self.settings_error(status, message)
         is_about_content = any(word in message.lower() for word in _CONTENT_ERROR_WORDS)
         if status in (400, 405, 415, 422) and not is_about_content:
             return UnsupportedError(reason)
         return RejectedError(reason)
 
-    def _settings_error(self, status: int, message: str) -> ModelError:
+    def settings_error(self, status: int, message: str) -> ModelError:
         """Return the error for a status that the user must fix in the settings or the account."""
         reason = {
             401: "does not accept the key: set api_key of this model",
@@ -271,14 +195,20 @@ class LLMClient:
     async def _post(self, path: str, body: Mapping[str, Any]) -> bytes:
         """Send a JSON body, and read the content of the response within `timeout` seconds."""
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
-        async with self._open_response(path, body) as response, asyncio.timeout_at(deadline):
+        async with (
+            self._open_response("POST", path, encode_json(body)) as response,
+            asyncio.timeout_at(deadline),
+        ):
+            await self._check_status(response)
             return await response.read()
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""
         streamed = StreamedReply(sink)
         try:
-            async with self._open_response("/chat/completions", body) as response:
+            content = encode_json(body)
+            async with self._open_response("POST", "/chat/completions", content) as response:
+                await self._check_status(response)
                 try:
                     await self._read_stream(response, streamed)
                 finally:
@@ -301,32 +231,162 @@ class LLMClient:
             if streamed.is_loop:
                 return
 
+    async def _check_status(self, response: "aiohttp.ClientResponse") -> None:
+        """Note the headers of a response; raise the error of an error response."""
+        self.calls.headers = response.headers
+        if response.status >= 400:
+            content = await response.read()
+            raise self.response_error(response.status, response.headers, content)
+
     @asynccontextmanager
     async def _open_response(
-        self, path: str, body: Mapping[str, Any]
+        self, method: str, path: str, content: bytes | None = None
     ) -> AsyncIterator["aiohttp.ClientResponse"]:
-        """Send a JSON body, and open the response; raise the error of an error response."""
-        async with self.transport.open_response("POST", path, encode_json(body)) as response:
-            self.calls.headers = response.headers
-            if response.status >= 400:
-                content = await response.read()
-                raise self.response_error(response.status, response.headers, content)
-            yield response
+        """Send a request with a JSON body, and open the response.
 
+        Raises `RetryError` after a temporary failure, also of the reading of the response, and
+        `AddressError` if the address leads to a server that must not get the key.
+        """
+        import aiohttp
 
-def check_dimension(name: str, settings: ModelSettings, dimension: int) -> None:
-    """Raise `ModelError` if a model returns vectors of another dimension than its settings say."""
-    if settings.dimensions not in (None, dimension):
-        raise ModelError(
-            f"Model {name} returns vectors of {dimension} numbers and ignores `dimensions`: set "
-            f"this to {dimension} or null."
+        base, parameters = self.address, None
+        if self.settings.provider == "azure":
+            base, parameters = f"{base}/openai", {"api-version": self.settings.api_version}
+            if content is not None:
+                base = f"{base}/deployments/{self.settings.deployment or self.settings.model}"
+        url = base + path
+        try:
+            for _ in range(MAX_REDIRECTS + 1):
+                async with self._start_request(method, url, content, parameters) as response:
+                    if not 300 <= response.status < 400:
+                        yield response
+                        return
+                    location = response.headers.get("location", "")
+                # The address of a redirect has parameters of its own.
+                url, parameters = self._redirect_target(response.status, url, location, path), None
+            raise AddressError(
+                f"Model {self.name}: {self.address} redirects more than {MAX_REDIRECTS} times: "
+                "set base_url of this model to the final address."
+            )
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise AddressError(
+                f"Model {self.name}: the certificate of {urlsplit(url).netloc} is not valid "
+                f"({root_cause_message(error)}): set base_url to the host that the certificate "
+                "names, or the environment variable SSL_CERT_FILE to the certificate of the "
+                "authority that signed it."
+            ) from None
+        except aiohttp.ClientConnectorError as error:
+            raise RetryError(root_cause_message(error)) from None
+        except aiohttp.ConnectionTimeoutError:
+            seconds = min(MAX_CONNECT_SECONDS, self.settings.timeout)
+            raise RetryError(f"no connection within {seconds:g} s") from None
+        except TimeoutError:
+            reason = f"no answer within {self.settings.timeout:g} s"
+            raise ReplyTimeoutError(reason, lost=True) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise RetryError(root_cause_message(error), lost=True) from None
+
+    def _start_request(
+        self, method: str, url: str, content: bytes | None, parameters: dict[str, str] | None
+    ) -> "aiohttp.client._RequestContextManager":
+        if self._session is None:
+            self._session = _new_session(self.settings)
+            # Close the session when this object is garbage-collected. The finalizer must not
+            # refer to the object itself.
+            weakref.finalize(self, _schedule_close, self._session, asyncio.get_running_loop())
+        return self._session.request(
+            method,
+            url,
+            data=content,
+            params=parameters,
+            headers={"content-type": "application/json"} if content is not None else None,
+            proxy=proxy_for(url),
+            ssl=_ssl_context() if url.startswith("https") else True,
+            # aiohttp would repeat a POST as a GET, without its body.
+            allow_redirects=False,
+        )
+
+    def _redirect_target(self, status: int, url: str, location: str, path: str) -> str:
+        """Return the address that a redirect leads to; raise `AddressError` for another server."""
+        try:
+            target = urljoin(url, location) if location else ""
+            old, new = urlsplit(url), urlsplit(target)
+            is_upgrade = (old.scheme, new.scheme) == ("http", "https")
+            is_same = is_upgrade and old.hostname == new.hostname
+            # 303 asks for another method, and other codes have no location.
+            if status in (301, 302, 307, 308) and (is_same or _origin(old) == _origin(new)):
+                return target
+        except ValueError:  # The location is no address.
+            target = location
+        shown = target.partition("?")[0].removesuffix(path)
+        raise AddressError(
+            f"Model {self.name}: {self.address} redirects (HTTP {status}) to "
+            f"{shown or 'no address'}, and requests with the key are not sent on to another "
+            "server: set base_url of this model to the address that you trust."
         )
 
 
-def _parse_error(content: bytes) -> str:
-    """Return the error message in the body of a response, on one line, with the error code."""
-    try:
-        body = json.loads(content)
-    except ValueError:
-        body = content.decode("utf-8", "replace")[:200]
-    return error_message(body) or " ".join(str(body).split())[:200]
+def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port of an address."""
+    return address.scheme, address.hostname, address.port or DEFAULT_PORTS.get(address.scheme)
+
+
+def _new_session(settings: ModelSettings) -> "aiohttp.ClientSession":
+    """Create the HTTP session of one model, with its key and its timeouts."""
+    import aiohttp
+
+    # Local servers need no key, but the header must not be empty.
+    key = settings.key or "none"
+    is_azure = settings.provider == "azure"
+    login = {"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}
+    return aiohttp.ClientSession(
+        headers={"accept": "application/json", "user-agent": "graphrag-index", **login},
+        timeout=aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
+            sock_read=settings.timeout,
+        ),
+        # `RateLimiter` limits the number of concurrent calls, so the session does not.
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=MAX_IDLE_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+    )
+
+
+@functools.cache
+def _ssl_context() -> ssl.SSLContext:
+    """Return the TLS context, with the certificates of the system or of `SSL_CERT_*`."""
+    if sys.platform == "linux" or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+        return ssl.create_default_context()
+    import truststore
+
+    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _schedule_close(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
+    """Close the session of a garbage-collected client, in the session's event loop."""
+    if not session.closed and loop.is_running():
+        asyncio.run_coroutine_threadsafe(session.close(), loop)
+
+
+def proxy_for(url: str) -> str | None:
+    """Return the proxy for an address from the environment variables; None if none is set."""
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    scheme, has_scheme, _ = proxy.partition("://")
+    if has_scheme and scheme not in ("http", "https"):
+        raise ModelError(
+            f"The environment sets a proxy of the kind {scheme}, which is not supported: set an "
+            f"HTTP proxy, or name {parts.hostname} in NO_PROXY."
+        )
+    return proxy if has_scheme else f"http://{proxy}"
+
+
+def root_cause_message(error: BaseException) -> str:
+    """Return the message of the first exception in the chain that led to this error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.chat_model import RemoteModel
-from graphrag_index.llm.client import check_dimension
 from graphrag_index.llm.ledger import DONE, QUARANTINED
 from graphrag_index.llm.limits import cost_of
 from graphrag_index.llm.request import Usage, estimate_tokens
 from graphrag_index.llm.retries import RejectedError
+from graphrag_index.llm.server_check import check_dimension
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:

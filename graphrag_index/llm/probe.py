@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.protocol import read_chat, read_usage
-from graphrag_index.llm.request import (
-    PLAIN_TEXT,
-    Message,
-    ParsedReply,
-    ReplyFormat,
-    object_schema,
-)
-from graphrag_index.llm.request_writer import (
+from graphrag_index.llm.protocol import (
     REQUIRED_PARTS,
     RESPONSE_FORMATS,
     TOKEN_LIMIT_KEYS,
@@ -24,6 +16,15 @@ from graphrag_index.llm.request_writer import (
     RequestWriter,
     format_parts,
     part_names,
+    read_chat,
+    read_usage,
+)
+from graphrag_index.llm.request import (
+    PLAIN_TEXT,
+    Message,
+    ParsedReply,
+    ReplyFormat,
+    object_schema,
 )
 from graphrag_index.llm.retries import (
     RejectedError,

@@ -1,15 +1,277 @@
-"""OpenAI's protocol: encoding of request bodies, parsing of responses and streams."""
+"""OpenAI's protocol: request bodies that the server of a model accepts, parsing of responses."""
 
 import base64
 import json
-from codecs import BOM_UTF8
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+import logging
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from graphrag_index.llm.reply_parser import VisibleText, is_repetitive
-from graphrag_index.llm.request import Reply, TextSink, Usage
-from graphrag_index.llm.retries import RetryError, StreamEndedError
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.request import Message, Reply, ReplyFormat, Usage
+from graphrag_index.llm.retries import RetryError, ServerError, UnsupportedError
+from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.text.normalize import replace_surrogates
+
+logger = logging.getLogger(__name__)
+
+# The default server, if the settings and the environment set no address.
+OPENAI_ADDRESS = "https://api.openai.com/v1"
+# Ways to request a reply in a given format, best first, and their descriptions.
+FORMAT_LABELS = {
+    "json_schema": "replies by JSON schema",
+    "tool": "replies by tool call",
+    "json_object": "replies as JSON",
+    "text": "replies as text",
+}
+RESPONSE_FORMATS = tuple(FORMAT_LABELS)
+# Parameters that limit the length of a reply. OpenAI's models that reason reject `max_tokens`;
+# other servers may ignore `max_completion_tokens` without an error.
+TOKEN_LIMIT_KEYS = ("max_completion_tokens", "max_tokens")
+# Parameters that a server may not support.
+OPTIONAL_PARAMETERS = (*TOKEN_LIMIT_KEYS, "temperature", "stream_options", "stream")
+# After this many invalid replies and no valid reply, assume that the server ignores the format.
+MAX_INVALID_REPLIES = 3
+# Words in an error message about the format of the reply.
+_FORMAT_WORDS = re.compile("schema|tool|function|format|json_object|unsupported|not support")
+# Words in an error message about an unknown parameter.
+_UNKNOWN_WORDS = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
+# Names in an error of the server itself (HTTP 500 and above) that is about the reply format.
+_FORMAT_NAMES = re.compile("response_format|json_schema|json_object|tool_choice|['\"`]tools['\"`]")
+# Parts of a request that every server must support.
+REQUIRED_PARTS = frozenset(("model", "messages", "input"))
+
+
+def server_address(settings: ModelSettings) -> str:
+    """Return the base URL of a model's server, without a slash at the end."""
+    base = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_ADDRESS
+    return base.rstrip("/")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The best response format that a server supports, and the parameters that it rejects."""
+
+    response_format: str
+    dropped: tuple[str, ...] = ()  # rejected parameters, which requests omit
+
+    def to_json(self) -> str:
+        """Serialize the capabilities for the ledger."""
+        return json.dumps({"response_format": self.response_format, "dropped": list(self.dropped)})
+
+    @classmethod
+    def from_json(cls, settings: ModelSettings, known: str | None) -> "Capabilities":
+        """Deserialize capabilities; None means full support.
+
+        The setting `structured`, unless it is "auto", overrides the response format.
+        """
+        found: Any = json.loads(known) if known else {"response_format": RESPONSE_FORMATS[0]}
+        chosen = found["response_format"] if settings.structured == "auto" else settings.structured
+        return cls(chosen, tuple(found.get("dropped", ())))
+
+    @staticmethod
+    def cache_key(settings: ModelSettings) -> str:
+        """Return the name of the ledger's metadata entry for the capabilities."""
+        return f"endpoint capabilities: {settings.model} at {settings.base_url}"
+
+
+class RequestWriter:
+    """Writer of request bodies for one model. It omits parameters that the server rejects."""
+
+    def __init__(self, name: str, settings: ModelSettings, ledger: Ledger) -> None:
+        self.name, self.settings, self._ledger = name, settings, ledger
+        self.address = server_address(settings)
+        # The name of the model on the server.
+        self.model = settings.deployment or settings.model
+        self._cache_key = Capabilities.cache_key(settings)
+        self.capabilities = Capabilities.from_json(settings, ledger.get_meta(self._cache_key))
+        self._has_valid_reply, self._n_invalid = False, 0
+        # Parts of the requests that the server has answered in this run.
+        self.answered: set[str] = set()
+
+    def chat_body(
+        self,
+        messages: Sequence[Message],
+        format: ReplyFormat,
+        max_tokens: int,
+        stream: bool = False,
+    ) -> dict[str, Any]:
+        """Write the body of a chat request."""
+        settings, dropped = self.settings, self.capabilities.dropped
+        response_format = self.capabilities.response_format if format.schema else "plain"
+        body: dict[str, Any] = {"model": self.model, "messages": list(messages)}
+        if self.limits:
+            body[self.limits[0]] = max_tokens
+        if settings.temperature is not None:
+            body["temperature"] = settings.temperature
+        if stream:
+            body["stream"] = True
+            body["stream_options"] = {"include_usage": True}
+        for name in dropped:
+            body.pop(name, None)
+        if "stream" not in body:
+            body.pop("stream_options", None)
+        body |= {name: v for name, v in settings.parameters.items() if name not in dropped}
+        body |= format_parts(response_format, format)
+        if response_format in ("json_object", "text"):
+            # Describe the format in words at the end of the first message.
+            first, *rest = messages
+            content = f"{first['content']}\n\n{format.instructions}"
+            body["messages"] = [Message(role=first["role"], content=content), *rest]
+        return body
+
+    def embedding_body(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Write the body of an embedding request."""
+        body: dict[str, Any] = {"model": self.model, "input": list(texts)}
+        if self.settings.dimensions and "dimensions" not in self.capabilities.dropped:
+            body["dimensions"] = self.settings.dimensions
+        if "encoding_format" not in self.capabilities.dropped:
+            body["encoding_format"] = "base64"
+        return body
+
+    def adapt_to_error(
+        self, error: UnsupportedError | ServerError, body: Mapping[str, Any], sent: Capabilities
+    ) -> bool:
+        """Drop the parameter or the response format that the server rejects in an error.
+
+        `sent` are the capabilities when the request was sent. If another call has changed the
+        capabilities since then, nothing is dropped. Returns False if the error is not about a
+        parameter or the format, so that a retry would fail too.
+        """
+        if self.capabilities != sent:
+            return True
+        text = str(error).lower()
+        # Errors of other kinds contain words such as "stream" too, but not in quotation marks.
+        if isinstance(error, ServerError) and not (
+            _FORMAT_NAMES.search(text)
+            or any(
+                re.search(rf"['\"`]{re.escape(name.lower())}['\"`]", text)
+                for name in body.keys() - REQUIRED_PARTS
+            )
+        ):
+            return False
+        name = self._refused_parameter(text, body)
+        if name is not None:
+            self.update_capabilities([name])
+            return True
+        if self.settings.structured != "auto" or not body.keys() & {"response_format", "tools"}:
+            return False
+        return _FORMAT_WORDS.search(text) is not None and self._fall_back_to_next_format()
+
+    def note_answer(self, body: Mapping[str, Any]) -> None:
+        """Note that the server has answered a request, and so supports all of its parts."""
+        if not self.answered and self._ledger.get_meta(self._cache_key) is None:
+            self.update_capabilities()
+        self.answered |= part_names(body)
+
+    def update_capabilities(
+        self, refused: Iterable[str] = (), response_format: str | None = None
+    ) -> None:
+        """Omit refused parameters from all further requests, and use this response format."""
+        known = self.capabilities
+        new = tuple(name for name in refused if name not in known.dropped)
+        for name in new:
+            if name in self.settings.parameters:
+                logger.warning(
+                    "Model %s: %s does not support the parameter %s; further requests omit it.",
+                    self.name,
+                    self.address,
+                    name,
+                )
+        chosen = response_format or known.response_format
+        self.capabilities = Capabilities(chosen, (*known.dropped, *new))
+        self._ledger.set_meta(self._cache_key, self.capabilities.to_json())
+
+    def describe(self, embeds: bool) -> str:
+        """Describe the model, its server and what is known about its requests in one line."""
+        settings, dropped = self.settings, " and ".join(self.capabilities.dropped)
+        kind = "reply format not known before the first request"
+        if embeds:
+            kind = "vectors"
+        elif settings.structured != "auto" or self._ledger.get_meta(self._cache_key) is not None:
+            kind = FORMAT_LABELS[self.capabilities.response_format]
+        kind += f", without {dropped}" if dropped else ""
+        return f"Model {self.name}: {settings.model} at {self.address} ({kind})"
+
+    @property
+    def limits(self) -> list[str]:
+        """The parameters that may limit the length of a reply, the one to use first."""
+        is_openai = self.settings.provider == "azure" or "openai" in self.address
+        names = TOKEN_LIMIT_KEYS if is_openai else reversed(TOKEN_LIMIT_KEYS)
+        return [name for name in names if name not in self.capabilities.dropped]
+
+    def note_length(self, n_tokens: int, max_tokens: int) -> None:
+        """Limit replies by another parameter if the server ignores the first one."""
+        if n_tokens > 2 * max_tokens + 100 and len(self.limits) == len(TOKEN_LIMIT_KEYS):
+            self.update_capabilities([self.limits[0]])
+
+    def note_compliance(self, is_valid: bool, response_format: str) -> None:
+        """Note whether the first reply to a request was valid.
+
+        Some servers accept a schema and ignore it, so that the model never sees the format. If
+        only invalid replies arrive, further requests use the next response format.
+        """
+        self._has_valid_reply = self._has_valid_reply or is_valid
+        is_current = response_format == self.capabilities.response_format
+        if self._has_valid_reply or response_format not in RESPONSE_FORMATS[:2] or not is_current:
+            return
+        self._n_invalid += 1
+        if self._n_invalid == MAX_INVALID_REPLIES and self.settings.structured == "auto":
+            self._n_invalid = 0
+            self._fall_back_to_next_format()
+
+    def _refused_parameter(self, text: str, body: Mapping[str, Any]) -> str | None:
+        """Return the parameter that an error message (in lower case) rejects, or None."""
+        if "input" in body:
+            # Without `dimensions`, the vectors of the model may have the wanted dimension anyway.
+            is_size = _reports_unknown_parameter(text, "dimensions")
+            name = "dimensions" if is_size else "encoding_format"
+            return name if name in text and name in body else None
+        for name in OPTIONAL_PARAMETERS:
+            # Not within a word: "stream" is no part of "upstream".
+            if name in body and re.search(rf"(?<!\w){name}", text):
+                return name
+        for name in self.settings.parameters:
+            if name in body and _reports_unknown_parameter(text, name.lower()):
+                return name
+        return None
+
+    def _fall_back_to_next_format(self) -> bool:
+        """Use the next response format for all further requests; False if there is none."""
+        position = RESPONSE_FORMATS.index(self.capabilities.response_format) + 1
+        if position == len(RESPONSE_FORMATS):
+            return False
+        self.update_capabilities(response_format=RESPONSE_FORMATS[position])
+        return True
+
+
+def _reports_unknown_parameter(text: str, name: str) -> bool:
+    """Tell whether an error says that a parameter is unknown, not that its value is wrong."""
+    is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return bool(is_named and "value" not in text and _UNKNOWN_WORDS.search(text))
+
+
+def format_parts(response_format: str, format: ReplyFormat) -> dict[str, Any]:
+    """Return the parts of a request that ask for a reply format; empty for a plain text."""
+    if response_format == "json_schema":
+        schema = {"name": format.name, "strict": True, "schema": format.schema}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    if response_format == "tool":
+        function = {"name": format.name, "parameters": format.schema}
+        return {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": format.name}},
+        }
+    return {"response_format": {"type": "json_object"}} if response_format == "json_object" else {}
+
+
+def part_names(body: Mapping[str, Any]) -> set[str]:
+    """Return the names of the parts of a request that a server may refuse."""
+    # Servers may support one type of `response_format` and refuse another.
+    types = {str(body["response_format"]["type"])} if "response_format" in body else set()
+    return types.union(body.keys() - REQUIRED_PARTS)
 
 
 def encode_json(body: Mapping[str, Any]) -> bytes:
@@ -30,25 +292,25 @@ def read_chat(data: Any) -> Reply:
     try:
         choice = data["choices"][0]
         message = choice.get("message") or {}
-        text = _join_parts(message.get("content"))
+        text = join_parts(message.get("content"))
     except (KeyError, IndexError, TypeError, AttributeError):
         raise RetryError("the answer contains no reply") from None
     # Some models split the reply over several tool calls.
-    text = "\n".join(filter(None, map(_tool_arguments, message.get("tool_calls") or []))) or text
+    text = "\n".join(filter(None, map(tool_arguments, message.get("tool_calls") or []))) or text
     finish = str(choice.get("finish_reason") or "stop")
     if message.get("refusal"):
         text, finish = str(message["refusal"]), "refusal"
     return Reply(text, finish, read_usage(data.get("usage")))
 
 
-def _join_parts(content: Any) -> str:
+def join_parts(content: Any) -> str:
     """Return the text of a message, which may be a list of parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content or ""
 
 
-def _tool_arguments(call: Any) -> str:
+def tool_arguments(call: Any) -> str:
     """Return the arguments of a tool call as JSON text."""
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
@@ -109,92 +371,10 @@ def _validation_message(detail: Any) -> str:
     return " ".join("; ".join(messages)[:500].split())
 
 
-async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
-    """Parse server-sent events up to `[DONE]`; yield the JSON data of each event.
-
-    The format is specified in https://html.spec.whatwg.org/multipage/server-sent-events.html.
-    Raises `RetryError` if the server reports an error in the middle of the stream.
-    """
-    data: list[bytes] = []
-    async for line in _split_lines(chunks):
-        if line.startswith(b"data:"):
-            data.append(line[5:])
-        if line or not data:
-            continue
-        text, data = b"\n".join(data).strip(), []
-        if text == b"[DONE]":
-            return
-        event = parse_json(text)
-        if isinstance(event, dict) and event.get("error"):
-            raise RetryError(error_message(event) or str(event["error"])[:500], lost=True)
-        yield event
-
-
-async def _split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Split chunks of bytes into lines.
-
-    Yields an empty line at the end, because it ends the last event and some servers omit it.
-    """
-    rest, opening = b"", BOM_UTF8
-    async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            # A byte-order mark is ignored.
-            yield line.removeprefix(opening).strip()
-            opening = b""
-    yield rest.removeprefix(opening).strip()
-    yield b""
-
-
-class StreamedReply:
-    """A reply assembled from the events of a stream. Its text is also written to a `sink`."""
-
-    def __init__(self, sink: TextSink | None = None) -> None:
-        self._visible = VisibleText(sink) if sink else None
-        self._text: list[str] = []
-        self._tool: list[str] = []
-        self._refusal = ""
-        self._finish: str | None = None
-        self._usage: Any = None
-        # Whether the model repeats the same text again and again.
-        self.is_loop = False
-
-    def add_event(self, event: dict[str, Any]) -> None:
-        """Add the next event of the stream."""
-        self._usage = event.get("usage") or self._usage
-        for choice in (event.get("choices") or [])[:1]:
-            delta = choice.get("delta") or choice.get("message") or {}
-            piece = _join_parts(delta.get("content"))
-            self._text.append(piece)
-            if self._visible:
-                self._visible.write(piece)
-            self._refusal += delta.get("refusal") or ""
-            self._tool += map(_tool_arguments, delta.get("tool_calls") or ())
-            self._finish = choice.get("finish_reason") or self._finish
-        # Check for repetition only after every 50 pieces, since the check takes time.
-        if len(self._text) >= 200 and len(self._text) % 50 == 0:
-            # A model may repeat its content or the arguments of its tool call.
-            self.is_loop = any(
-                is_repetitive("".join(part[-800:])) for part in (self._text, self._tool)
-            )
-        if self.is_loop:
-            self._finish = "length"
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the reply has ended."""
-        return self._finish is not None
-
-    def finish_text(self) -> None:
-        """End the text in the sink, or discard it if the stream ended too early."""
-        if self._visible:
-            self._visible.end(broken=not self.is_complete)
-
-    def get_reply(self) -> Reply:
-        """Return the whole reply; raises `RetryError` if the stream ended too early."""
-        if self._finish is None:
-            raise StreamEndedError("the stream ended early", lost=True)
-        text, finish = "".join(self._tool) or "".join(self._text), self._finish
-        if self._refusal:
-            text, finish = self._refusal, "refusal"
-        return Reply(text, finish, read_usage(self._usage))
+def parse_error(content: bytes) -> str:
+    """Return the error message in the body of a response, on one line, with the error code."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        body = content.decode("utf-8", "replace")[:200]
+    return error_message(body) or " ".join(str(body).split())[:200]

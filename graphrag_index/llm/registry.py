@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
-from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.client import LLMClient, LoopThread
+from graphrag_index.llm.chat_model import ChatModel, LoopThread
+from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
 from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, QuarantinedRequest
 from graphrag_index.llm.limits import Budget, price_list_date, price_of_model
 from graphrag_index.llm.probe import Trial
 from graphrag_index.llm.request import Spending
+from graphrag_index.llm.server_check import check_server, probe_server
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Models:
         embeds, loop = bool(self.needed[name]), LoopThread()
         client = LLMClient(name, self.settings[name], self.ledger)
         try:
-            return loop.run_coroutine(client.probe_server(embeds)), client.writer.describe(embeds)
+            return loop.run_coroutine(probe_server(client, embeds)), client.writer.describe(embeds)
         finally:
             loop.run_coroutine(client.close())
             loop.close()
@@ -215,7 +216,7 @@ class Models:
                 client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
                 self._announce(client.writer.describe(embeds=bool(self.needed.get(needed))))
                 try:
-                    self._loop.run_coroutine(client.check_server())
+                    self._loop.run_coroutine(check_server(client))
                 finally:
                     self._loop.run_coroutine(client.close())
             for needed, embedding_step in self.needed.items():

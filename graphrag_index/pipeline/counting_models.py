@@ -18,8 +18,8 @@ from graphrag_index.llm.attempts import QuarantinedError, first_attempt
 from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
+from graphrag_index.llm.protocol import Capabilities
 from graphrag_index.llm.request import ENCODING, Outcome, ReplyError, Request, prompt_tokens
-from graphrag_index.llm.request_writer import Capabilities
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 from graphrag_index.text.sentences import split_sentences
 from graphrag_index.text.tokens import count_tokens, load_encoding

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.client import LoopThread
+from graphrag_index.llm.chat_model import ChatModel, LoopThread
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings

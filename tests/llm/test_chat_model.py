@@ -12,8 +12,7 @@ import pytest
 
 from graphrag_index.errors import BudgetError, ModelError
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
-from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.client import LoopThread
+from graphrag_index.llm.chat_model import ChatModel, LoopThread
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget

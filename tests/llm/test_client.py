@@ -12,12 +12,13 @@ import pytest
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm import retries
-from graphrag_index.llm.client import LLMClient, LoopThread
+from graphrag_index.llm.chat_model import LoopThread
+from graphrag_index.llm.client import LLMClient, proxy_for
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import RateLimiter, reset_after
 from graphrag_index.llm.request import Usage
 from graphrag_index.llm.retries import MAX_FAILING, RejectedError, RetryError
-from graphrag_index.llm.transport import proxy_for
+from graphrag_index.llm.server_check import check_server
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.server import Server
 
@@ -295,7 +296,7 @@ def test_a_redirect_is_followed() -> None:
 
     async def ask(client: LLMClient) -> list[float]:
         vector = await embed(client)
-        await client.check_server()
+        await check_server(client)
         return vector
 
     assert talk(server, ask) == [1.0, 2.0]
@@ -319,7 +320,7 @@ def test_a_client_that_is_dropped_closes_its_connections() -> None:
         settings = ModelSettings(model="m", base_url=server.url)
         client = LLMClient("chat", settings, ledger)
         loop.run_coroutine(client.request_vectors(["text"]))
-        session = client.transport._session
+        session = client._session
         assert session is not None
         del client
         gc.collect()

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm import transport
+from graphrag_index.llm import client
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.client import LLMClient
+from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.registry import Models
-from graphrag_index.llm.transport import Transport
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import KEY, request, words_of_text
 from tests.llm.conftest import OPENED
@@ -92,7 +93,8 @@ def test_only_a_redirect_to_the_same_server_is_followed(
     old: str, location: str, status: int, target: str | None
 ) -> None:
     settings = ModelSettings(model="m", base_url="https://a/v1")
-    redirect = partial(Transport("chat", settings)._redirect_target, status, old, location, "/x")
+    llm_client = LLMClient("chat", settings, Ledger(None))
+    redirect = partial(llm_client._redirect_target, status, old, location, "/x")
     if target is not None:
         assert redirect() == target
         return
@@ -111,7 +113,7 @@ def test_a_certificate_of_another_host_is_an_error_at_once(
     open_model: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(OTHER_HOST))
-    transport._ssl_context.cache_clear()
+    client._ssl_context.cache_clear()
     try:
         with Server(certificate=OTHER_HOST) as server:
             chat = open_model(server, retry_seconds=600)
@@ -119,7 +121,7 @@ def test_a_certificate_of_another_host_is_an_error_at_once(
                 ask(chat, "a")
             assert server.requests == []
     finally:
-        transport._ssl_context.cache_clear()
+        client._ssl_context.cache_clear()
     said = str(caught.value)
     assert f"the certificate of 127.0.0.1:{server.port} is not valid" in said
     assert "'127.0.0.1'" in said
