@@ -1,5 +1,6 @@
 """Tolerant parser of model replies: extracts the requested records from the text."""
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -7,7 +8,7 @@ from typing import Any
 
 from graphrag_index.llm.broken_json import BrokenJSON
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
-from graphrag_index.llm.schema_fit import ReplyShape, parse_json, read_lines
+from graphrag_index.llm.schema_fit import ReplyShape, read_lines
 
 # Maximum number of characters of a reply that is not plain JSON. Longer replies are truncated.
 MAX_CHARS = 300_000
@@ -28,24 +29,23 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     """
     if not format.schema:
         return format.read(strip_reasoning(text))
-    shape = ReplyShape(format.schema)
-    data = parse_json(text)
+    data = _parse_json(text)
     if isinstance(data, str):
         # The reply is JSON in a JSON string.
-        data = parse_json(data)
-    n_cut, is_match = 0, shape.matches(data)
+        data = _parse_json(data)
+    n_cut, is_match = 0, format.matches(data)
     if not is_match:
         try:
-            data, n_cut = _extract_answer(data, text, shape)
+            data, n_cut = _extract_answer(data, text, ReplyShape(format))
         except ReplyError:
             found = format.find(strip_reasoning(text)) if format.find is not None else None
             if found is None:
                 raise
             return format.read(found)
-        is_match = shape.matches(data)
+        is_match = format.matches(data)
     best: ParsedReply | None = None
     errors = []
-    for interpretation in _list_interpretations(data, shape, is_match):
+    for interpretation in _list_interpretations(data, format, is_match):
         try:
             parsed = format.read(interpretation)
         except ReplyError as error:
@@ -60,7 +60,15 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     return ParsedReply(best.value, best.dropped + n_cut)
 
 
-def _list_interpretations(data: Any, shape: ReplyShape, is_match: bool) -> Iterator[Any]:
+def _parse_json(text: str) -> Any:
+    """Parse a text as JSON; None if it is not valid."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _list_interpretations(data: Any, format: ReplyFormat, is_match: bool) -> Iterator[Any]:
     """Yield possible readings of parsed JSON, the most likely one first.
 
     The readings are the unchanged data, the data with keys renamed to those of the schema, and
@@ -69,6 +77,7 @@ def _list_interpretations(data: Any, shape: ReplyShape, is_match: bool) -> Itera
     if is_match or not isinstance(data, dict):
         yield data
     if isinstance(data, dict):
+        shape = ReplyShape(format)
         fitted = shape.fit_object(data)
         yield fitted
         yield shape.name_fields_by_position(fitted)
@@ -245,7 +254,7 @@ def strip_reasoning(text: str) -> str:
             # An answer is a JSON object that begins on a new line.
             before = _REASONING.sub("", text[: reasoning.start()])
             answer = reasoning[0][reasoning[0].rfind("\n{") + 1 :].rstrip("` \n\t")
-            return (before + (answer if isinstance(parse_json(answer), dict) else "")).strip()
+            return (before + (answer if isinstance(_parse_json(answer), dict) else "")).strip()
     stripped = _REASONING.sub("", text)
     if stripped == text:
         for end in _REASONING_END.finditer(text):

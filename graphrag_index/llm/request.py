@@ -15,6 +15,10 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 ENCODING = "o200k_base"
 # A low estimate of the number of bytes of ten tokens.
 BYTES_OF_TEN_TOKENS = 35
+# Minimum number of tokens for a reply: with less room no request is sent.
+MIN_REPLY_TOKENS = 16
+# A reply is expected to have at most this many tokens, plus a multiple of the tokens of the text.
+EXPECTED_TOKENS, EXPECTED_PER_TOKEN = 1_024, 8
 
 T = TypeVar("T")
 
@@ -59,6 +63,39 @@ class ReplyFormat:
     def schema_text(self) -> str:
         """The schema as JSON, with sorted keys."""
         return json.dumps(self.schema, sort_keys=True)
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """Map each key of the object to the schema of its value."""
+        found: Mapping[str, Any] = self.schema.get("properties", {})
+        return found
+
+    @property
+    def required(self) -> frozenset[str]:
+        """Keys that the object must have."""
+        return frozenset(self.schema.get("required", self.properties))
+
+    @cached_property
+    def record_lists(self) -> dict[str, Mapping[str, Any]]:
+        """Map each key whose value is a list of records (objects) to the fields of a record."""
+        return {
+            name: part["items"]["properties"]
+            for name, part in self.properties.items()
+            if part.get("items", {}).get("properties")
+        }
+
+    def matches(self, value: Any) -> bool:
+        """Tell whether a value is an object with all required keys, and lists are not quoted."""
+        if not isinstance(value, dict) or not self.required <= value.keys():
+            return False
+        for name in self.record_lists:
+            records = value.get(name)
+            if isinstance(records, str) or (
+                isinstance(records, list)
+                and any(isinstance(part, str) and part.startswith("{") for part in records)
+            ):
+                return False
+        return True
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,6 +238,12 @@ def prompt_tokens(request: Request, settings: ModelSettings) -> int:
         return estimate
     encoding = load_encoding(ENCODING)
     return max(estimate, sum(count_tokens(text, encoding) for text in texts))
+
+
+def expected_tokens(request: Request) -> int:
+    """Return the number of tokens that a complete reply is expected not to exceed."""
+    texts = [message["content"] for message in request.messages if message["role"] != "system"]
+    return EXPECTED_TOKENS + EXPECTED_PER_TOKEN * sum(map(estimate_tokens, texts))
 
 
 def request_key(request: Request, settings: ModelSettings) -> str:

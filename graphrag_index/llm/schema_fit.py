@@ -4,9 +4,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
+from graphrag_index.llm.request import ReplyFormat
 from graphrag_index.text.normalize import letters
 
 # Maximum levels of nesting around the requested object.
@@ -21,19 +23,12 @@ _QUOTES = "\"'“”„‘’`"
 
 
 class ReplyShape:
-    """The properties of the object that a JSON schema describes."""
+    """The object that the schema of a reply describes."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, format: ReplyFormat) -> None:
         # Maps each key to the schema of its value.
-        self.properties: dict[str, Any] = dict(schema.get("properties", {}))
-        # Maps each key whose value is a list of records (objects) to the fields of a record and
-        # their schemas.
-        self.lists: dict[str, Mapping[str, Any]] = {
-            name: part["items"]["properties"]
-            for name, part in self.properties.items()
-            if part.get("items", {}).get("properties")
-        }
-        self.required = frozenset(schema.get("required", self.properties))
+        self.properties: Mapping[str, Any] = format.properties
+        self.lists, self.required = format.record_lists, format.required
         # Whether every property is a list of records: then lists may be missing in a reply.
         self.is_records = bool(self.lists) and len(self.lists) == len(self.properties)
 
@@ -50,19 +45,6 @@ class ReplyShape:
     @cached_property
     def _names_by_letters(self) -> dict[str, str]:
         return {letters(name): name for name in self.properties}
-
-    def matches(self, value: Any) -> bool:
-        """Tell whether a value is an object with all required keys, and lists are not quoted."""
-        if not isinstance(value, dict) or not self.required <= value.keys():
-            return False
-        for name in self.lists:
-            records = value.get(name)
-            if isinstance(records, str) or (
-                isinstance(records, list)
-                and any(isinstance(part, str) and part.startswith("{") for part in records)
-            ):
-                return False
-        return True
 
     def has_any_key(self, value: Any) -> bool:
         """Tell whether a value is an object with a key of the schema, in any spelling."""
@@ -163,18 +145,13 @@ class ReplyShape:
                 yield from inner if isinstance(inner, list) else ()
 
 
-def parse_json(text: str, strict: bool = True) -> Any:
-    """Parse a text as JSON; None if it is not valid. `strict` rejects line breaks in strings."""
-    try:
-        return json.loads(text, strict=strict)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _parse_json_string(text: str) -> Any:
     """Parse a string as JSON; return the string itself if it is not an object or a list."""
-    data = parse_json(text, strict=False) if text.lstrip()[:1] in ("{", "[") else None
-    return text if data is None else data
+    with suppress(ValueError, RecursionError):
+        if text.lstrip()[:1] in ("{", "["):
+            # Line breaks in strings are allowed.
+            return json.loads(text, strict=False)
+    return text
 
 
 def _rename_keys(value: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
