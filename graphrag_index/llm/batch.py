@@ -9,17 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from graphrag_index.errors import WaitingError
-from graphrag_index.llm.attempts import (
-    Attempt,
-    QuarantinedError,
-    first_attempt,
-    validate_reply,
-)
+from graphrag_index.llm.attempts import Attempt, QuarantinedError
 from graphrag_index.llm.batch_ledger import BatchResult
 from graphrag_index.llm.batch_queue import BatchQueue
 from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.limits import Budget
+from graphrag_index.llm.limits import Budget, max_reply_tokens
 from graphrag_index.llm.protocol import Capabilities
 from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request, prompt_tokens
 from graphrag_index.llm.retries import RetryError, UnsupportedError
@@ -94,11 +89,10 @@ class BatchChatModel(CachedModel):
         n_tokens = prompt_tokens(request, self.settings)
         result = self.queue.ledger.find_result(key)
         try:
-            attempt = first_attempt(request, self.settings, n_tokens)
+            attempt = Attempt(max_reply_tokens(request, self.settings, n_tokens), is_last=True)
             if result is not None and result.reply is not None:
                 reply, last = Reply(result.reply, result.finish), Attempt.decode(result.attempt)
-                room, redact = self.settings.context_window - n_tokens, self.queue.client.redact
-                parsed = validate_reply(reply, request, last, room, redact)
+                parsed = self._validate_reply(reply, request, last, n_tokens)
                 if isinstance(parsed, ParsedReply):
                     self.queue.ledger.record_reply(key, result.reply)
                     return parsed
@@ -122,7 +116,7 @@ class BatchChatModel(CachedModel):
         error = client.status_error(result.status, result.message)
         is_retryable = isinstance(error, RetryError) and result.failures < MAX_FAILURES
         if isinstance(error, UnsupportedError):
-            messages = attempt.messages(request)
+            messages = [*request.messages, *attempt.correction]
             body = client.writer.chat_body(messages, request.format, attempt.max_tokens)
             sent = Capabilities.from_json(self.settings, result.capabilities)
             is_retryable = client.writer.adapt_to_error(error, body, sent)

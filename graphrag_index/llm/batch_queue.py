@@ -168,7 +168,7 @@ class BatchQueue:
             self._min_deferred_cost = min(self._min_deferred_cost or max_cost, max_cost)
             return
         body = self.client.writer.chat_body(
-            attempt.messages(request), request.format, attempt.max_tokens
+            [*request.messages, *attempt.correction], request.format, attempt.max_tokens
         )
         body.pop("stream", None)
         body.pop("stream_options", None)

@@ -19,25 +19,25 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.attempts import (
     Attempt,
     QuarantinedError,
-    ReplyLimit,
+    attempt_after_invalid_reply,
     attempt_after_timeout,
-    validate_reply,
 )
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import DONE, QUARANTINED, TRUNCATED, Ledger, LedgerEntry
-from graphrag_index.llm.limits import Budget, cost_of, max_cost_of
-from graphrag_index.llm.reply_parser import read_reply
+from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
+from graphrag_index.llm.reply_parser import is_repetitive, read_reply
 from graphrag_index.llm.request import (
     Outcome,
     ParsedReply,
     Reply,
+    ReplyError,
     Request,
     Usage,
     estimate_tokens,
     prompt_tokens,
     request_key,
 )
-from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError
+from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError, redact
 from graphrag_index.schema.settings.models import ModelSettings
 
 # Number of prepared requests for each concurrent call. It limits memory, not results.
@@ -171,6 +171,31 @@ class CachedModel:
                 return chain.failed_outcome(error)
         return chain.outcome
 
+    def _validate_reply(
+        self, reply: Reply, request: Request, attempt: Attempt, n_tokens: int
+    ) -> ParsedReply | Attempt:
+        """Parse a reply to a prompt of about `n_tokens`; if invalid, return the next attempt.
+
+        Raises `QuarantinedError` if there is no further attempt.
+        """
+        if reply.finish in ("content_filter", "refusal"):
+            raw = redact(reply.text, self.settings.key)
+            shown = f": {raw[:200]}" if raw else ""
+            raise QuarantinedError(f"the model refused ({reply.finish}){shown}", raw)
+        is_truncated = reply.finish == "length"
+        # More tokens would not help a model that repeats itself.
+        if is_truncated and not attempt.is_last and not is_repetitive(reply.text):
+            return replace(attempt, max_tokens=attempt.raised_tokens, is_last=True)
+        try:
+            parsed = read_reply(reply.text, request.format)
+        except ReplyError as error:
+            if attempt.corrected:
+                raw = redact(reply.text, self.settings.key)
+                raise QuarantinedError(f"the reply is invalid: {error}", raw) from None
+            room = self.settings.context_window - n_tokens
+            return attempt_after_invalid_reply(attempt, reply.text, error, request, room)
+        return replace(parsed, dropped=parsed.dropped + is_truncated)
+
 
 class RemoteModel(CachedModel):
     """A model on a server. Its calls run in the event loop of the run."""
@@ -281,7 +306,6 @@ class ChatModel(RemoteModel):
         Raises `QuarantinedError` after too many attempts, or if the server rejects the request.
         """
         key, request, client = chain.key, chain.request, self._client
-        room = self.settings.context_window - n_tokens
         try:
             attempt = self._limit.first_attempt(request, self.settings, n_tokens)
         except QuarantinedError:
@@ -294,16 +318,14 @@ class ChatModel(RemoteModel):
                 self._limit.note_timeout(attempt, request)
                 attempt = attempt_after_timeout(attempt, request, self.settings.timeout)
                 continue
-            was_lifted = self._limit.is_lifted
-            self._limit.note_reply(attempt, reply, request)
-            if self._limit.is_lifted and not was_lifted:
+            if self._limit.note_reply(attempt, reply, request):
                 self.set_meta(self._limit_key, "1")
             client.writer.note_length(reply.usage.completion, attempt.max_tokens)
             cost = cost_of(reply.usage, client.calls.price)
             chain.outcome.spent.add_call(reply.usage, cost)
             call = (key, self.step, self.name, reply.usage, cost)
             try:
-                result = validate_reply(reply, request, attempt, room, client.redact)
+                result = self._validate_reply(reply, request, attempt, n_tokens)
             except QuarantinedError:
                 self.ledger.record_call(*call)
                 raise
@@ -330,8 +352,9 @@ class ChatModel(RemoteModel):
         async def send() -> tuple[Reply, Usage]:
             self.ledger.record_sent(key, self.step, request.unit, self.name)
             try:
+                messages = [*request.messages, *attempt.correction]
                 reply = await client.send_chat(
-                    attempt.messages(request), request.format, attempt.max_tokens, request.sink
+                    messages, request.format, attempt.max_tokens, request.sink
                 )
             except (RetryError, SlowReplyError) as error:
                 if isinstance(error, SlowReplyError) or error.lost:

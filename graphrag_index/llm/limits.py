@@ -1,4 +1,4 @@
-"""Limits of the calls to a model: concurrency, rate limits, and a budget in dollars.
+"""Limits of the calls to a model: concurrency, rates, tokens of a reply, a budget in dollars.
 
 The concurrency adapts to the provider's rate limit. It is multiplied by `DECREASE_FACTOR` when the
 provider refuses a call because of a rate limit, and grows slowly with every successful call
@@ -17,7 +17,8 @@ from importlib.resources import files
 from typing import Any
 
 from graphrag_index.errors import BudgetError
-from graphrag_index.llm.request import Usage
+from graphrag_index.llm.attempts import Attempt, QuarantinedError
+from graphrag_index.llm.request import MIN_REPLY_TOKENS, Reply, Request, Usage, expected_tokens
 from graphrag_index.schema.settings.models import ModelSettings, Price
 
 # Factor of the concurrency when a call is refused because of a rate limit.
@@ -121,6 +122,67 @@ class _TokenBucket:
         self.level = min(self.capacity, self.level + (now - self.updated_at) * self.rate)
         self.updated_at = now
         return max(0.0, (min(amount, self.capacity) - self.level) / self.rate)
+
+
+class ReplyLimit:
+    """Token limit of the first attempts at requests to one model; it adapts to the replies.
+
+    The limit is in proportion to the request, because a model that does not stop would otherwise
+    write up to `max_output_tokens`. A truncated reply is requested again with
+    `max_output_tokens`: if that reply is complete, the model needs more tokens, for example to
+    reason, and the limit is lifted, which saves requests and changes no reply. If that attempt
+    times out, the model does not stop, and truncated replies are accepted from then on.
+    """
+
+    def __init__(self, is_lifted: bool = False) -> None:
+        self.is_lifted, self.accepts_truncated = is_lifted, False
+
+    def first_attempt(self, request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
+        """Return the first attempt at a request whose prompt has about `n_tokens`.
+
+        Raises `QuarantinedError` if the prompt does not fit the context window.
+        """
+        most = max_reply_tokens(request, settings, n_tokens)
+        expected = expected_tokens(request)
+        # A streamed answer is shown while it arrives, so it is not requested twice.
+        is_limited = self.accepts_truncated or not self.is_lifted
+        if not is_limited or request.sink is not None or expected >= most:
+            return Attempt(most, is_last=True)
+        return Attempt(expected, is_last=self.accepts_truncated, raised_tokens=most)
+
+    def note_reply(self, attempt: Attempt, reply: Reply, request: Request) -> bool:
+        """Note a reply; True if it lifts the limit: it is complete, with a raised limit."""
+        if (
+            self.is_lifted
+            or reply.finish == "length"
+            or not attempt.is_last
+            or attempt.corrected
+            or not self._is_raised(attempt, request)
+        ):
+            return False
+        self.is_lifted = True
+        return True
+
+    def note_timeout(self, attempt: Attempt, request: Request) -> None:
+        """Note that an attempt timed out, although the server was answering."""
+        self.accepts_truncated = self.accepts_truncated or self._is_raised(attempt, request)
+
+    def _is_raised(self, attempt: Attempt, request: Request) -> bool:
+        return request.sink is None and attempt.max_tokens > expected_tokens(request)
+
+
+def max_reply_tokens(request: Request, settings: ModelSettings, n_tokens: int) -> int:
+    """Return the maximum number of tokens of a reply to a prompt of about `n_tokens`.
+
+    Raises `QuarantinedError` if the prompt does not fit the context window.
+    """
+    room = settings.context_window - n_tokens
+    if room < MIN_REPLY_TOKENS:
+        raise QuarantinedError(
+            f"the prompt of about {n_tokens} tokens does not fit the context window of "
+            f"{settings.context_window}"
+        )
+    return min(request.max_output_tokens or settings.max_output_tokens, room)
 
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)"

@@ -14,10 +14,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.llm.attempts import QuarantinedError, first_attempt
+from graphrag_index.llm.attempts import QuarantinedError
 from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
+from graphrag_index.llm.limits import max_reply_tokens
 from graphrag_index.llm.protocol import Capabilities
 from graphrag_index.llm.request import ENCODING, Outcome, ReplyError, Request, prompt_tokens
 from graphrag_index.schema.settings.models import ModelSettings, find_model
@@ -175,7 +176,7 @@ class CountingChatModel(CachedModel):
             self.count.n_answered += is_new
             return
         request = chain.request
-        first_attempt(request, self.settings, prompt_tokens(request, self.settings))
+        max_reply_tokens(request, self.settings, prompt_tokens(request, self.settings))
         reply = simulate_reply(request)
         if is_new:
             self._count_request(request, json.dumps(reply, ensure_ascii=False))

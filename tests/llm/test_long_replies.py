@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.attempts import EXPECTED_TOKENS, ReplyLimit, expected_tokens
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.limits import ReplyLimit
 from graphrag_index.llm.reply_parser import is_repetitive
+from graphrag_index.llm.request import EXPECTED_TOKENS, expected_tokens
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import request, words_of_text
 from tests.server import ChatRequest, Faults, Server
