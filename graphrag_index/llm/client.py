@@ -1,4 +1,4 @@
-"""HTTP client of one model: session, TLS, proxies, redirects, requests, errors of the server."""
+"""HTTP client of one model: session, TLS, proxies, redirects, requests, server errors."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""Limits of the calls to a model: concurrency, rates, tokens of a reply, a budget in dollars.
+"""Limits of the calls to a model: concurrency, rates, reply tokens, a budget in dollars.
 
 The concurrency adapts to the provider's rate limit. It is multiplied by `DECREASE_FACTOR` when the
 provider refuses a call because of a rate limit, and grows slowly with every successful call

@@ -1,4 +1,4 @@
-"""OpenAI's protocol: request bodies that the server of a model accepts, parsing of responses."""
+"""OpenAI's protocol: request bodies that a server accepts, parsing of its responses."""
 
 import base64
 import json
