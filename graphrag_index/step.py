@@ -8,7 +8,7 @@
 Each positional parameter has the name of an input table. A table annotated `pl.LazyFrame` is
 scanned, a table annotated `pl.DataFrame` is loaded, and a table with the default None may be
 missing. Each keyword-only parameter has the name of a service: `settings` (the step's section
-of settings.yaml), `progress`, `root`, `previous`, `embedding_model`, ...
+of settings.yaml), `progress`, `shards`, `root`, `previous`, `embedding_model`, ...
 
 A step returns a frame (if it writes one table) or a mapping from table names to frames. It may
 also yield frames or mappings batch by batch, to write a table that is larger than memory. For
@@ -17,10 +17,10 @@ a table that the step both reads and writes, None instead of a frame keeps it un
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 import polars as pl
 from pydantic import BaseModel
@@ -30,12 +30,28 @@ from graphrag_index.errors import WorkflowError
 from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.tables import TABLES, Table, content_id
 
-__all__ = ["Frames", "Progress", "Project", "Read", "Section", "Silent", "Step", "Table", "step"]
+__all__ = [
+    "Frames",
+    "Progress",
+    "Project",
+    "Read",
+    "Section",
+    "SerialShards",
+    "ShardFrames",
+    "Shards",
+    "Silent",
+    "Step",
+    "Table",
+    "step",
+]
 
 # Services that a step may need only with some settings; the parameter `asks` selects them.
 MODELS = ("chat_model", "embedding_model")
 
 Frames = pl.DataFrame | Mapping[str, pl.DataFrame | None]
+# The rows of a shard, or of its result: frames by name.
+ShardFrames = Mapping[str, pl.DataFrame]
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -54,6 +70,36 @@ class Silent:
     def start(self, total: int | None, unit: str) -> None: ...
 
     def advance(self, n: int = 1) -> None: ...
+
+
+class Shards(Protocol):
+    """The service `shards`: a step has its rows processed shard by shard, on all cores."""
+
+    def map(
+        self,
+        function: Callable[..., ShardFrames],
+        shards: Iterable[tuple[T, ShardFrames]],
+        *shared: Any,
+    ) -> Iterator[tuple[T, ShardFrames]]:
+        """Yield (context, `function(shard, *shared)`) for each (context, shard), in order.
+
+        The result of `function` depends on nothing but its arguments, and `function` is defined
+        at the top of a module: other processes may call it. `shared` has the same value for all
+        shards, and can be pickled. A context stays in this process.
+        """
+
+
+class SerialShards:
+    """The service `Shards` in this process, without files."""
+
+    def map(
+        self,
+        function: Callable[..., ShardFrames],
+        shards: Iterable[tuple[T, ShardFrames]],
+        *shared: Any,
+    ) -> Iterator[tuple[T, ShardFrames]]:
+        for context, shard in shards:
+            yield context, function(shard, *shared)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,10 @@ Batch = Annotated[
 Wait = Annotated[
     bool, typer.Option("--wait", help="With --batch: wait until the batches are done.")
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Maximum number of processes; default: all cores."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print details for debugging.")]
 
@@ -55,6 +59,7 @@ def run(
     allow_partial: AllowPartial = "0%",
     batch: Batch = False,
     wait: Wait = False,
+    workers: Workers = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print steps to run and their price; change nothing.")
     ] = False,
@@ -73,7 +78,7 @@ def run(
         _print_dry_run(root, set_, batch, json)
         return
     options = RunOptions(
-        quiet, verbose, budget, _parse_share(allow_partial), batch, wait, purge=purge
+        quiet, verbose, budget, _parse_share(allow_partial), batch, wait, workers, purge=purge
     )
     with _open_session(root, set_, options) as session:
         session.print_report(session.run_workflow())
@@ -88,10 +93,11 @@ def retry(
     allow_partial: AllowPartial = "0%",
     batch: Batch = False,
     wait: Wait = False,
+    workers: Workers = None,
 ) -> None:
     """Send requests without a valid reply again, and bring the index up to date."""
     options = RunOptions(
-        quiet, verbose, budget, _parse_share(allow_partial), batch, wait, retry=True
+        quiet, verbose, budget, _parse_share(allow_partial), batch, wait, workers, retry=True
     )
     with _open_session(root, set_, options) as session:
         session.print_report(session.run_workflow())
@@ -171,6 +177,7 @@ class RunOptions:
     allowed_share: float
     batch: bool
     wait: bool
+    n_workers: int | None
     retry: bool = False
     purge: bool = False
 
@@ -240,6 +247,7 @@ class _RunSession:
         self.run_workflow = partial(
             run_workflow,
             *(self.workflow, self.settings, root, services, new_watcher()),
+            n_workers=options.n_workers,
             quarantined=lambda step: len(self.models.quarantined_requests([step])),
             again=self._steps_to_repeat,
             spent=self.models.spent,

@@ -19,7 +19,7 @@ from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import TermCandidates, Vocabulary
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
-from graphrag_index.step import Progress
+from graphrag_index.step import Progress, ShardFrames, Shards
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.sentences import Sentence
 
@@ -53,7 +53,11 @@ class Entities:
 
 
 def find_mentions(
-    texts: ReadTexts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
+    texts: ReadTexts,
+    sentences: pl.DataFrame,
+    settings: ExtractGraphNlp,
+    progress: Progress,
+    shards: Shards,
 ) -> tuple[pl.DataFrame, Entities]:
     """Find the entities of a corpus and their mentions.
 
@@ -61,52 +65,68 @@ def find_mentions(
     are sorted by document and offset, and no two begin at the same offset. Some entities have no
     mention.
     """
-    names, terms, vocabularies = _read_candidates(texts, sentences, settings, progress)
+    names, terms = NameCandidates(), TermCandidates()
     lower: Counter[str] = Counter()
-    for vocabulary in vocabularies.values():
-        vocabulary.count_lower_words(lower)
-    codes = set(vocabularies)
-    del vocabularies
+    codes: set[str] = set()
+    work = _prepare_shards(texts, sentences)
+    for languages, found in shards.map(_collect_candidates, work, settings.noun_phrases):
+        names.add_frames(found)
+        terms.add_frames(found)
+        for word, count in found["words"].iter_rows():
+            lower[word] += count
+        codes.update(languages)
+        progress.advance(len(languages))
     named, entities = _find_names(names, lower, settings)
     del names, lower
     parts = [named]
     if settings.noun_phrases:
         parts.append(_find_term_mentions(terms, settings, entities))
-    found = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
-    recurring = sorted({name for *_, name in found})
+    del terms
+    uncased = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
+    recurring = sorted({name for *_, name in uncased})
     entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
-    rows = [(*place, entity_of[name], PROSE) for *place, name in found]
+    rows = [(*place, entity_of[name], PROSE) for *place, name in uncased]
     parts.append(pl.DataFrame(rows, schema=MENTION_COLUMNS, orient="row"))
     entities.add_entities(recurring, "name")
-    del found, rows, terms
+    del uncased, rows
     mentions = pl.concat(parts).sort("document", "start", "end", "entity")
     # If several mentions begin at the same offset, keep the longest.
     mentions = mentions.filter(pl.struct("document", "start").is_last_distinct())
     return mentions.filter(pl.len().over("entity") >= settings.min_frequency), entities
 
 
-def _read_candidates(
-    texts: ReadTexts, sentences: pl.DataFrame, settings: ExtractGraphNlp, progress: Progress
-) -> tuple[NameCandidates, TermCandidates, dict[str, Vocabulary]]:
-    """Collect candidates for names and terms, and the vocabulary of each language."""
+def _prepare_shards(
+    texts: ReadTexts, sentences: pl.DataFrame
+) -> Iterator[tuple[list[str], ShardFrames]]:
+    """Yield (languages, shard) for some documents and their sentences at a time."""
+    # The sentences of document i are the rows from bounds[i] to bounds[i + 1].
+    bounds = np.append(0, np.cumsum(np.bincount(sentences["document"].to_numpy())))
+    rows = sentences.select("document", "start_char", "end_char", "quotable")
+    for batch in texts():
+        # A blank document at the end of the corpus has no sentences.
+        first, last = np.minimum((batch["number"][0], batch["number"][-1] + 1), len(bounds) - 1)
+        start = int(bounds[first])
+        parts = rows.slice(start, int(bounds[last]) - start)
+        yield batch["language"].to_list(), {"documents": batch, "sentences": parts}
+
+
+def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFrames:
+    """Collect candidates for names and terms in some documents, and the words in lower case."""
     names, terms = NameCandidates(), TermCandidates()
     vocabularies: dict[str, Vocabulary] = {}
-    # The sentences of document i are the rows from bounds[i] to bounds[i + 1].
-    bounds = [0, *np.cumsum(np.bincount(sentences["document"].to_numpy())).tolist()]
-    columns = [sentences[name].to_numpy() for name in ("start_char", "end_char", "quotable")]
-    for number, text, code in texts():
-        progress.advance()
-        if number + 1 >= len(bounds):
-            # Skip a blank document at the end of the corpus: it has no sentences.
+    columns = shard["sentences"].partition_by("document", as_dict=True, include_key=False)
+    for number, text, code in shard["documents"].iter_rows():
+        if (number,) not in columns:
             continue
+        sentences = [Sentence(*row) for row in columns[(number,)].iter_rows()]
         language = language_of(code)
-        rows = slice(bounds[number], bounds[number + 1])
-        parts = map(Sentence, *(column[rows].tolist() for column in columns))
         words = vocabularies.setdefault(code, Vocabulary(language)).read_words(text)
-        names.add_document(number, text, words, list(parts), language)
-        if settings.noun_phrases:
+        names.add_document(number, text, words, sentences, language)
+        if with_noun_phrases:
             terms.add_document(number, text, words, language)
-    return names, terms, vocabularies
+    lower = sum((part.count_lower_words() for part in vocabularies.values()), Counter())
+    counts = pl.DataFrame(list(lower.items()), {"word": pl.String, "count": pl.Int64}, orient="row")
+    return {**names.to_frames(), **terms.to_frames(), "words": counts}
 
 
 def _find_names(
@@ -115,9 +135,8 @@ def _find_names(
     if not found.surfaces:
         return pl.DataFrame(schema=MENTION_COLUMNS), Entities([], [], [])
     classified = classify_names(found, lower)
-    columns = {name: getattr(found, name) for name in ("document", "start", "surface", "flags")}
     mentions = (
-        pl.DataFrame({name: np.frombuffer(a, a.typecode) for name, a in columns.items()})
+        pl.DataFrame(found.get_columns())
         .join(classified.parts, on="surface", maintain_order="left")
         .with_columns(start=pl.col("start") + pl.col("offset"))
         .with_columns(end=pl.col("start") + pl.col("length"))

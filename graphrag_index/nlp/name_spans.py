@@ -11,16 +11,17 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from graphrag_index.nlp import name_words, word_table
 from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, is_wrapped_line, word_before
 from graphrag_index.nlp.word_table import DocumentWords, Integers
-from graphrag_index.text.languages import Language, is_title, read_lists, word_set
+from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
 from graphrag_index.text.sentences import Sentence
 
 _WORDS = read_lists("nlp/data/words")
@@ -111,6 +112,42 @@ class NameCandidates:
         self.surface.frombytes(surface.astype(np.int32).tobytes())
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
 
+    def get_columns(self) -> dict[str, np.ndarray]:
+        """Return the document, the start, the surface number and the flags of each span."""
+        columns = {name: getattr(self, name) for name in ("document", "start", "surface", "flags")}
+        return {name: np.frombuffer(column, column.typecode) for name, column in columns.items()}
+
+    def to_frames(self) -> dict[str, pl.DataFrame]:
+        """Return the candidates as frames, which `add_frames` adds to other candidates."""
+        codes = (language.code for language in self.languages)
+        schema = {"name": pl.String, "language": pl.String}
+        return {
+            "spans": pl.DataFrame(self.get_columns()),
+            "surfaces": pl.DataFrame(
+                list(zip(self.names, codes, strict=True)), schema, orient="row"
+            ),
+            "abbreviations": pl.DataFrame(
+                sorted(self.abbreviations), {"short": pl.Int32, "long": pl.Int32}, orient="row"
+            ),
+            "longer": pl.DataFrame(
+                self._longer, {"row": pl.Int64, "ahead": pl.Int32, "name": pl.String}, orient="row"
+            ),
+        }
+
+    def add_frames(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        """Add the candidates of later documents."""
+        surfaces = frames["surfaces"].iter_rows()
+        numbers = [self._get_span_number(name, language_of(code)) for name, code in surfaces]
+        number = np.array(numbers, np.int32)
+        n_rows = len(self.start)
+        spans = frames["spans"].with_columns(surface=number[frames["spans"]["surface"].to_numpy()])
+        for name in spans.columns:
+            getattr(self, name).frombytes(spans[name].to_numpy().tobytes())
+        pairs = frames["abbreviations"].iter_rows()
+        self.abbreviations.update((numbers[short], numbers[long]) for short, long in pairs)
+        longer = frames["longer"].iter_rows()
+        self._longer += ((n_rows + row, ahead, name) for row, ahead, name in longer)
+
     def restore_cut_words(self) -> None:
         """Restore words and numbers that were cut off. Call it after reading all documents.
 
@@ -169,8 +206,6 @@ class NameCandidates:
         `initial` is true if any first word would have a capital there. `dated` is true if
         the word before the span shows that a month at the start of the span is a date.
         """
-        if not dated and (number := self.surfaces.get(raw)) is not None:
-            return TrimmedSpan(0, len(raw), number, False)
         key = language.code, raw, initial, dated
         if key not in self._trimmed:
             self._trimmed[key] = self._trim_words(raw.split(), language, initial, dated)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
+import polars as pl
+
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/uncased")
@@ -43,8 +45,9 @@ _SPACED_WORD = re.compile(rf"{_SPACED_LETTER}+(?:[\u200c\u200d]+{_SPACED_LETTER}
 # Allow dots, which separate the parts of a foreign name: 阿尔伯特·爱因斯坦.
 _UNSPACED_RUN = re.compile(rf"{_UNSPACED_LETTER}(?:[·・]?{_UNSPACED_LETTER})*")
 
-# Function that yields (number, text, language code) of each document; it is called several times.
-ReadTexts = Callable[[], Iterable[tuple[int, str, str]]]
+# Function that yields batches of documents with the columns `number`, `text` and `language` (a
+# code); it is called several times.
+ReadTexts = Callable[[], Iterable[pl.DataFrame]]
 
 
 def find_uncased_names(
@@ -53,14 +56,18 @@ def find_uncased_names(
     """Yield (document, start, end, name) of the recurring strings in each language."""
     for code in sorted(LANGUAGE_CODES.intersection(codes)):
 
-        def texts_of_language(code: str = code) -> Iterator[str]:
-            return (text for _, text, language in texts() if language == code)
+        def documents(code: str = code) -> Iterator[tuple[int, str]]:
+            of_language = (batch.filter(language=code) for batch in texts())
+            return (
+                row for batch in of_language for row in batch.select("number", "text").iter_rows()
+            )
 
         names_of = _UnspacedNames if code in UNSPACED else _SpacedNames
-        names: _UnspacedNames | _SpacedNames = names_of(texts_of_language, code, min_frequency)
-        for number, text, language in texts():
-            if language == code:
-                yield from ((number, *place) for place in names.find_names(text))
+        names: _UnspacedNames | _SpacedNames = names_of(
+            lambda: (text for _, text in documents()), code, min_frequency
+        )
+        for number, text in documents():
+            yield from ((number, *place) for place in names.find_names(text))
 
 
 def find_fallback_entity(text: str, code: str) -> tuple[int, int]:

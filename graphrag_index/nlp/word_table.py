@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from graphrag_index.text.languages import Language, read_lists, word_set
 
@@ -80,11 +82,13 @@ class Vocabulary(dict[str, int]):
         kinds = np.frombuffer(self._kinds, np.uint16)[numbers]
         return DocumentWords(kinds, ends - lengths, ends)
 
-    def count_lower_words(self, counts: Counter[str]) -> None:
-        """Add the occurrences of words in lower case, without punctuation, to `counts`."""
+    def count_lower_words(self) -> Counter[str]:
+        """Count the occurrences of words in lower case, without punctuation."""
+        counts: Counter[str] = Counter()
         for word, kind, count in zip(self, self._kinds, self._counts, strict=True):
             if kind & LOWER:
                 counts[word.strip(_OUTER_PUNCTUATION)] += count
+        return counts
 
     def __missing__(self, word: str) -> int:
         if len(word) > MAX_WORD_CHARS or word.lower() == word.upper():
@@ -165,6 +169,28 @@ class TermCandidates:
         self.document.extend([document] * len(starts))
         self.start.frombytes(starts.astype(np.int32).tobytes())
         self.block.frombytes((first_block + starts // BLOCK_CHARS).astype(np.int32).tobytes())
+
+    def to_frames(self) -> dict[str, pl.DataFrame]:
+        """Return the candidates as frames, which `add_frames` adds to other candidates."""
+        columns = ("document", "start", "end", "phrase", "block")
+        arrays = {name: np.frombuffer(getattr(self, name), np.int32) for name in columns}
+        return {
+            "terms": pl.DataFrame(arrays),
+            "phrases": pl.DataFrame({"phrase": self.phrases.keys()}, {"phrase": pl.String}),
+            "blocks": pl.DataFrame({"n_blocks": [self.n_blocks]}),
+        }
+
+    def add_frames(self, frames: Mapping[str, pl.DataFrame]) -> None:
+        """Add the candidates of later documents."""
+        texts = frames["phrases"]["phrase"]
+        numbers = [self.phrases.setdefault(text, len(self.phrases)) for text in texts]
+        terms = frames["terms"].with_columns(
+            phrase=np.array(numbers, np.int32)[frames["terms"]["phrase"].to_numpy()],
+            block=pl.col("block") + self.n_blocks,
+        )
+        for name in terms.columns:
+            getattr(self, name).frombytes(terms[name].to_numpy().tobytes())
+        self.n_blocks += frames["blocks"].item()
 
     def map_to_terms(self, min_frequency: int) -> np.ndarray:
         """Map each phrase to its singular; -1 if the phrase is too rare or too common."""

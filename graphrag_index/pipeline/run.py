@@ -30,6 +30,7 @@ from graphrag_index.errors import (
 )
 from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
+from graphrag_index.pipeline.shards import StepShards, Workers, count_cores
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
@@ -84,6 +85,8 @@ def run_workflow(
     services: Mapping[str, Service],
     watcher: Watcher | None = None,
     *,
+    # Maximum number of processes; None: one per core.
+    n_workers: int | None = None,
     # Returns the number of failed requests of a step.
     quarantined: Callable[[str], int] = lambda step: 0,
     # Returns the names of the steps that must run even if nothing has changed.
@@ -104,8 +107,12 @@ def run_workflow(
     watcher = watcher or Watcher()
     while True:
         try:
-            with closing(watcher), lock_output(store):
-                run = _WorkflowRun(workflow, settings, root, services, watcher)
+            with (
+                closing(watcher),
+                lock_output(store),
+                closing(Workers(n_workers or count_cores())) as workers,
+            ):
+                run = _WorkflowRun(workflow, settings, root, services, watcher, workers)
                 forced = again()
                 for number, step in enumerate(workflow.steps, 1):
                     run.run_step(step, number, step.name in forced, quarantined)
@@ -128,9 +135,10 @@ class _WorkflowRun:
         root: Path,
         services: Mapping[str, Service],
         watcher: Watcher,
+        workers: Workers,
     ) -> None:
         self.workflow, self.settings, self.root = workflow, settings, root
-        self.services, self.watcher = services, watcher
+        self.services, self.watcher, self.workers = services, watcher, workers
         self.sections = select_sections(workflow, settings)
         self.store = TableStore(root / settings.output)
         self.current = self.store.read_pointer()
@@ -153,10 +161,21 @@ class _WorkflowRun:
         if record is None or not kept:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
-            wall, cpu = time.perf_counter(), time.process_time()
+            shards = StepShards(
+                self.workers,
+                self.store.folder(self.number) / "parts" / step.name,
+                hash_step_code(step, section),
+            )
+            wall, cpu = time.perf_counter(), self.workers.count_cpu_seconds()
             with _wrap_failures(step):
                 names = step.needs(section)
-                opened = {name: self._open_service(name, step, section, progress) for name in names}
+                built_in = {
+                    "settings": section,
+                    "progress": progress,
+                    "root": self.root,
+                    "shards": shards,
+                }
+                opened = {name: self._open_service(name, step, section, built_in) for name in names}
                 services = {**dict.fromkeys(step.services), **opened}
                 tables = self._write_tables(
                     step, key, step.function(*self._read_inputs(step), **services)
@@ -170,8 +189,8 @@ class _WorkflowRun:
                 tables={name: self._keep_unchanged(name, table) for name, table in tables.items()},
                 made_by=hash_step_code(step, section),
                 seconds=round(time.perf_counter() - wall, 3),
-                cpu_seconds=round(time.process_time() - cpu, 3),
-                peak_memory_bytes=_measure_peak_memory(),
+                cpu_seconds=round(self.workers.count_cpu_seconds() - cpu, 3),
+                peak_memory_bytes=self.workers.measure_peak_memory(),
                 quarantined=quarantined(step.name),
             )
             self.steps_run.append(step.name)
@@ -181,6 +200,7 @@ class _WorkflowRun:
             logger.debug("%s: %d rows in %s", name, table.rows, place)
         if not kept:
             self.store.write_journal(self.number, self.done)
+            shards.remove_parts()
         self.watcher.step_finished(record, kept)
 
     @property
@@ -194,13 +214,15 @@ class _WorkflowRun:
             frame = self.store.scan(read.table, table) if table else None
             yield frame if frame is None or read.lazy else frame.collect()
 
-    def _open_service(self, name: str, step: Step, section: Any, progress: Progress) -> Any:
+    def _open_service(
+        self, name: str, step: Step, section: Any, built_in: Mapping[str, Any]
+    ) -> Any:
         if name in self.services:
             return self.services[name].open(step, section)
         if name == "previous":
             made_by = {record.name: record.made_by for record in self.earlier}.get(step.name)
             return Previous(self.store, self.current, made_by == hash_step_code(step, section))
-        return {"settings": section, "progress": progress, "root": self.root}[name]
+        return built_in[name]
 
     def _write_tables(
         self, step: Step, key: str, result: Frames | Iterator[Frames]
@@ -313,16 +335,6 @@ def find_finished_steps(
 def is_complete(store: TableStore, record: StepRecord) -> bool:
     """Return True if all tables of a step still exist."""
     return all(store.exists(name, table) for name, table in record.tables.items())
-
-
-def _measure_peak_memory() -> int | None:
-    """Return the peak resident memory of this process, in bytes; None on Windows."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 @contextmanager

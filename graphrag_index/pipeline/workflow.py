@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
 
 # Names of the services that every run provides.
-BUILT_IN_SERVICES = ("settings", "root", "progress", "previous")
+BUILT_IN_SERVICES = ("settings", "root", "progress", "previous", "shards")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,14 @@ import polars as pl
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import open_previous, read_or_fallback, read_owned_rows
+from graphrag_index.step import Progress, ShardFrames, Shards, step
+from graphrag_index.storage.memo import (
+    open_previous,
+    read_batches,
+    read_or_fallback,
+    read_owned_rows,
+    split_by_size,
+)
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import (
@@ -24,8 +30,10 @@ from graphrag_index.text.sentences import (
 )
 from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
-# Number of documents per batch. The number limits memory and does not change the results.
-BATCH_DOCUMENTS = 256
+# Maximum number of documents in a shard, and of bytes of their texts if it has several documents.
+# The numbers limit memory and do not change the results.
+SHARD_DOCUMENTS = 256
+SHARD_BYTES = 4_000_000
 # Maximum number of characters of a line that may be a page header, repeated on many pages.
 MAX_PAGE_HEADER_CHARACTERS = 200
 # Maximum ratio of read rows to wanted rows. Rows of the last version are read as one range, from
@@ -75,6 +83,7 @@ def create_text_units(
     settings: CreateTextUnits,
     previous: Previous,
     progress: Progress,
+    shards: Shards,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Cut each document at sentences and headings into text units of bounded length.
 
@@ -85,16 +94,10 @@ def create_text_units(
     unchanged documents are reused from the last version. All tables are in the order of the
     documents.
     """
-    n_documents = loaded_documents.select(pl.len()).collect().item()
-    progress.start(n_documents, "documents")
-    earlier = _PreviousRows(previous)
-    n_units = 0
-    for offset in range(0, n_documents, BATCH_DOCUMENTS):
-        batch = loaded_documents.slice(offset, BATCH_DOCUMENTS).collect()
-        places = batch.with_row_index("at")
-        known = earlier.find_rows(places)
-        new = places.join(known["documents"], on="at", how="anti", maintain_order="left")
-        cut_now = _cut_documents(new, settings)
+    progress.start(loaded_documents.select(pl.len()).collect().item(), "documents")
+    n_documents = n_units = 0
+    work = _prepare_shards(loaded_documents, _PreviousRows(previous))
+    for (batch, known), cut_now in shards.map(_cut_documents, work, settings):
         found = {
             name: pl.concat([rows, cut_now[name]]).sort("at", maintain_order=True)
             for name, rows in known.items()
@@ -102,16 +105,29 @@ def create_text_units(
         number = pl.int_range(pl.len(), dtype=pl.Int64)
         tables = {
             "documents": batch.with_columns(
-                found["documents"].drop("at"), human_readable_id=number + offset
+                found["documents"].drop("at"), human_readable_id=number + n_documents
             ),
             "base_text_units": found["base_text_units"].with_columns(
                 human_readable_id=number + n_units
             ),
-            "sentences": found["sentences"].with_columns(document=pl.col("at") + offset),
+            "sentences": found["sentences"].with_columns(document=pl.col("at") + n_documents),
         }
         yield {name: rows.select(TABLES[name].cast_columns) for name, rows in tables.items()}
+        n_documents += batch.height
         n_units += tables["base_text_units"].height
         progress.advance(batch.height)
+
+
+def _prepare_shards(
+    loaded_documents: pl.LazyFrame, previous: "_PreviousRows"
+) -> Iterator[tuple[tuple[pl.DataFrame, Mapping[str, pl.DataFrame]], ShardFrames]]:
+    """Yield ((documents, rows of unchanged documents), shard with the changed documents)."""
+    for rows in read_batches(loaded_documents, SHARD_DOCUMENTS, has_long_texts=True):
+        for batch in split_by_size(rows, "text", SHARD_BYTES):
+            places = batch.with_row_index("at")
+            known = previous.find_rows(places)
+            new = places.join(known["documents"], on="at", how="anti", maintain_order="left")
+            yield (batch, known), {"documents": new.select("at", *INPUT_COLUMNS)}
 
 
 class _PreviousRows:
@@ -162,12 +178,10 @@ class _PreviousRows:
         return {name: frame.select(CUT_SCHEMAS[name].names()) for name, frame in rows.items()}
 
 
-def _cut_documents(
-    documents: pl.DataFrame, settings: CreateTextUnits
-) -> Mapping[str, pl.DataFrame]:
-    """Cut documents; return their rows by table, with the schemas `CUT_SCHEMAS`."""
+def _cut_documents(shard: ShardFrames, settings: CreateTextUnits) -> ShardFrames:
+    """Cut the documents of a shard; return their rows by table, with the schemas `CUT_SCHEMAS`."""
     rows: dict[str, list[Any]] = {name: [] for name in CUT_SCHEMAS}
-    for at, document_id, text, metadata in documents.select("at", *INPUT_COLUMNS).iter_rows():
+    for at, document_id, text, metadata in shard["documents"].iter_rows():
         headings, starts = find_cut_offsets(text)
         rows["sentences"] += make_sentence_rows(at, text, starts)
         ids = []

@@ -19,11 +19,14 @@ from graphrag_index.nlp.uncased import find_fallback_entity
 from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, Shards, step
+from graphrag_index.storage.memo import read_batches, split_by_size
 from graphrag_index.text.sentences import Quotations, are_quotable
 
-# Number of documents per batch. The number limits memory and does not change the results.
-BATCH_DOCUMENTS = 512
+# Maximum number of documents in a shard, and of bytes of their texts if it has several documents.
+# The numbers limit memory and do not change the results.
+SHARD_DOCUMENTS = 512
+SHARD_BYTES = 4_000_000
 MAX_DESCRIPTION_SENTENCES = 2  # maximum number of sentences in the description of an entity
 # Columns of entities that are filled only if a model extracts the entities.
 _COLUMNS_FILLED_BY_MODELS = ("descriptions", "description_text_units", "text_units", "types")
@@ -32,7 +35,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @step(
-    writes=["extracted_entities", "extracted_relationships", "extracted_mentions"], code_version=3
+    writes=["extracted_entities", "extracted_relationships", "extracted_mentions"], code_version=4
 )
 def extract_graph_nlp(
     documents: pl.LazyFrame,
@@ -41,6 +44,7 @@ def extract_graph_nlp(
     *,
     settings: ExtractGraphNlp,
     progress: Progress,
+    shards: Shards,
 ) -> Mapping[str, pl.DataFrame]:
     """Find names and terms, merge their variants, and relate entities in the same sentence.
 
@@ -57,7 +61,7 @@ def extract_graph_nlp(
     ids = documents.select("id").collect()["id"].to_list()
     progress.start(len(ids), "documents")
     mentions, entities = find_mentions(
-        lambda: _read_texts(documents), sentences, settings, progress
+        lambda: _read_texts(documents), sentences, settings, progress, shards
     )
     units = _read_text_unit_spans(base_text_units, ids)
     mentions = _add_fallback_entities(_locate_mentions(mentions, units), entities, units, documents)
@@ -89,12 +93,11 @@ def extract_graph_nlp(
     }
 
 
-def _read_texts(documents: pl.LazyFrame) -> Iterator[tuple[int, str, str]]:
-    """Yield (number, text, language) of each document."""
-    columns = documents.select("human_readable_id", "text", "language")
-    n_documents = documents.select(pl.len()).collect().item()
-    for offset in range(0, n_documents, BATCH_DOCUMENTS):
-        yield from columns.slice(offset, BATCH_DOCUMENTS).collect().iter_rows()
+def _read_texts(documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Yield documents in batches, with the columns `number`, `text` and `language`."""
+    columns = documents.select("text", "language", number="human_readable_id")
+    for rows in read_batches(columns, SHARD_DOCUMENTS, has_long_texts=True):
+        yield from split_by_size(rows.select("number", "text", "language"), "text", SHARD_BYTES)
 
 
 def _read_text_unit_spans(base_text_units: pl.LazyFrame, ids: list[str]) -> pl.DataFrame:
@@ -158,8 +161,8 @@ def _add_fallback_entities(
         return mentions
     numbers: dict[str, int] = {}
     rows = []
-    for document, text, code in _read_texts(documents):
-        if document in first:
+    for batch in _read_texts(documents):
+        for document, text, code in batch.filter(pl.col("number").is_in(list(first))).iter_rows():
             offset, end = first[document]
             start, end = find_fallback_entity(text[offset:end], code)
             title = text[offset + start : offset + end]

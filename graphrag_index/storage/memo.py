@@ -44,6 +44,17 @@ def read_batches(
         offset += n_read
 
 
+def split_by_size(rows: pl.DataFrame, column: str, max_bytes: int) -> Iterator[pl.DataFrame]:
+    """Split rows so that the texts of a part have at most `max_bytes`, or are a single text."""
+    ends = rows[column].str.len_bytes().cum_sum().to_numpy()
+    start = 0
+    while start < rows.height:
+        before = int(ends[start - 1]) if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + max_bytes, "right")))
+        yield rows.slice(start, end - start)
+        start = end
+
+
 def locate_list_values(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, Integers]:
     """Return (row, position in `ids`) of each value of a column of lists of ids, as two arrays.
 

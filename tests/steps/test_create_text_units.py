@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Silent
+from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_text_units import TextCutter, create_text_units
 from graphrag_index.text.sentences import find_headings, find_segment_starts
 from graphrag_index.text.tokens import count_tokens, load_encoding
@@ -38,6 +38,7 @@ def cut(
             settings=settings,
             previous=previous or EarlierTables(),
             progress=Silent(),
+            shards=SerialShards(),
         )
     )
     return {name: pl.concat([batch[name] for batch in batches]) for name in batches[0]}
@@ -225,7 +226,7 @@ def test_with_the_last_run_at_hand_the_same_comes_out(
 ) -> None:
     """Documents are added, edited, deleted and moved about."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphrag_index.steps.create_text_units.BATCH_DOCUMENTS", at_once)
+        patch.setattr("graphrag_index.steps.create_text_units.SHARD_DOCUMENTS", at_once)
         first = cut(read=read(before)) if before else {}
         again = cut(read=read(after), previous=EarlierTables(first)) if after else {}
         fresh = cut(read=read(after)) if after else {}

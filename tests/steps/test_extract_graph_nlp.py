@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.nlp.find_names import BATCH_MENTIONS, pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
-from graphrag_index.steps.extract_graph_nlp import BATCH_DOCUMENTS
+from graphrag_index.steps.extract_graph_nlp import SHARD_DOCUMENTS
 from graphrag_index.text.sentences import join_lines
 from tests.fixtures.extraction import Extraction, extract
 
@@ -326,7 +326,7 @@ def planted(n_documents: int) -> list[str]:
 
 
 def test_documents_are_all_read_though_not_at_once() -> None:
-    n = BATCH_DOCUMENTS + 3
+    n = SHARD_DOCUMENTS + 3
     found = extract(*["Anna Weber met Boris Lang."] * n)
     assert found.mentioned == {"Anna Weber": n, "Boris Lang": n}
     assert found.relationships["text_units"].list.len().to_list() == [n]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Silent
+from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_text_units import create_text_units
 from graphrag_index.text.sentences import (
     are_near_duplicates,
@@ -237,7 +237,11 @@ def quoted(*texts: str) -> list[list[str]]:
     ]
     documents = pl.DataFrame(rows, schema=TABLES["loaded_documents"].schema).lazy()
     batches = create_text_units(
-        documents, settings=CreateTextUnits(), previous=EarlierTables(), progress=Silent()
+        documents,
+        settings=CreateTextUnits(),
+        previous=EarlierTables(),
+        progress=Silent(),
+        shards=SerialShards(),
     )
     sentences = pl.concat([batch["sentences"] for batch in batches])
     sentences = sentences.with_columns(are_quotable(sentences)).filter("quotable")

@@ -1,0 +1,293 @@
+"""Processing of the shards of a step, in this process or in worker processes.
+
+A shard is a small part of the input of a step: a few frames, such as some documents and their
+sentences. A pure function maps a shard to a part of the result. Each part is a file, whose name is
+a hash of the function, the settings and the rows of the shard. A file has this name only when it is
+complete, so the name marks the part as done: a run continues an interrupted run, and another
+runner may make the same parts. Neither the number of processes nor their order changes a result.
+"""
+
+import math
+import os
+import pickle
+import shutil
+import sys
+import threading
+import time
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from hashlib import blake2b
+from io import BytesIO
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from graphrag_index.errors import StepError
+from graphrag_index.storage.atomic import temporary_path
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from graphrag_index.step import ShardFrames
+
+T = TypeVar("T")
+
+# Number of shards per process that are prepared or processed at once. It limits memory.
+SHARDS_PER_WORKER = 2
+# Shards are processed by workers if the rows of a step have at least this size together.
+MIN_BYTES_FOR_WORKERS = 1_000_000
+
+
+class _Usage(NamedTuple):
+    """CPU time of a shard, in seconds, and peak memory of its process, in bytes."""
+
+    cpu_seconds: float
+    peak_memory_bytes: int
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """The worker processes of a run. They start when a step has several shards.
+
+    Each worker is one process with one thread, so that `n` workers use `n` cores. With `n` = 1
+    this process does the work.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        # Sum of the CPU time, and maximum of the peak memory, of all worker processes.
+        self._cpu_seconds = 0.0
+        self._peak_memory_bytes = 0
+        self._pool: ProcessPoolExecutor | None = None
+
+    def start(self, function: Path, shard: bytes, part: Path) -> Future[_Usage]:
+        """Start to process a shard; the future has a result when the file of the part exists."""
+        if self.n == 1:
+            done: Future[_Usage] = Future()
+            make_part(function, shard, part)
+            done.set_result(_Usage(0, 0))
+            return done
+        with _explain_killed_worker():
+            return self._get_pool().submit(_process_shard, function, shard, part)
+
+    def wait(self, shard: Future[_Usage]) -> None:
+        """Wait until a part exists; raises the exception of its function."""
+        with _explain_killed_worker():
+            usage = shard.result()
+        self._cpu_seconds += usage.cpu_seconds
+        self._peak_memory_bytes = max(self._peak_memory_bytes, usage.peak_memory_bytes)
+
+    def count_cpu_seconds(self) -> float:
+        """Return the CPU time of this process and of its workers so far."""
+        return time.process_time() + self._cpu_seconds
+
+    def measure_peak_memory(self) -> int | None:
+        """Return the peak memory of the largest process so far, in bytes; None on Windows."""
+        peak = _measure_peak_memory()
+        return peak and max(peak, self._peak_memory_bytes)
+
+    def _get_pool(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            import multiprocessing
+
+            # Start new processes: a forked process could wait for a lock that no thread releases.
+            context = multiprocessing.get_context("spawn")
+            listener, self._speaker = context.Pipe(duplex=False)
+            self._pool = ProcessPoolExecutor(
+                self.n, mp_context=context, initializer=_prepare_worker, initargs=(listener,)
+            )
+        return self._pool
+
+    def close(self) -> None:
+        """End the worker processes at once; parts that they have not finished are lost."""
+        if self._pool is not None:
+            self._speaker.close()
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+@contextmanager
+def _explain_killed_worker() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise StepError(
+            "A worker process was killed, possibly because memory was short. Run again, if "
+            "necessary with fewer --workers: finished parts are kept."
+        ) from error
+
+
+class StepShards:
+    """The service `shards` of one step: its parts lie in `folder`.
+
+    `code` is a hash of the code and the settings of the step.
+    """
+
+    def __init__(self, workers: Workers, folder: Path, code: str) -> None:
+        self._workers, self._folder, self._code = workers, folder, code
+
+    def map(
+        self,
+        function: "Callable[..., ShardFrames]",
+        shards: "Iterable[tuple[T, ShardFrames]]",
+        *shared: Any,
+    ) -> "Iterator[tuple[T, ShardFrames]]":
+        """Yield (context, part) for each (context, shard), in the order of the shards.
+
+        A part is `function(shard, *shared)`. A single shard, and the first small ones, are
+        processed at once and without files: workers would take longer to start.
+        """
+        remaining = iter(shards)
+        first = list(islice(remaining, 2))
+        n_bytes = 0 if len(first) > 1 else -math.inf
+        file: Path | None = None
+        waiting: deque[tuple[T, bytes, Path, Future[_Usage] | None]] = deque()
+        for context, shard in chain(first, remaining):
+            n_bytes += sum(frame.estimated_size() for frame in shard.values())
+            if n_bytes < MIN_BYTES_FOR_WORKERS:
+                yield context, function(shard, *shared)
+                continue
+            file = file or self._write_function(function, shared)
+            rows = encode_frames(shard)
+            name = _hash_bytes(self._code.encode(), file.name.encode(), rows)
+            part = self._folder / f"part-{name}"
+            started = None if part.exists() else self._workers.start(file, rows, part)
+            waiting.append((context, rows, part, started))
+            if len(waiting) >= SHARDS_PER_WORKER * self._workers.n:
+                yield self._finish_part(file, *waiting.popleft())
+        while waiting and file:
+            yield self._finish_part(file, *waiting.popleft())
+
+    def _finish_part(
+        self, function: Path, context: T, shard: bytes, part: Path, started: Future[_Usage] | None
+    ) -> "tuple[T, ShardFrames]":
+        """Wait for a part and read it; a damaged part of an interrupted run is made again."""
+        if started is None:
+            with suppress(zipfile.BadZipFile):
+                return context, decode_frames(part.read_bytes())
+            started = self._workers.start(function, shard, part)
+        self._workers.wait(started)
+        return context, decode_frames(part.read_bytes())
+
+    def _write_function(self, function: object, shared: tuple[Any, ...]) -> Path:
+        """Write a function and its shared arguments to a file, for the workers."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        content = pickle.dumps((function, shared))
+        path = self._folder / f"function-{_hash_bytes(content)}"
+        _write_file(path, content)
+        return path
+
+    def remove_parts(self) -> None:
+        """Delete the parts, after the step has written its tables."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError):  # the folder is not there, or has parts of another step
+            self._folder.parent.rmdir()
+
+
+def encode_frames(frames: "ShardFrames") -> bytes:
+    """Encode frames as a ZIP archive with an Arrow file for each; equal frames have equal bytes."""
+    import polars as pl
+
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, frame in frames.items():
+            rows = BytesIO()
+            # Copy the rows: the bytes of a slice would depend on the rows around the slice.
+            copied = frame.select(pl.all().gather(pl.int_range(pl.len()))).rechunk()
+            copied.write_ipc(rows, compat_level=pl.CompatLevel.oldest())
+            # ZipInfo has a fixed date.
+            archive.writestr(zipfile.ZipInfo(name), rows.getbuffer())
+    return file.getvalue()
+
+
+def decode_frames(content: bytes) -> "ShardFrames":
+    """Decode frames that `encode_frames` has encoded. The archive has a checksum for each frame."""
+    import polars as pl
+
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        return {name: pl.read_ipc(archive.read(name)) for name in archive.namelist()}
+
+
+def make_part(function_file: Path, shard: bytes, part: Path) -> None:
+    """Process a shard, and write its part."""
+    function, shared = _load_function(function_file)
+    _write_file(part, encode_frames(function(decode_frames(shard), *shared)))
+
+
+@lru_cache(maxsize=1)
+def _load_function(path: Path) -> "tuple[Callable[..., ShardFrames], tuple[Any, ...]]":
+    # The file is safe to unpickle: this run has written it.
+    return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
+    temporary = temporary_path(path)
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _hash_bytes(*contents: bytes) -> str:
+    digest = blake2b(digest_size=16)
+    for content in contents:
+        # Hash the length too, so that two contents never look like two others.
+        digest.update(len(content).to_bytes(8, "little"))
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _prepare_worker(listener: "Connection") -> None:
+    """Prepare a worker process: one thread for polars, and an end when the run ends.
+
+    polars is not imported yet, since a worker imports the module of a function with its first
+    shard.
+    """
+    import signal
+
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    # The main process handles Ctrl-C, which the terminal sends to all processes.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end_with_run() -> None:
+        # The pipe is closed by `close`, or by the system if the main process was killed.
+        with suppress(EOFError, OSError):
+            listener.recv()
+        os._exit(1)
+
+    threading.Thread(target=end_with_run, daemon=True).start()
+
+
+def _process_shard(function: Path, shard: bytes, part: Path) -> _Usage:
+    """Process a shard in a worker process."""
+    global _counted_seconds
+    make_part(function, shard, part)
+    before, _counted_seconds = _counted_seconds, time.process_time()
+    return _Usage(_counted_seconds - before, _measure_peak_memory() or 0)
+
+
+# CPU time of this worker process that is part of the usage of earlier shards.
+_counted_seconds = 0.0
+
+
+def _measure_peak_memory() -> int | None:
+    """Return the peak resident memory of this process, in bytes; None on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,158 @@
+"""Shards of a step: the same result for any number of workers, and nothing lost by a failure."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from graphrag_index.errors import StepError
+from graphrag_index.pipeline.shards import StepShards, Workers, decode_frames, encode_frames
+from graphrag_index.step import ShardFrames
+
+# Larger than the size from which workers are started.
+N_ROWS = 200_000
+
+
+def square(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
+    """Square the numbers of a shard, and note in a file that it was called."""
+    numbers = shard["numbers"]
+    (log / f"{numbers['n'][0]}-{time.monotonic_ns()}").write_text(str(os.getpid()))
+    return {"squares": numbers.select(square=pl.col("n") ** 2 * factor)}
+
+
+def square_or_die(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
+    if shard["numbers"]["n"][0] == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return square(shard, factor, log)
+
+
+def square_on_full_disk(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
+    if shard["numbers"]["n"][0] == 3:
+        raise OSError(errno.ENOSPC, "No space left on device", str(log / "part"))
+    return square(shard, factor, log)
+
+
+def square_slowly(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
+    found = square(shard, factor, log)
+    time.sleep(60)
+    return found
+
+
+def number_shards(n: int) -> Iterator[tuple[int, ShardFrames]]:
+    for number in range(n):
+        yield number, {"numbers": pl.DataFrame({"n": [number] * N_ROWS})}
+
+
+def squares(
+    folder: Path, log: Path, function: Any = square, n_workers: int = 1, code: str = "code"
+) -> list[int]:
+    log.mkdir(exist_ok=True)
+    with closing(Workers(n_workers)) as workers:
+        parts = StepShards(workers, folder, code).map(function, number_shards(5), 10, log)
+        found = []
+        for number, part in parts:
+            assert part["squares"].height == N_ROWS
+            assert number == len(found)
+            found.append(part["squares"]["square"][0])
+    return found
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_parts_come_in_order_and_are_reused(tmp_path: Path, n_workers: int) -> None:
+    expected = [0, 10, 40, 90, 160]
+    parts, log = tmp_path / "parts", tmp_path / "log"
+    assert squares(parts, log, n_workers=n_workers) == expected
+    calls = list(log.iterdir())
+    assert len(calls) == 5
+    in_this_process = {path.read_text() == str(os.getpid()) for path in calls}
+    assert in_this_process == {n_workers == 1}
+    # Nothing is computed again, by any number of workers; a damaged part is.
+    assert squares(parts, log, n_workers=4 - n_workers) == expected
+    assert len(list(log.iterdir())) == 5
+    sorted(parts.glob("part-*"))[2].write_bytes(b"PK")
+    assert squares(parts, log) == expected
+    assert len(list(log.iterdir())) == 6
+    # Other code of the step makes other parts.
+    assert squares(parts, log, code="other") == expected
+    assert len(list(log.iterdir())) == 11
+
+
+def test_few_rows_are_processed_at_once(tmp_path: Path) -> None:
+    shards: list[tuple[int, ShardFrames]] = [
+        (n, {"numbers": pl.DataFrame({"n": [n]})}) for n in range(3)
+    ]
+    with closing(Workers(2)) as workers:
+        parts = StepShards(workers, tmp_path / "parts", "code").map(square, shards, 1, tmp_path)
+        assert [part["squares"].item() for _, part in parts] == [0, 1, 4]
+    assert not (tmp_path / "parts").exists()
+
+
+@pytest.mark.parametrize(
+    ("function", "failure", "message"),
+    [
+        (square_or_die, StepError, "A worker process was killed"),
+        (square_on_full_disk, OSError, "No space left on device"),
+    ],
+)
+def test_finished_parts_survive_a_failure(
+    tmp_path: Path, function: object, failure: type[Exception], message: str
+) -> None:
+    parts, log = tmp_path / "parts", tmp_path / "log"
+    with pytest.raises(failure, match=message):
+        squares(parts, log, function, n_workers=2)
+    assert not [path for path in parts.iterdir() if path.name.startswith(".")]
+    made = [decode_frames(path.read_bytes())["squares"][0, 0] for path in parts.glob("part-*")]
+    assert set(made) <= {0, 10, 40, 160}
+    # The parts that are there are used, and the others are made.
+    assert squares(parts, log, n_workers=2) == [0, 10, 40, 90, 160]
+
+
+def test_workers_end_with_a_killed_run(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path; from tests.pipeline import test_shards as t\n"
+        f"folder = Path({str(tmp_path)!r})\n"
+        "if __name__ == '__main__':\n"
+        "    t.squares(folder / 'parts', folder / 'log', t.square_slowly, n_workers=2)\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    run = subprocess.Popen([sys.executable, str(script)], env=environment)
+    log = tmp_path / "log"
+    deadline = time.monotonic() + 60
+    while len(list(log.glob("*"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    pids = [int(path.read_text()) for path in log.iterdir()]
+    assert len(pids) == 2
+    run.kill()
+    run.wait()
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, pids))
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs; a zombie does not."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+
+
+def test_frames_are_encoded_alike_however_they_are_stored() -> None:
+    whole = pl.DataFrame({"text": ["a", None, "ü" * 50], "list": [[1], [], [2, 3]]})
+    pieces = pl.concat([whole[:1], whole[1:]], rechunk=False)
+    encoded = encode_frames({"rows": whole, "none": whole.clear()})
+    assert encoded == encode_frames({"rows": pieces, "none": pieces.clear()})
+    decoded = decode_frames(encoded)
+    assert decoded["rows"].equals(whole)
+    assert decoded["none"].schema == whole.schema
