@@ -11,14 +11,7 @@ from functools import cache
 from itertools import chain, product
 
 from graphrag_index.text import languages
-from graphrag_index.text.languages import (
-    MIN_STEM,
-    Language,
-    expand_pattern,
-    find_stems,
-    read_lists,
-    word_set,
-)
+from graphrag_index.text.languages import MIN_STEM, Language, find_stems, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
 _WORDS = read_lists("nlp/data/words")
@@ -130,8 +123,7 @@ def is_oblique(word: str, language: Language) -> bool:
 
 def is_given_name(word: str, language: Language) -> bool:
     """Return whether a word is a known given name, in any inflected form."""
-    inflects = bool(language.endings)
-    return word in GIVEN_NAMES or (inflects and bool(_find_given_names(word, language)))
+    return word in GIVEN_NAMES or bool(language.endings and _find_given_names(word, language))
 
 
 def _find_given_names(word: str, language: Language) -> set[str]:
@@ -185,7 +177,7 @@ def name_pattern(code: str) -> re.Pattern[str]:
         "PREFIXES": "|".join(rf"(?<=\b{prefix}-)" for prefix in _WORDS["hyphen_prefixes"].split()),
         "SUFFIXES": "|".join(_WORDS["hyphen_suffixes"].split()),
     }
-    return re.compile(expand_pattern(patterns, "NAME"))
+    return re.compile(languages.expand_pattern(patterns, "NAME"))
 
 
 @cache
