@@ -20,7 +20,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, obj
 from graphrag_index.schema.list_columns import Integers, RowGroups, find_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
-from graphrag_index.text.citations import check_citations, renumber_canonical, renumber_citations
+from graphrag_index.text.citations import check_citations, number_cited_rows, renumber_citations
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import replace_surrogates, title_key
 from graphrag_index.text.sentences import split_sentences
@@ -146,16 +146,6 @@ def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
 
 # Cited rows by section, such as "Entities". A citation is a position (from 0) in these lists.
 SectionRows = Mapping[str, Sequence[int]]
-
-
-def number_cited_rows(text: str, rows: SectionRows, numbers: Mapping[str, Any]) -> str:
-    """Replace each citation, a position in `rows`, by the number of the row in its section."""
-
-    def find_row_number(section: str, place: int) -> int | None:
-        places = rows.get(section, ())
-        return int(numbers[section][places[place]]) if 0 <= place < len(places) else None
-
-    return renumber_canonical(text, find_row_number)
 
 
 @dataclass(frozen=True)

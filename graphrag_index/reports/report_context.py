@@ -15,15 +15,9 @@ import polars as pl
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
-from graphrag_index.reports.report import (
-    CLAIM_COLUMNS,
-    CitedReport,
-    CommunityMembers,
-    SectionRows,
-    number_cited_rows,
-)
+from graphrag_index.reports.report import CLAIM_COLUMNS, CitedReport, CommunityMembers, SectionRows
 from graphrag_index.schema.list_columns import Integers, find_rows
-from graphrag_index.text.citations import renumber_canonical
+from graphrag_index.text.citations import number_cited_rows, renumber_canonical
 
 REPORTS_HEADING = "-----Reports-----\nid,report\n"
 SECTION_COLUMNS = {

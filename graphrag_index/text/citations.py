@@ -6,8 +6,9 @@ must consist of names of tables and numbers, to distinguish it from prose.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
+from typing import Any
 
 from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 from graphrag_index.text.normalize import UNSPACED
@@ -120,12 +121,6 @@ def _names_table(rows: str) -> bool:
     return _compile_pattern("ANY_TABLE_NAME").match(rows) is not None
 
 
-# A section name before a number; a range (3-5 means 3, 4, 5); a number (-1 too); or "+".
-_CITATION_TOKEN = re.compile(
-    r"(?P<name>[^\W\d_]+)[\s:：(（\[#]+(?=[-–]?\d)"
-    r"|(?<![^\W_和及])(?P<first>\d+)\s*[-–—]\s*(?P<last>\d+)(?![^\W和及])"
-    r"|(?<![^\W_和及])(?P<number>[-–]?\d+)(?![^\W和及])|(?P<more>\+)"
-)
 # Section of a citation in the form that `renumber_citations` writes. `_OWN_CITATION` leaves out
 # the space before the citation, which would make the search twice as slow.
 _OWN_SECTION = re.compile(r"(\w+) \((-?\d+(?:, -?\d+)*(?:, \+more)?)\)")
@@ -210,13 +205,25 @@ def renumber_canonical(text: str, number_of: NewRowNumber) -> str:
     return "".join([*pieces, text[start:]]).strip()
 
 
+def number_cited_rows(
+    text: str, rows: Mapping[str, Sequence[int]], numbers: Mapping[str, Any]
+) -> str:
+    """Replace each citation, a position in `rows`, by the number of that row in `numbers`."""
+
+    def find_row_number(section: str, place: int) -> int | None:
+        cited = rows.get(section, ())
+        return int(numbers[section][cited[place]]) if 0 <= place < len(cited) else None
+
+    return renumber_canonical(text, find_row_number)
+
+
 def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
     """Parse the sections of a citation. Numbers without a section belong to "Sources"."""
     forms = ("data", "square", "strict", "table", "unclosed", "bare", "listed")
     rows = next((citation[form] for form in forms if citation[form]), "")
     parts: list[tuple[str, dict[int, None], bool]] = []
     section = "Sources"
-    for token in _CITATION_TOKEN.finditer(rows):
+    for token in _compile_pattern("CITATION_TOKEN").finditer(rows):
         if token["name"]:
             name = token["name"].lower()
             if name not in _WORDS_BESIDE_SECTIONS:
