@@ -15,8 +15,8 @@ import polars as pl
 from graphrag_index.communities.simple_graph import Graph, Integers, build_graph
 from graphrag_index.errors import TableError
 from graphrag_index.schema.list_columns import distinct_pairs, find_rows, gather_lists
-from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.storage.memo import read_or_fallback
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.memo import content_ids, read_or_fallback
 from graphrag_index.storage.table_store import Previous
 
 
@@ -310,9 +310,8 @@ def add_community_columns(
         gather_lists(owners, text_units["id"].gather(shown_there), n).alias("text_unit_ids"),
         dates.gather(latest).alias("period"),
     )
-    names = rows.select("level", pl.col("entity_ids").list.join(",")).iter_rows()
-    ids = [content_id("community", str(level), ids) for level, ids in names]
-    rows = rows.with_columns(pl.Series("id", ids, dtype=pl.String))
+    level, joined_ids = rows["level"].cast(pl.String), rows["entity_ids"].list.join(",")
+    rows = rows.with_columns(id=content_ids("community", level, joined_ids))
     return rows.select(TABLES["communities"].cast_columns)
 
 

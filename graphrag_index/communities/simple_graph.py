@@ -92,8 +92,7 @@ def find_components(graph: Graph) -> Integers:
     n = graph.n_nodes
     links = csr_array((np.ones(len(graph.sources)), (graph.sources, graph.targets)), shape=(n, n))
     # SciPy numbers components in the order of their first nodes.
-    labels: Integers = connected_components(links, directed=False)[1].astype(np.int64)
-    return labels
+    return np.asarray(connected_components(links, directed=False)[1], np.int64)
 
 
 def contract_graph(graph: Graph, labels: Integers) -> Graph:

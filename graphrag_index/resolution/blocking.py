@@ -124,15 +124,14 @@ def _join_by_key(lefts: pl.DataFrame, rights: pl.DataFrame, block: str) -> pl.Da
 
 def _pair_by_spelling(names: Sequence[Name]) -> pl.DataFrame:
     """Pair names that become equal if one letter is removed from one or both of them."""
-    letters = pl.DataFrame(
-        {"letters": pl.Series([name.plain.letters for name in names], dtype=pl.String)}
-    ).with_row_index("number")
-    is_long = pl.col("letters").str.len_chars() >= MIN_LETTERS_OF_NAME
+    texts = pl.Series("letters", [name.plain.letters for name in names], pl.String)
+    letters = texts.to_frame().with_row_index("number")
+    n_letters = pl.col("letters").str.len_chars()
+    is_long = n_letters >= MIN_LETTERS_OF_NAME
     is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
     # Keep one of several names with equal letters: `_make_letter_keys` pairs those names already.
     distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
     hashes = [pl.DataFrame(schema={"number": pl.Int64, "key": pl.UInt64})]
-    n_letters = pl.col("letters").str.len_chars()
     for batch in distinct.iter_slices(NAMES_PER_BATCH):
         at = batch.with_columns(at=pl.int_ranges(0, n_letters + 1)).explode("at")
         shorter = pl.concat_str(

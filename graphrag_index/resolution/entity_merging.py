@@ -167,9 +167,7 @@ class TableRewriter:
         return not self._titles
 
     def _replace_numbers(self, *columns: str) -> pl.Expr:
-        return pl.col(*columns).replace(
-            list(self._merged_numbers), list(self._merged_numbers.values())
-        )
+        return pl.col(*columns).replace(self._merged_numbers)
 
     def rewrite_given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
         """Replace numbers of merged entities in `given_ids`; split entities keep their numbers."""
