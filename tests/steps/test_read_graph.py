@@ -447,10 +447,13 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
             "edges.csv, line 3 has 3 fields and the header 2: put quotation marks around a field "
             "that holds ','.",
         ),
-        (
-            {"edges_csv": 'source,target\n1,2\n"1,2\n3,4\n'},
-            {"relationships": "edges.csv"},
-            "edges.csv, line 3 is not valid CSV: a quotation mark is not closed.",
+        *(
+            (
+                {"edges_csv": text},
+                {"relationships": "edges.csv"},
+                f"edges.csv, line {line} is not valid CSV: a quotation mark is not closed.",
+            )
+            for line, text in ((1, '"source,target\n1,2\n'), (3, 'source,target\n1,2\n"1,2\n3,4\n'))
         ),
         (
             {"edges_csv": "source,source,target\n"},

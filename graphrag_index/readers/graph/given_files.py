@@ -42,7 +42,7 @@ def read_csv(
     encoding = settings.encoding.replace("_", "-").casefold()
     encoding = "utf-8-sig" if encoding in ("utf-8", "utf8") else encoding
     csv.field_size_limit(_MAX_FIELD_CHARACTERS)
-    begun = 0
+    begun = 1
     with path.open(encoding=encoding, newline="") as stream:
         try:
             first = stream.readline()
