@@ -41,19 +41,14 @@ def check_output_folder(settings: LoadDocuments, root: Path, output: Path) -> No
     output = Path(os.path.realpath(output))
     # Compare the folders, not only paths: different paths may name the same folder.
     if any(
-        place == output or _is_same_folder(place, output) for place in (folder, *folder.parents)
+        place == output
+        or (os.path.exists(place) and os.path.exists(output) and place.samefile(output))
+        for place in (folder, *folder.parents)
     ):
         what = "is" if output == folder else "holds"
         raise SettingsError(
             f"The output {output} {what} the input folder: name another with `--set output=FOLDER`."
         )
-
-
-def _is_same_folder(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def find_files(

@@ -27,7 +27,6 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 CutText = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]
 
 MAX_QUOTED_LINE_CHARS = 300  # a longer line is split into sentences
-_ROWS_PER_SLICE = 65_536
 
 
 class _GraphRow(NamedTuple):
@@ -69,8 +68,7 @@ class RowEvidence:
         for rows, part in zip(self.files, self.parts, strict=True):
             if rows is None:
                 continue
-            slices = part.iter_slices(_ROWS_PER_SLICE)
-            records = (_GraphRow(*row) for piece in slices for row in piece.iter_rows())
+            records = map(_GraphRow._make, part.iter_rows())
             for owner, group in groupby(records, key=attrgetter("owner")):
                 own = list(group)
                 self._add_document(rows, owner, own)
