@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from graphrag_index.cli import resolve_dialog as command
-from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import Call, Result, write_project
 from tests.fixtures.model_project import KEY
+from tests.fixtures.small_index import read_files
 from tests.server import ChatRequest, Faults, Server
 
 STEPS = "load_documents create_text_units extract_graph_nlp resolve_entities finalize_graph".split()
@@ -44,20 +44,10 @@ def titles(root: Path) -> set[str]:
     return set(pl.read_parquet(root / "output" / "entities.parquet")["title"])
 
 
-def table_bytes(root: Path) -> dict[str, bytes]:
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return {
-        name: (store.output / str(table.file)).read_bytes()
-        for name, table in version.tables.items()
-    }
-
-
 def test_what_is_decided_is_applied_by_the_next_run_and_can_be_undone(
     root: Path, call: Calls
 ) -> None:
-    before = table_bytes(root)
+    before = read_files(root)
     assert set(TWO) <= titles(root)
     listed = call(root, "resolve")
     assert listed.code == 0
@@ -84,14 +74,14 @@ def test_what_is_decided_is_applied_by_the_next_run_and_can_be_undone(
     assert "Nordenskjöld Coast → Nordenskiöld Coast (person)" in call(root, "resolve", "--list").out
 
     # An update equals a rebuild.
-    updated = table_bytes(root)
+    updated = read_files(root)
     assert call(root, "run", "--set", "output=again").code == 0
     again = pl.read_parquet(root / "again" / "entities.parquet")
     assert again.equals(pl.read_parquet(root / "output" / "entities.parquet"))
 
     assert "Removed the decision about" in call(root, "resolve", "--undo", *TWO).out
     assert call(root, "run").code == 0
-    assert table_bytes(root) == before
+    assert read_files(root) == before
     assert updated != before
 
 

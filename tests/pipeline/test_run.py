@@ -26,6 +26,7 @@ from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.step import Progress, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord
+from tests.fixtures.small_index import read_files, read_table
 from tests.fixtures.small_steps import (
     NUMBERS,
     SIZES,
@@ -43,14 +44,6 @@ def run(root: Path, settings: Settings | None = None, workflow: Workflow = SMALL
     return run_workflow(workflow, settings or small_settings(), root, {})
 
 
-def read(root: Path, name: str) -> pl.DataFrame:
-    """A table as a reader finds it."""
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return store.scan(name, version.tables[name]).collect()
-
-
 def files(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, links by where they point."""
     return {
@@ -59,17 +52,6 @@ def files(folder: Path) -> dict[str, bytes]:
         else path.read_bytes()
         for path in folder.rglob("*")
         if path.is_symlink() or path.is_file()
-    }
-
-
-def tables(root: Path) -> dict[str, bytes]:
-    """The bytes of every table as the pointer names them."""
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return {
-        name: (store.output / str(table.file)).read_bytes()
-        for name, table in version.tables.items()
     }
 
 
@@ -108,7 +90,7 @@ class TestWhichStepsRun:
         assert (result.steps_run, result.version.number) == (("add_up",), 2)
         result = run(tmp_path, small_settings({"first": 2}, factor=2))
         assert result.steps_run == ("list_numbers", "square", "measure", "add_up")
-        assert read(tmp_path, "totals")["total"].item() == 2 * (4 + 9 + 16) + 3
+        assert read_table(tmp_path, "totals")["total"].item() == 2 * (4 + 9 + 16) + 3
 
     def test_a_step_that_gives_the_same_bytes_again_stops_the_change_there(
         self, tmp_path: Path
@@ -126,11 +108,11 @@ class TestWhichStepsRun:
 
     def test_a_table_that_did_not_change_is_not_written_a_second_time(self, tmp_path: Path) -> None:
         run(tmp_path)
-        before = tables(tmp_path)
+        before = read_files(tmp_path)
         result = run(tmp_path, small_settings({"pause": 0.001}))
         assert result.steps_run == ("list_numbers",)
         assert result.new_version
-        assert tables(tmp_path) == before
+        assert read_files(tmp_path) == before
         assert {table.file for table in result.version.tables.values()} == {
             path.relative_to(tmp_path / "output").as_posix()
             for path in tmp_path.glob("output/versions/*/*.parquet")
@@ -184,7 +166,7 @@ class TestWhichStepsRun:
         # Without `sizes`, which is optional to it, the sum is another.
         result = run(tmp_path, workflow=Workflow("w", (*SMALL.steps[:2], SMALL.steps[3])))
         assert result.steps_run == ("add_up",)
-        assert read(tmp_path, "totals")["total"].item() == 1 + 4 + 9
+        assert read_table(tmp_path, "totals")["total"].item() == 1 + 4 + 9
 
     def test_a_watcher_is_told_of_every_step(self, tmp_path: Path) -> None:
         listener = Listener()
@@ -217,7 +199,7 @@ class TestWhichStepsRun:
         for _ in range(2):
             run_workflow(Workflow("w", (ask,)), Settings(), tmp_path, {"oracle": Service(oracle)})
         assert made == ["ask"]
-        assert read(tmp_path, "numbers")["number"].item() == 42
+        assert read_table(tmp_path, "numbers")["number"].item() == 42
 
     def test_a_step_sees_the_tables_of_the_run_before(self, tmp_path: Path) -> None:
         @step(writes=[TOTALS])
@@ -229,7 +211,7 @@ class TestWhichStepsRun:
         workflow = Workflow("w", (list_numbers, remember))
         for first, total in [(1, 3), (2, 6), (3, 9)]:
             run(tmp_path, Settings(steps={"list_numbers": {"first": first}}), workflow)
-            assert read(tmp_path, "totals")["total"].item() == total
+            assert read_table(tmp_path, "totals")["total"].item() == total
 
 
 class Listener(Watcher):
@@ -262,8 +244,8 @@ class TestWhatStepsGive:
     ) -> None:
         workflow = Workflow("w", (list_numbers, square, negate, replace(measure, name="again")))
         result = run(tmp_path, Settings(), workflow)
-        assert read(tmp_path, "numbers")["number"].to_list() == [-1, -2, -3]
-        assert read(tmp_path, "squares")["square"].to_list() == [1, 4, 9]
+        assert read_table(tmp_path, "numbers")["number"].to_list() == [-1, -2, -3]
+        assert read_table(tmp_path, "squares")["square"].to_list() == [1, 4, 9]
         first = result.version.steps[0].tables["numbers"]
         found = TableStore(tmp_path / "output").scan("numbers", first).collect()
         assert found["number"].to_list() == [1, 2, 3]
@@ -277,13 +259,13 @@ class TestWhatStepsGive:
         result = run(tmp_path, Settings(), Workflow("w", (list_numbers, look_at, square)))
         first, second, _ = result.version.steps
         assert first.tables["numbers"] == second.tables["numbers"]
-        assert read(tmp_path, "squares")["square"].to_list() == [1, 4, 9]
+        assert read_table(tmp_path, "squares")["square"].to_list() == [1, 4, 9]
 
     def test_several_tables_come_in_a_mapping_or_in_batches_of_them(self, tmp_path: Path) -> None:
         one = pl.DataFrame({"generation": [0], "number": [1]})
         square_of_one = pl.DataFrame({"generation": [0], "square": [1]})
         self.write(tmp_path, {"numbers": one, "squares": square_of_one}, NUMBERS, SQUARES)
-        assert read(tmp_path, "numbers")["number"].to_list() == [1]
+        assert read_table(tmp_path, "numbers")["number"].to_list() == [1]
 
         def batches() -> Iterator[dict[str, pl.DataFrame]]:
             yield {"squares": square_of_one}
@@ -291,13 +273,13 @@ class TestWhatStepsGive:
             yield {}
 
         self.write(tmp_path / "batches", batches(), NUMBERS, SQUARES)
-        assert read(tmp_path / "batches", "numbers").height == 1
-        assert read(tmp_path / "batches", "squares").height == 2
+        assert read_table(tmp_path / "batches", "numbers").height == 1
+        assert read_table(tmp_path / "batches", "squares").height == 2
 
     def test_a_table_of_which_nothing_was_yielded_is_empty(self, tmp_path: Path) -> None:
         self.write(tmp_path, iter([]), NUMBERS, SQUARES)
-        assert_frame_equal(read(tmp_path, "numbers"), NUMBERS.empty())
-        assert_frame_equal(read(tmp_path, "squares"), SQUARES.empty())
+        assert_frame_equal(read_table(tmp_path, "numbers"), NUMBERS.empty())
+        assert_frame_equal(read_table(tmp_path, "squares"), SQUARES.empty())
 
     @pytest.mark.parametrize(
         ("result", "said"),
@@ -371,11 +353,11 @@ class TestFailuresAndDamage:
     def test_a_step_that_fails_leaves_the_index_as_it_was(self, tmp_path: Path) -> None:
         run(tmp_path)
         index = (tmp_path / "output" / "index.json").read_bytes()
-        before = tables(tmp_path)
+        before = read_files(tmp_path)
         with pytest.raises(StepError):
             run(tmp_path, small_settings({"generation": 1}, fail=True))
         assert (tmp_path / "output" / "index.json").read_bytes() == index
-        assert tables(tmp_path) == before
+        assert read_files(tmp_path) == before
         assert not [*tmp_path.rglob("*.tmp")]
 
     @pytest.mark.parametrize(
@@ -443,7 +425,7 @@ class TestFailuresAndDamage:
         assert kept(result) == ("list_numbers", "square", "measure")
         assert result.steps_run == ("add_up",)
         run(tmp_path / "undisturbed")
-        assert tables(tmp_path) == tables(tmp_path / "undisturbed")
+        assert read_files(tmp_path) == read_files(tmp_path / "undisturbed")
 
     def test_after_a_failure_and_a_change_back_nothing_of_the_change_is_left(
         self, tmp_path: Path
@@ -460,16 +442,16 @@ class TestFailuresAndDamage:
         self, tmp_path: Path, cut_off: bool
     ) -> None:
         result = run(tmp_path)
-        before = tables(tmp_path)
+        before = read_files(tmp_path)
         path = tmp_path / "output" / str(result.version.tables["squares"].file)
         if cut_off:
             path.write_bytes(path.read_bytes()[:-9])
         else:
             path.unlink()
         with pytest.raises(TableError, match=r"squares is .* `graphrag-index run`"):
-            read(tmp_path, "squares")
+            read_table(tmp_path, "squares")
         assert run(tmp_path).steps_run == ("square",)
-        assert tables(tmp_path) == before
+        assert read_files(tmp_path) == before
         assert run(tmp_path).steps_run == ()
 
     def test_a_damaged_pointer_stops_a_run_and_without_it_what_is_whole_is_kept(
@@ -508,7 +490,7 @@ class TestWhatARunLeaves:
     def test_two_runs_in_two_folders_leave_the_same_files(self, tmp_path: Path) -> None:
         for name in ("a", "b"):
             run(tmp_path / name, small_settings({"count": 1000, "batches": 3}))
-        assert tables(tmp_path / "a") == tables(tmp_path / "b")
+        assert read_files(tmp_path / "a") == read_files(tmp_path / "b")
         a, b = files(tmp_path / "a"), files(tmp_path / "b")
         assert a.keys() == b.keys()
         # These say how long each step took.

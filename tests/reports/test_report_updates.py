@@ -15,8 +15,8 @@ import yaml
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
 from graphrag_index.schema.settings.project_settings import load_settings
-from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY
+from tests.fixtures.small_index import read_files, read_table
 from tests.server import Server
 
 STEPS = [
@@ -73,34 +73,17 @@ def index(root: Path, *overrides: str) -> Counter[str]:
         return Counter(dict(ledger.execute(query, (version,)).fetchall()))
 
 
-def read(root: Path, name: str) -> pl.DataFrame:
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return store.scan(name, version.tables[name]).collect()
-
-
-def tables(root: Path) -> dict[str, bytes]:
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return {
-        name: (store.output / str(table.file)).read_bytes()
-        for name, table in version.tables.items()
-    }
-
-
 def holdings(root: Path) -> set[str]:
     """What each community holds that is worth a report."""
     said = {
         row["id"]: json.dumps([row[name] for name in ("title", "type", "description")])
-        for row in read(root, "entities").iter_rows(named=True)
+        for row in read_table(root, "entities").iter_rows(named=True)
     }
-    links = read(root, "relationships").select("id", "description", "type", "weight").rows()
+    links = read_table(root, "relationships").select("id", "description", "type", "weight").rows()
     said |= {row[0]: json.dumps(row) for row in links}
-    claims = read(root, "covariates").drop("human_readable_id", "text_unit_id", "id")
+    claims = read_table(root, "covariates").drop("human_readable_id", "text_unit_id", "id")
     by_name = claims.rows_by_key("subject_id")
-    titles = dict(read(root, "entities").select("id", "title").rows())
+    titles = dict(read_table(root, "entities").select("id", "title").rows())
     return {
         json.dumps(
             [
@@ -108,7 +91,7 @@ def holdings(root: Path) -> set[str]:
                 sorted(str(by_name.get(titles[one])) for one in row["entity_ids"]),
             ]
         )
-        for row in read(root, "communities").filter(~pl.col("island")).iter_rows(named=True)
+        for row in read_table(root, "communities").filter(~pl.col("island")).iter_rows(named=True)
     }
 
 
@@ -124,18 +107,18 @@ def test_only_what_a_document_touches_is_asked_again_and_nothing_of_it_stays_beh
     second = index(root, ALL)
     assert second["extract_graph"] == second["extract_covariates"] == 1
     assert second["summarize_descriptions"] <= 5
-    assert "Ilse Quandt" in read(root, "entities")["title"][:5].to_list()
+    assert "Ilse Quandt" in read_table(root, "entities")["title"][:5].to_list()
     new = holdings(root) - before
     assert second["create_community_reports"] == len(new) < len(before) / 2
-    assert "Quandt" in str(read(root, "community_reports").rows())
+    assert "Quandt" in str(read_table(root, "community_reports").rows())
     # Deleted, it is in no report, however much may change before these are written again.
     (root / "input" / "aaa.md").unlink()
     third = index(root, NONE)
     assert third["create_community_reports"] < len(before)
     for name in ("community_reports", "report_evidence"):
-        assert "Quandt" not in str(read(root, name).rows())
+        assert "Quandt" not in str(read_table(root, name).rows())
     # Made anew, nothing tells what was there before, not even where nothing is asked.
     index(root, ANEW)
     clean = write_project(tmp_path / "clean", server)
     index(clean, ANEW)
-    assert tables(root) == tables(clean)
+    assert read_files(root) == read_files(clean)
