@@ -225,8 +225,9 @@ class _RunSession:
         from graphrag_index.storage.table_store import TableStore
 
         self.store = TableStore(root / self.settings.output)
+        announce = (lambda line: None) if options.quiet else partial(print, flush=True)
         self.models = open_models(
-            self.workflow, self.settings, root, options.budget, options.batch, self._announce_model
+            self.workflow, self.settings, root, options.budget, options.batch, announce
         )
         services = make_services(self.settings, self.models, root)
         check_workflow(self.workflow, self.settings, root, services)
@@ -254,10 +255,6 @@ class _RunSession:
             wait=self._wait_for_batch,
             at_end=self._purge_if_complete,
         )
-
-    def _announce_model(self, description: str) -> None:
-        if not self.options.quiet:
-            print(description, flush=True)
 
     def _steps_to_repeat(self) -> list[str]:
         from graphrag_index.pipeline.history import begin_purge
