@@ -9,7 +9,7 @@ only text units that mention an exported entity, their documents, and communitie
 entity are exported. A link to a node that is not exported is left out.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -27,6 +27,7 @@ from graphrag_index.export.exported_graph import (
     write_rows,
 )
 from graphrag_index.schema.tables import STRINGS, parse_columns
+from graphrag_index.storage.table_writer import write_parquet
 from graphrag_index.text.languages import read_lists
 
 # Number of rows read at once from tables with long texts.
@@ -265,9 +266,9 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     """
     node = graph.scan_nodes().collect_schema()
     edges = (batch.rename({"source": "from", "target": "to"}) for batch in graph.stream_edges())
-    _write_parquet(path / "nodes.parquet", node, graph.stream_nodes())
+    write_parquet(path / "nodes.parquet", node, graph.stream_nodes())
     edge = pl.Schema({**parse_columns("from, to"), **_RELATIONSHIP_COLUMN_TYPES})
-    _write_parquet(path / "edges.parquet", edge, edges)
+    write_parquet(path / "edges.parquet", edge, edges)
     columns, properties = map(_format_kuzu_columns, (node, _RELATIONSHIP_COLUMN_TYPES))
     scripts = {
         "schema": f"CREATE NODE TABLE Entity ({columns}, PRIMARY KEY (id));\n"
@@ -281,18 +282,6 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
 
 def _format_kuzu_columns(schema: Mapping[str, pl.DataType]) -> str:
     return ", ".join(f"`{name}` {_COLUMN_TYPE_NAMES[dtype][1]}" for name, dtype in schema.items())
-
-
-def _write_parquet(
-    path: Path, schema: Mapping[str, pl.DataType], batches: Iterable[pl.DataFrame]
-) -> None:
-    import pyarrow.parquet as pq
-
-    empty = pl.DataFrame(schema=schema).to_arrow(compat_level=pl.CompatLevel.oldest())
-    with path.open("wb") as file, pq.ParquetWriter(file, empty.schema, compression="zstd") as out:
-        for batch in batches:
-            rows = batch.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-            out.write_table(rows.to_arrow(compat_level=pl.CompatLevel.oldest()))
 
 
 def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:

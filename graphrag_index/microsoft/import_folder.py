@@ -24,7 +24,7 @@ from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import digest_file, new_folder, write_json
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.storage.table_writer import TableCheck
+from graphrag_index.storage.table_writer import TableCheck, write_parquet
 from graphrag_index.storage.versions import INDEX_FILE
 
 FOLDER, DESCRIPTION_FILE = "imported", "import.json"
@@ -241,17 +241,10 @@ def _write_table(source: ImportSource, name: str, path: Path) -> None:
 
 def _write_vectors(name: str, vectors: MicrosoftVectors, path: Path) -> int:
     """Write the vectors of a table, and return their dimension."""
-    import pyarrow.parquet as pq
-
-    oldest = pl.CompatLevel.oldest()
     try:
         dimension = vectors.dimension
         schema = pl.Schema({"id": pl.String(), "vector": pl.Array(pl.Float32, dimension)})
-        arrow_schema = schema.to_frame().to_arrow(compat_level=oldest).schema
-        with pq.ParquetWriter(path, arrow_schema, compression="zstd") as writer:
-            for batch in vectors.batches():
-                rows = batch.select("id", "vector").cast(schema)
-                writer.write_table(rows.to_arrow(compat_level=oldest).cast(arrow_schema))
+        write_parquet(path, schema, vectors.batches())
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise TableError(
             f"The vectors {name} in {vectors.place} cannot be read ({describe_error(error)[:120]}):"

@@ -1,6 +1,6 @@
 """Writing of tables as Parquet or Arrow files in batches, and checks of their rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -176,6 +176,19 @@ def _text_column_paths(fields: Any, before: str = "") -> Iterator[str]:
 
 def to_arrow(frame: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
+
+
+def write_parquet(
+    path: Path, schema: Mapping[str, pl.DataType], batches: Iterable[pl.DataFrame]
+) -> None:
+    """Write batches of rows to a Parquet file outside an index; `schema` has the columns."""
+    import pyarrow.parquet as pq
+
+    columns = pl.DataFrame(schema=schema).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    with path.open("wb") as file, pq.ParquetWriter(file, columns, compression="zstd") as writer:
+        for batch in batches:
+            rows = batch.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+            writer.write_table(to_arrow(rows, columns))
 
 
 class TableCheck:
