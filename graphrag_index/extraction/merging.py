@@ -15,7 +15,7 @@ from graphrag_index.extraction.alignment import NameMentions, Passage
 from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords, clean_line
 from graphrag_index.llm.request import Outcome
-from graphrag_index.schema.list_columns import Integers, gather_lists
+from graphrag_index.schema.list_columns import Integers, gather_by_owner
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.text.normalize import title_key
 
@@ -82,7 +82,7 @@ class FindingsBuilder:
         for name, rows in self._rows.items():
             kind: Any = FINDINGS.columns[name]
             fields = {"owner": pl.Int64, **kind.inner.to_schema()}
-            lists = _gather_by_owner(pl.DataFrame(rows, fields, orient="row"), len(units))
+            lists = gather_by_owner(pl.DataFrame(rows, fields, orient="row"), len(units))
             units = units.with_columns(lists.alias(name))
             rows.clear()
         self._units.clear()
@@ -147,10 +147,10 @@ def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl
     return pl.DataFrame(
         {
             **_merge_shared_columns(rows, n),
-            "types": _gather_by_owner(types, n),
+            "types": gather_by_owner(types, n),
             "human_readable_id": np.arange(n),
             "title": _most_frequent(rows["owner"], rows["name"], rows["name"], n),
-            "aliases": _gather_by_owner(_drop_equal_rows(forms.filter(is_other)), n),
+            "aliases": gather_by_owner(_drop_equal_rows(forms.filter(is_other)), n),
         }
     ).select(TABLES["extracted_entities"].cast_columns)
 
@@ -182,10 +182,10 @@ def _merge_shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:
             typed["owner"], typed["type"], _apply_to_distinct(typed["type"], type_key), n
         ),
         "description": pl.repeat("", n, dtype=pl.String, eager=True),
-        "descriptions": _gather_by_owner(described.select("owner", "description"), n),
-        "description_text_units": _gather_by_owner(described.select("owner", "text_unit"), n),
-        "text_units": _gather_by_owner(_drop_equal_rows(rows.select("owner", "text_unit")), n),
-        "evidence": _gather_by_owner(_drop_equal_rows(places), n),
+        "descriptions": gather_by_owner(described.select("owner", "description"), n),
+        "description_text_units": gather_by_owner(described.select("owner", "text_unit"), n),
+        "text_units": gather_by_owner(_drop_equal_rows(rows.select("owner", "text_unit")), n),
+        "evidence": gather_by_owner(_drop_equal_rows(places), n),
     }
 
 
@@ -228,10 +228,3 @@ def _most_frequent(owners: pl.Series, values: pl.Series, keys: pl.Series, n: int
     )
     nothing = pl.repeat("", n, dtype=pl.String, eager=True)
     return nothing.scatter(best["owner"], values.gather(best["at"]))
-
-
-def _gather_by_owner(rows: pl.DataFrame, n: int) -> pl.Series:
-    """Collect the values of each `owner` into a list, in the order of the rows."""
-    things = rows.drop("owner")
-    values = things.to_struct() if things.width > 1 else things.to_series()
-    return gather_lists(rows["owner"].to_numpy(), values, n)

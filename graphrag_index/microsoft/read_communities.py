@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.microsoft.read_positions import find_first_rows
-from graphrag_index.schema.list_columns import gather_lists, spread_lists
+from graphrag_index.schema.list_columns import gather_by_owner, spread_lists
 from graphrag_index.schema.tables import INTEGERS, STRINGS, TABLES, Table
 
 _DEFAULT_TITLE = pl.format("Community {}", "community")
@@ -143,11 +143,11 @@ def find_relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: i
         links.filter(pl.col("source") >= 0, pl.col("target") >= 0)
         .join(held, left_on="source", right_on="entity")
         .join(held, left_on=["target", "row"], right_on=["entity", "row"])
-        .select("row", "id")
+        .select("id", owner="row")
         .unique()
-        .sort("row", "id")
+        .sort("owner", "id")
     )
-    return gather_lists(inside["row"].to_numpy(), inside["id"], n_rows)
+    return gather_by_owner(inside, n_rows)
 
 
 def find_text_units(relationship_ids: pl.Series, relationships: pl.LazyFrame) -> pl.Series:
@@ -155,16 +155,16 @@ def find_text_units(relationship_ids: pl.Series, relationships: pl.LazyFrame) ->
     owners, ids = spread_lists(relationship_ids)
     links = relationships.select("id", "text_unit_ids").unique("id", keep="first")
     units = (
-        pl.LazyFrame({"row": owners, "id": ids})
+        pl.LazyFrame({"owner": owners, "id": ids})
         .join(links, on="id")
-        .select("row", unit="text_unit_ids")
+        .select("owner", unit="text_unit_ids")
         .explode("unit")
         .drop_nulls()
         .unique()
-        .sort("row", "unit")
+        .sort("owner", "unit")
         .collect()
     )
-    return gather_lists(units["row"].to_numpy(), units["unit"], len(relationship_ids))
+    return gather_by_owner(units, len(relationship_ids))
 
 
 def add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> pl.LazyFrame:

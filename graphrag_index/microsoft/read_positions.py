@@ -14,6 +14,7 @@ from graphrag_index.schema.list_columns import (
     RowGroups,
     distinct_pairs,
     find_rows,
+    gather_by_owner,
     gather_lists,
     spread_lists,
 )
@@ -116,11 +117,9 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
 
 def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:
     """Group spans (row, document id, start, end) into one evidence list per row."""
-    columns = "row: int64, document_id, start_char: int64, end_char: int64"
+    columns = "owner: int64, document_id, start_char: int64, end_char: int64"
     places = pl.DataFrame(rows, schema=parse_columns(columns), orient="row")
-    places = places.sort("row", maintain_order=True)
-    values = places.select("document_id", "start_char", "end_char").to_struct()
-    lists = gather_lists(places["row"].to_numpy(), values, n_rows)
+    lists = gather_by_owner(places.sort("owner", maintain_order=True), n_rows)
     return pl.DataFrame({"evidence": lists.cast(EVIDENCE)})
 
 

@@ -25,6 +25,16 @@ def gather_lists(owners: Integers, values: pl.Series, n_lists: int) -> pl.Series
     return lists.cast(pl.List(values.dtype))
 
 
+def gather_by_owner(rows: pl.DataFrame, n_lists: int) -> pl.Series:
+    """Build a column of lists with the values of each `owner`; several columns become structs.
+
+    The column `owner` is ascending, as in `gather_lists`.
+    """
+    values = rows.drop("owner")
+    items = values.to_struct() if values.width > 1 else values.to_series()
+    return gather_lists(rows["owner"].to_numpy(), items, n_lists)
+
+
 def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
     """Return (row of each value, values) for all values in a column of lists."""
     lengths = lists.list.len().fill_null(0).to_numpy()

@@ -14,7 +14,7 @@ from graphrag_index.errors import InputError
 from graphrag_index.extraction.alignment import Passage as Aligned
 from graphrag_index.readers.graph.given_graph import GivenGraph
 from graphrag_index.readers.graph.graph_rows import FileRows
-from graphrag_index.schema.list_columns import find_rows, gather_lists
+from graphrag_index.schema.list_columns import find_rows, gather_by_owner
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.text.languages import detect_language
 from graphrag_index.text.sentences import Sentence, split_sentences
@@ -135,14 +135,14 @@ class Evidence:
     def build_text_unit_column(self, n: int) -> pl.Series:
         """Build the column `text_units` of a table with `n` relationships."""
         units = pl.concat(self._parts["units"]).unique().sort("owner", "unit")
-        return gather_lists(units["owner"].to_numpy(), units["unit"], n).alias("text_units")
+        return gather_by_owner(units, n).alias("text_units")
 
     def build_evidence_column(self, name: str, n: int) -> pl.Series:
         """Build the column `evidence` of a table with `n` entities or relationships."""
         rows = pl.concat(self._parts[name]).sort("owner", maintain_order=True)
         ids = pl.Series("document_id", self._ids, dtype=pl.String).gather(rows["document"])
-        places = rows.select(ids, "start_char", "end_char").to_struct()
-        return gather_lists(rows["owner"].to_numpy(), places, n).alias("evidence")
+        places = rows.select("owner", ids, "start_char", "end_char")
+        return gather_by_owner(places, n).alias("evidence")
 
 
 class GivenTextUnits:
