@@ -9,7 +9,7 @@ only text units that mention an exported entity, their documents, and communitie
 entity are exported. A link to a node that is not exported is left out.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -269,7 +269,10 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     write_parquet(path / "nodes.parquet", node, graph.stream_nodes())
     edge = pl.Schema({**parse_columns("from, to"), **_RELATIONSHIP_COLUMN_TYPES})
     write_parquet(path / "edges.parquet", edge, edges)
-    columns, properties = map(_format_kuzu_columns, (node, _RELATIONSHIP_COLUMN_TYPES))
+    columns, properties = (
+        ", ".join(f"`{name}` {_COLUMN_TYPE_NAMES[dtype][1]}" for name, dtype in schema.items())
+        for schema in (node, _RELATIONSHIP_COLUMN_TYPES)
+    )
     scripts = {
         "schema": f"CREATE NODE TABLE Entity ({columns}, PRIMARY KEY (id));\n"
         f"CREATE REL TABLE RELATED (FROM Entity TO Entity, {properties});\n",
@@ -278,10 +281,6 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     for name, text in scripts.items():
         (path / f"{name}.cypher").write_text(text, encoding="utf-8", newline="\n")
     return ["Load the folder into an empty database with: IMPORT DATABASE 'TARGET'"]
-
-
-def _format_kuzu_columns(schema: Mapping[str, pl.DataType]) -> str:
-    return ", ".join(f"`{name}` {_COLUMN_TYPE_NAMES[dtype][1]}" for name, dtype in schema.items())
 
 
 def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:

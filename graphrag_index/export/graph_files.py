@@ -163,12 +163,8 @@ def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
 
 def _write_objects(file: TextIO, batches: Iterable[pl.DataFrame]) -> None:
     """Write rows as JSON objects, separated by commas."""
-    is_first = True
+    separator = "\n"
     for rows in batches:
-        line = pl.format(
-            ",\n{}", format_fields({name: f'"{name}":' for name in rows.columns}, rows)
-        )
-        if is_first:
-            file.write(rows.head(1).select(line).item().removeprefix(","))
-        write_rows(file, [rows.slice(int(is_first))], line)
-        is_first = False
+        objects = format_fields({name: f'"{name}":' for name in rows.columns}, rows)
+        file.write(separator + rows.select(objects.str.join(",\n")).item())
+        separator = ",\n"
