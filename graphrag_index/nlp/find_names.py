@@ -72,8 +72,7 @@ def find_mentions(
     for languages, found in shards.map(_collect_candidates, work, settings.noun_phrases):
         names.add_frames(found)
         terms.add_frames(found)
-        for word, count in found["words"].iter_rows():
-            lower[word] += count
+        lower.update(dict(found["words"].iter_rows()))
         codes.update(languages)
         progress.advance(len(languages))
     named, entities = _find_names(names, lower, settings)

@@ -119,19 +119,15 @@ class NameCandidates:
 
     def to_frames(self) -> dict[str, pl.DataFrame]:
         """Return the candidates as frames, which `add_frames` adds to other candidates."""
-        codes = (language.code for language in self.languages)
-        schema = {"name": pl.String, "language": pl.String}
+        codes = [language.code for language in self.languages]
+        texts = dict.fromkeys(("name", "language"), pl.String)
+        numbers = dict.fromkeys(("short", "long"), pl.Int32)
+        longer = {"row": pl.Int64, "ahead": pl.Int32, "name": pl.String}
         return {
             "spans": pl.DataFrame(self.get_columns()),
-            "surfaces": pl.DataFrame(
-                list(zip(self.names, codes, strict=True)), schema, orient="row"
-            ),
-            "abbreviations": pl.DataFrame(
-                sorted(self.abbreviations), {"short": pl.Int32, "long": pl.Int32}, orient="row"
-            ),
-            "longer": pl.DataFrame(
-                self._longer, {"row": pl.Int64, "ahead": pl.Int32, "name": pl.String}, orient="row"
-            ),
+            "surfaces": pl.DataFrame({"name": self.names, "language": codes}, texts),
+            "abbreviations": pl.DataFrame(sorted(self.abbreviations), numbers, orient="row"),
+            "longer": pl.DataFrame(self._longer, longer, orient="row"),
         }
 
     def add_frames(self, frames: Mapping[str, pl.DataFrame]) -> None:

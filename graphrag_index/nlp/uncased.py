@@ -57,10 +57,8 @@ def find_uncased_names(
     for code in sorted(LANGUAGE_CODES.intersection(codes)):
 
         def documents(code: str = code) -> Iterator[tuple[int, str]]:
-            of_language = (batch.filter(language=code) for batch in texts())
-            return (
-                row for batch in of_language for row in batch.select("number", "text").iter_rows()
-            )
+            for batch in texts():
+                yield from batch.filter(language=code).select("number", "text").iter_rows()
 
         names_of = _UnspacedNames if code in UNSPACED else _SpacedNames
         names: _UnspacedNames | _SpacedNames = names_of(
