@@ -32,6 +32,7 @@ from graphrag_index.llm.request import (
     Reply,
     ReplyError,
     Request,
+    Spending,
     Usage,
     estimate_tokens,
     prompt_tokens,
@@ -322,7 +323,7 @@ class ChatModel(RemoteModel):
                 self.set_meta(self._limit_key, "1")
             client.writer.note_length(reply.usage.completion, attempt.max_tokens)
             cost = cost_of(reply.usage, client.calls.price)
-            chain.outcome.spent.add_call(reply.usage, cost)
+            chain.outcome.spent.add(Spending(1, reply.usage, cost))
             call = (key, self.step, self.name, reply.usage, cost)
             try:
                 result = self._validate_reply(reply, request, attempt, n_tokens)

@@ -166,11 +166,11 @@ class Spending:
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0  # in dollars; None if a price is not known
 
-    def add_call(self, usage: Usage, cost: float | None) -> None:
-        """Add the tokens and the cost of one call."""
-        self.calls += 1
-        self.usage += usage
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
+    def add(self, other: "Spending") -> None:
+        """Add the calls, the tokens and the cost of other calls."""
+        self.calls += other.calls
+        self.usage += other.usage
+        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ MAX_QUESTION_CHARS = 400
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 
+@dataclass
 class LLM:
     """The models for one question: `model` writes, `rating_model` answers short requests.
 
@@ -56,22 +58,16 @@ class LLM:
     `on_outage` can stop the requests to `model`, so that nobody waits for them.
     """
 
-    def __init__(
-        self,
-        model: "ChatModel",
-        prompts: Prompts,
-        rating_model: "ChatModel | None" = None,
-        on_outage: Callable[[OutageError], None] = lambda error: None,
-    ) -> None:
-        self.model, self.prompts = model, prompts
-        self._rating_model = rating_model or model
-        self._on_outage = on_outage
-        self.spent = Spending()
+    model: "ChatModel"
+    prompts: Prompts
+    rating_model: "ChatModel"
+    on_outage: Callable[[OutageError], None] = lambda error: None
+    spent: Spending = field(default_factory=Spending)
 
     @property
     def max_prompt_tokens(self) -> int:
         """Maximum tokens of a prompt that `model` and `rating_model` accept."""
-        return min(self.model.max_prompt_tokens, self._rating_model.max_prompt_tokens)
+        return min(self.model.max_prompt_tokens, self.rating_model.max_prompt_tokens)
 
     @property
     def usage(self) -> Usage:
@@ -85,15 +81,15 @@ class LLM:
         An outcome has a `failure` if its request failed. With `rating`, the rating model gets
         the requests. Raises `ModelError` if the model cannot be reached.
         """
-        model = self._rating_model if rating else self.model
+        model = self.rating_model if rating else self.model
         try:
             outcomes = list(model.replies(requests))
         except OutageError as error:
             if model is not self.model:
-                self._on_outage(error)
+                self.on_outage(error)
             raise
         for outcome in outcomes:
-            self._add_spending(outcome.spent)
+            self.spent.add(outcome.spent)
         return outcomes
 
     def write(
@@ -105,7 +101,7 @@ class LLM:
         while it is being written. Raises `ModelError` if the request fails.
         """
         [outcome] = self.model.replies([Request(unit, messages, PLAIN_TEXT, sink=sink)])
-        self._add_spending(outcome.spent)
+        self.spent.add(outcome.spent)
         if outcome.failure:
             raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
         return str(outcome.values[0]), outcome.dropped > 0
@@ -119,12 +115,6 @@ class LLM:
             Message(role="system", content=self.prompts.fill(prompt, values)),
             Message(role="user", content=asked),
         ]
-
-    def _add_spending(self, spent: Spending) -> None:
-        self.spent.calls += spent.calls
-        self.spent.usage += spent.usage
-        total = self.spent.cost
-        self.spent.cost = None if total is None or spent.cost is None else total + spent.cost
 
 
 class LLMPool:
