@@ -9,7 +9,8 @@ and its time does not depend on the size of the index.
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -190,28 +191,24 @@ class _Link(NamedTuple):
     entity: int
 
 
+@dataclass
 class TextUnitRanking:
     """The scores of text units for one question: match with the question, and links.
 
-    `full_text` maps text units to their full-text scores, from 0 to 1. `named` are the entities
+    `full_text` maps text units to their full-text scores, from 0 to 1. `entities` are the entities
     that the question names. `titled` maps the text units of the documents whose titles the
     question names to the rarity of the title. `read` is called about three times.
     """
 
-    def __init__(
-        self,
-        full_text: Mapping[int, float],
-        named: Sequence[int],
-        titled: Mapping[int, float],
-        links: Links,
-        read: "Read",
-    ) -> None:
-        self.full_text, self.links, self.read = full_text, links, read
-        self.named = self._find_named_text_units(named, titled)
-        self.matches: dict[int, float] = {}
-        self.words: dict[int, Flags] = {}
-        self.word_weights: Floats = np.zeros(0)
-        self.best_links: dict[int, _Link] = {}
+    full_text: Mapping[int, float]
+    entities: Sequence[int]
+    titled: Mapping[int, float]
+    links: Links
+    read: "Read"
+    matches: dict[int, float] = field(default_factory=dict)
+    words: "dict[int, Flags]" = field(default_factory=dict)
+    word_weights: "Floats" = field(default_factory=lambda: np.zeros(0))
+    best_links: dict[int, _Link] = field(default_factory=dict)
 
     def rank(self, found: Collection[int]) -> list[RankedTextUnit]:
         """Rank the text units in `found` and the text units linked with them.
@@ -238,10 +235,9 @@ class TextUnitRanking:
             ranked.append(RankedTextUnit(number, score, match, *reason))
         return sorted(ranked, key=lambda unit: (-unit.score, unit.number))
 
-    def _find_named_text_units(
-        self, entities: Sequence[int], titled: Mapping[int, float]
-    ) -> dict[int, tuple[float, int | None]]:
-        """Map text units to (rarity, entity) for the rarest named entity that they describe.
+    @cached_property
+    def named(self) -> dict[int, tuple[float, int | None]]:
+        """The text units that describe a named entity, with the rarest one as (rarity, entity).
 
         The entity is None if the question names the title of the document.
         """
@@ -251,14 +247,14 @@ class TextUnitRanking:
             if number not in found or score > found[number][0]:
                 found[number] = score, entity
 
-        counts = self.links.n_text_units_of(entities).tolist()
-        for entity, count in zip(entities, counts, strict=True):
+        counts = self.links.n_text_units_of(self.entities).tolist()
+        for entity, count in zip(self.entities, counts, strict=True):
             if count:
                 numbers, is_subject = self.links.text_units_of(entity)
                 score = rarity_of(count, self.links.n_text_units)
                 for number in numbers[is_subject][:MAX_TEXT_UNITS_OF_LINK].tolist():
                     keep_best(number, score, entity)
-        for number, score in titled.items():
+        for number, score in self.titled.items():
             keep_best(number, score, None)
         return found
 
