@@ -4,6 +4,7 @@ import csv
 import gc
 import json
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -29,88 +30,31 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-QuestionArgument = Annotated[str, typer.Argument(help="The question.", metavar="QUESTION")]
-NamesArgument = Annotated[
-    list[str], typer.Argument(help="A question, or names of entities.", metavar="QUESTION|NAME...")
-]
-QueryArgument = Annotated[
-    str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
-]
-RootOption = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
-IndexOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--index",
-        help="Folder of the index, ours or Microsoft GraphRAG's, instead of `output`.",
-        metavar="DIR",
-    ),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
-]
-AsOfOption = Annotated[
-    int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-ContextOption = Annotated[
-    bool, typer.Option("--show-context", help="Print the context of the model before the answer.")
-]
-StreamOption = Annotated[
-    bool, typer.Option("--stream", help="Print the answer while it is being written.")
-]
-SessionOption = Annotated[
-    Path | None,
-    typer.Option("--session", help="Continue the conversation in this file.", metavar="FILE"),
-]
-WhereOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where",
-        help="Use only documents with this path, title, language or metadata.",
-        metavar="COLUMN=PATTERN",
-    ),
-]
-TypeOption = Annotated[
-    list[str] | None,
-    typer.Option("--type", help="Use only entities of this type.", metavar="TYPE"),
-]
-SinceOption = Annotated[
-    str, typer.Option("--since", help="Use documents since a date such as 1914.", metavar="DATE")
-]
-UntilOption = Annotated[
-    str, typer.Option("--until", help="Use documents until a date such as 1914.", metavar="DATE")
-]
-LimitOption = Annotated[
-    int | None, typer.Option("--limit", help="Maximum rows (1,000).", metavar="ROWS", min=1)
-]
-TimeoutOption = Annotated[
-    float | None, typer.Option("--timeout", help="Time limit of the query (30).", metavar="SECONDS")
-]
-JsonRowsOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
-CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
-SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the schema, and exit.")]
+_TEXTS = tomllib.loads(Path(__file__).with_name("command_line.toml").read_text(encoding="utf-8"))
+_ARGUMENTS = {name: typer.Argument(**texts) for name, texts in _TEXTS["arguments"].items()}
+_OPTIONS = {name: typer.Option(f"--{name}", **texts) for name, texts in _TEXTS["options"].items()}
 
-# The help text of each search command.
-SEARCHES = {
-    "ask": "Choose a search for a question, and answer with it.",
-    "local": "Ask about a person, place or thing.",
-    "global": "Ask about the whole corpus: answer from community reports.",
-    "basic": "Ask about a passage: answer from similar text units.",
-    "drift": "Ask a broad question: answer from reports, then from details.",
-    "lazy": "Ask about anything, without reports.",
-    "structured": "Ask how many or which: a model writes a query.",
-}
-SEARCHES_OF_NAMES = {
-    "path": "Ask how two or more entities are connected.",
-    "neighbourhood": "Show what surrounds an entity.",
-}
-# The help text of each query command.
-LANGUAGES = {
-    "sql": "Query the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type.",
-    "cypher": "Query the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title "
-    "LIMIT 5.",
-}
+QuestionArgument = Annotated[str, _ARGUMENTS["question"]]
+NamesArgument = Annotated[list[str], _ARGUMENTS["names"]]
+QueryArgument = Annotated[str | None, _ARGUMENTS["query"]]
+RootOption = Annotated[Path, _OPTIONS["root"]]
+IndexOption = Annotated[Path | None, _OPTIONS["index"]]
+SetOption = Annotated[list[str] | None, _OPTIONS["set"]]
+AsOfOption = Annotated[int | None, _OPTIONS["as-of"]]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+ContextOption = Annotated[bool, _OPTIONS["show-context"]]
+StreamOption = Annotated[bool, _OPTIONS["stream"]]
+SessionOption = Annotated[Path | None, _OPTIONS["session"]]
+WhereOption = Annotated[list[str] | None, _OPTIONS["where"]]
+TypeOption = Annotated[list[str] | None, _OPTIONS["type"]]
+SinceOption = Annotated[str, _OPTIONS["since"]]
+UntilOption = Annotated[str, _OPTIONS["until"]]
+LimitOption = Annotated[int | None, _OPTIONS["limit"]]
+TimeoutOption = Annotated[float | None, _OPTIONS["timeout"]]
+JsonRowsOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+CsvOption = Annotated[bool, _OPTIONS["csv"]]
+SchemaOption = Annotated[bool, _OPTIONS["schema"]]
+MethodOption = Annotated[str, _OPTIONS["method"]]
 
 
 def _open_index(
@@ -264,11 +208,11 @@ def _query_command(language: str) -> Callable[..., None]:
     return command
 
 
-for _name, _help in SEARCHES.items():
+for _name, _help in _TEXTS["searches"].items():
     app.command(_name, help=_help)(_search_command(_name))
-for _name, _help in SEARCHES_OF_NAMES.items():
+for _name, _help in _TEXTS["searches_of_names"].items():
     app.command(_name, help=_help)(_names_command(_name))
-for _name, _help in LANGUAGES.items():
+for _name, _help in _TEXTS["query_languages"].items():
     app.command(_name, help=_help)(_query_command(_name))
 
 
@@ -279,9 +223,7 @@ def chat(
     options: tuple[str, ...],
     *,
     session: SessionOption = None,
-    method: Annotated[
-        str, typer.Option("--method", help="Which search answers.", metavar="SEARCH")
-    ] = "ask",
+    method: MethodOption = "ask",
 ) -> None:
     """Hold a conversation."""
     from graphrag_query.display.terminal import converse, show_status
