@@ -53,18 +53,16 @@ def _community_rows(tables: Tables) -> pl.LazyFrame:
     return communities.join(reports, on="community", how="left", maintain_order="left")
 
 
-def _ids_with_numbers(table: pl.LazyFrame, key: str, number: str) -> pl.LazyFrame:
-    """Return the ids and numbers of rows, under new column names, for a join by id."""
-    return table.select(pl.col("id").alias(key), pl.col("human_readable_id").alias(number))
+def _join_numbers(rows: pl.LazyFrame, table: pl.LazyFrame, key: str, number: str) -> pl.LazyFrame:
+    """Add a column `number` with the numbers of the rows of a table whose ids are in `key`."""
+    ids = table.select(pl.col("id").alias(key), pl.col("human_readable_id").alias(number))
+    return rows.join(ids, on=key)
 
 
 def _related_rows(tables: Tables) -> pl.LazyFrame:
     entities, relationships = tables["entities"], _rename_number(tables["relationships"])
-    return (
-        relationships.drop("source", "target")
-        .join(_ids_with_numbers(entities, "source_id", "source"), on="source_id")
-        .join(_ids_with_numbers(entities, "target_id", "target"), on="target_id")
-    )
+    rows = _join_numbers(relationships.drop("source", "target"), entities, "source_id", "source")
+    return _join_numbers(rows, entities, "target_id", "target")
 
 
 def _mention_rows(tables: Tables) -> pl.LazyFrame:
@@ -74,16 +72,12 @@ def _mention_rows(tables: Tables) -> pl.LazyFrame:
 
 def _part_of_rows(tables: Tables) -> pl.LazyFrame:
     units = tables["text_units"].select("document_id", source="human_readable_id")
-    return units.join(
-        _ids_with_numbers(tables["documents"], "document_id", "target"), on="document_id"
-    )
+    return _join_numbers(units, tables["documents"], "document_id", "target")
 
 
 def _membership_rows(tables: Tables) -> pl.LazyFrame:
     members = tables["communities"].select("entity_ids", target="community").explode("entity_ids")
-    return members.join(
-        _ids_with_numbers(tables["entities"], "entity_ids", "source"), on="entity_ids"
-    )
+    return _join_numbers(members, tables["entities"], "entity_ids", "source")
 
 
 def _parent_rows(tables: Tables) -> pl.LazyFrame:
