@@ -184,7 +184,10 @@ class RelevanceTests:
         children = self.hierarchy.children(community.number)
         parts: dict[int, list[int]] = {}
         for number in community.waiting:
-            for part in self._communities_of_unit(number, children) or [community.number]:
+            counts = self.hierarchy.counts(number)
+            held = {child: counts[child] for child in children if child in counts}
+            least = MIN_SHARE_OF_LARGEST * max(held.values(), default=0)
+            for part in [c for c, count in held.items() if count >= least] or [community.number]:
                 parts.setdefault(part, []).append(number)
         found, is_read = community.found, community.is_read
         return [_Community(part, numbers, found, 0, is_read) for part, numbers in parts.items()]
@@ -200,13 +203,6 @@ class RelevanceTests:
             community.waiting = order_by_score(self.scores, {*community.waiting, *units})
             community.is_read = True
         return self._divide_community(community)
-
-    def _communities_of_unit(self, text_unit: int, communities: Sequence[int]) -> list[int]:
-        """Return those of `communities` that a text unit belongs to."""
-        counts = self.hierarchy.counts(text_unit)
-        held = {number: counts[number] for number in communities if number in counts}
-        least = MIN_SHARE_OF_LARGEST * max(held.values(), default=0)
-        return [number for number, count in held.items() if count >= least]
 
 
 class IndexHierarchy:

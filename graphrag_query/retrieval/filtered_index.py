@@ -19,8 +19,6 @@ from graphrag_index.errors import SettingsError
 from graphrag_query.retrieval.index_store import IndexStore, LinkedRows, Links, Neighbours
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from graphrag_index.microsoft.microsoft_store import InMemoryVectors
     from graphrag_index.storage.vector_store import VectorTable
     from graphrag_query.retrieval.index_store import Flags, Numbers
@@ -192,11 +190,6 @@ class FilteredIndex(IndexStore):
     def keeps_entity(self, entity: int) -> bool:
         """Return whether the filters keep an entity."""
         return bool(self.masks.entities[entity])
-
-    def keeps_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
-        """Return a flag for each text unit: whether the filters keep it."""
-        kept: Flags = self.masks.text_units[numbers]
-        return kept
 
     @cached_property
     def links(self) -> Links:

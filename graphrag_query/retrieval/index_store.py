@@ -160,10 +160,6 @@ class IndexStore:
         """Return whether the filters keep an entity."""
         return True
 
-    def keeps_text_units(self, numbers: "npt.NDArray[np.int64]") -> "Flags":
-        """Return a flag for each text unit: whether the filters keep it."""
-        return np.ones(len(numbers), bool)
-
     @cached_property
     def links(self) -> Links:
         """The links between text units, entities, relationships and communities."""
@@ -269,11 +265,6 @@ class IndexStore:
         prepended = pl.Series("prepended", map(read_prepended, found["metadata"]), pl.String)
         joined = pl.concat([found, documents, prepended.to_frame()], how="horizontal")
         return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
-
-    def text_unit_texts(self, numbers: Iterable[int]) -> list[str]:
-        """Fetch only the texts of text units."""
-        table = self.open_mapped("text_unit_rows")
-        return [table.text("text", number) for number in numbers]
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch documents without their texts."""

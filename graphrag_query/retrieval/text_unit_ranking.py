@@ -89,7 +89,7 @@ def start_search(
     only these text units are searched and returned.
     """
     index, vector = question.index, question.vector
-    table = index.vectors("text_unit_text")
+    table, text_units = index.vectors("text_unit_text"), index.open_mapped("text_unit_rows")
     where = None
     if within is not None:
         where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
@@ -101,8 +101,8 @@ def start_search(
     matching = index.threads.submit(full_text_shares, table, asked, TOP_K_MATCHES, where)
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
-        texts = pl.Series(index.text_unit_texts(numbers), dtype=pl.String)
-        held = match_stems(texts, question.content_words)
+        texts = [text_units.text("text", number) for number in numbers]
+        held = match_stems(pl.Series(texts, dtype=pl.String), question.content_words)
         vectors = index.open_mapped("text_unit_vectors").matrix("vector", numbers)
         return vectors @ vector, held
 
@@ -151,9 +151,8 @@ def titled_text_units(question: Question) -> dict[int, float]:
         count = int((stops - starts).sum())
         if 0 < count <= MAX_TEXT_UNITS_OF_LINK:
             for start, end in zip(starts.tolist(), stops.tolist(), strict=True):
-                numbers = np.arange(start, end)
-                kept = numbers[index.keeps_text_units(numbers)]
-                found |= dict.fromkeys(kept.tolist(), rarity_of(count, len(units)))
+                kept = (n for n in range(start, end) if index.text_units_behind("Sources", n))
+                found |= dict.fromkeys(kept, rarity_of(count, len(units)))
     return found
 
 

@@ -182,8 +182,8 @@ def test_questions_are_compared_with_its_vectors_by_the_model_that_made_them(
     whole = version_3()["community_reports"].join(reports, on="id", how="left")
     whole.write_parquet(folder / "community_reports.parquet")
     with graphrag_query.open(folder, settings_with(server, dimensions=64)) as index:
-        for number, text in enumerate(index.store.text_unit_texts([0, 1, 2])):
-            (vector,) = index.store.embedder.embed([text])
+        for number, unit in index.store.text_units([0, 1, 2]).items():
+            (vector,) = index.store.embedder.embed([unit["text"]])
             table = index.store.vectors("text_unit_text")
             found = table.nearest(vector, 1, ["human_readable_id"])
             assert found["human_readable_id"].to_list() == [number]

@@ -71,8 +71,7 @@ def opened(root: Path, *overrides: str, as_of: int | None = None) -> Index:
 
 def finds_its_own(index: Index) -> bool:
     """Whether the text of a text unit is nearest to itself."""
-    (text,) = index.store.text_unit_texts([2])
-    (vector,) = index.store.embedder.embed([text])
+    (vector,) = index.store.embedder.embed([index.store.text_units([2])[2]["text"]])
     table = index.store.vectors("text_unit_text")
     found = table.nearest(vector, 1, ["human_readable_id"])
     return bool(found["human_readable_id"][0] == 2 and found["similarity"][0] > 0.999)
