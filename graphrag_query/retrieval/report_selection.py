@@ -104,10 +104,17 @@ def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
     return int(levels["level"][0]) if levels.height else 0
 
 
-def reports_of_level(reports: pl.DataFrame, level: int) -> pl.DataFrame:
-    """Return the reports of a level, and of communities above that level without children."""
+def reports_of_level(
+    question: Question, settings: GlobalSearch, about_all: bool
+) -> tuple[pl.DataFrame, int]:
+    """Score the reports of one level, and of communities above that level without children.
+
+    Returns the reports and the level: the level in the settings, or else the fitting level.
+    """
+    reports = score_reports(question)
+    level = settings.level if settings.level is not None else fitting_level(reports, about_all)
     leaf = pl.col("children").list.len() == 0
-    return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf))
+    return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf)), level
 
 
 def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
@@ -116,10 +123,8 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     The budget is `max_map_tokens` and `max_map_share`. For a question about the whole corpus,
     take the reports with the highest rank, and only their summaries, so that more reports fit.
     """
-    reports = score_reports(question)
     about_all = not subject_words(question)
-    level = settings.level if settings.level is not None else fitting_level(reports, about_all)
-    reports = reports_of_level(reports, level)
+    reports, level = reports_of_level(question, settings, about_all)
     order = ["rank", "size", "score"] if about_all else ["score"]
     reports = reports.sort(*order, "community", descending=[True] * len(order) + [False])
     chosen = reports

@@ -26,12 +26,7 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD_LISTS, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import cut_passage, find_evidence
-from graphrag_query.retrieval.report_selection import (
-    fitting_level,
-    reports_of_level,
-    score_reports,
-    subject_words,
-)
+from graphrag_query.retrieval.report_selection import reports_of_level, subject_words
 
 # Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 24
@@ -79,9 +74,7 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
         return _list_main_entities(question, kind, settings.max_points)
     refusal = question.refuse()
     about_all = not subject
-    reports = score_reports(question)
-    level = settings.level if settings.level is not None else fitting_level(reports, about_all)
-    reports = reports_of_level(reports, level)
+    reports, level = reports_of_level(question, settings, about_all)
     if about_all:
         points = _points_of_top_reports(index, reports, settings)
     else:
