@@ -260,11 +260,12 @@ def _print_answer(
     stream: bool,
     question: str | None = None,
 ) -> None:
-    """Run a search, print the answer, and exit with the code of its outcome.
+    """Run a search and print the answer; exit with 1 if the search failed.
 
     A command that the answer suggests gets the `options`. In a conversation, `question` is the
     question as the user wrote it.
     """
+    from graphrag_query.answer import Outcome
     from graphrag_query.answering.written_answer import AnswerStream
     from graphrag_query.display import terminal
 
@@ -283,9 +284,8 @@ def _print_answer(
             context = answer.context.text if answer.context is not None else ""
             print(context or "The search has read nothing that a model would see.", end="\n\n")
         terminal.print_answer(answer, shown_already=stream)
-    code = terminal.exit_code(answer)
-    if code:
-        raise typer.Exit(code)
+    if answer.outcome not in (Outcome.ANSWERED, Outcome.NO_EVIDENCE):
+        raise typer.Exit(1)
 
 
 def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:

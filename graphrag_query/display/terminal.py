@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from graphrag_index.errors import format_count
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import AnswerStream
 from graphrag_query.display.notebook import format_place
 
@@ -120,11 +120,6 @@ def converse(ask: Callable[[str], Answer]) -> None:
             continue
         print_rewritten(question, answer := ask(question))
         print_answer(answer)
-
-
-def exit_code(answer: Answer) -> int:
-    """Return 0 if the question was answered or has no evidence in the corpus; otherwise 1."""
-    return 0 if answer.outcome in (Outcome.ANSWERED, Outcome.NO_EVIDENCE) else 1
 
 
 def _print_text(text: str) -> None:
