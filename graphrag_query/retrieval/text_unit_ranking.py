@@ -310,12 +310,8 @@ class TextUnitRanking:
         counts = self.links.n_text_units_of(entities)
         links = (counts > 1) & (counts <= MAX_TEXT_UNITS_OF_LINK)
         found: dict[int, tuple[float, int]] = {}
-        for entity, own, count in zip(
-            entities[links].tolist(),
-            is_subject_of_seed[links].tolist(),
-            counts[links].tolist(),
-            strict=True,
-        ):
+        columns = [values[links].tolist() for values in (entities, is_subject_of_seed, counts)]
+        for entity, own, count in zip(*columns, strict=True):
             numbers, is_subject = self.links.text_units_of(entity)
             mention = MENTION_BESIDE_SUBJECT_FACTOR if is_subject.any() else MENTION_FACTOR
             strength = rarity_of(count, self.links.n_text_units) * (BACKWARD_FACTOR if own else 1.0)

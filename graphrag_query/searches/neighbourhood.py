@@ -79,14 +79,10 @@ def gather_relationships(
         for entity in frontier:
             near = links.relationships_of(entity, None if hop == 1 else max_relationships)
             keep = np.isin(near.entities, list(rings)) if is_last else slice(None)
+            columns = [values[keep].tolist() for values in near]
             rows += [
                 (-weight, number, entity, other)
-                for other, number, weight in zip(
-                    near.entities[keep].tolist(),
-                    near.relationships[keep].tolist(),
-                    near.weights[keep].tolist(),
-                    strict=True,
-                )
+                for other, number, weight in zip(*columns, strict=True)
                 if number not in found
             ]
         seen.update(number for _, number, _, _ in rows)
