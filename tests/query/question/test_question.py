@@ -1,10 +1,9 @@
-from pathlib import Path
-
 import pytest
 
-import graphrag_query
+from graphrag_query.index import Index
 from graphrag_query.question.question import Mentions, format_not_mentioned
 from graphrag_query.question.question_words import TextWords, language_in, name_spans
+from graphrag_query.retrieval.index_store import IndexStore
 
 TEXTS = [
     "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",
@@ -60,8 +59,7 @@ def test_a_name_is_missing_if_no_text_holds_it_in_any_form(
     assert held.missing_names(name_spans(question, language)) == missing
 
 
-def test_names_are_looked_for_beyond_what_was_read(sample_project: Path) -> None:
-    store = graphrag_query.open(sample_project / "output").store
+def test_names_are_looked_for_beyond_what_was_read(store: IndexStore) -> None:
     question = "Did Albert Einstein or Emil Racovita know Drygalski and Lashly?"
     assert Mentions(store, question).unmentioned_names() == ["Albert Einstein"]
 
@@ -73,18 +71,14 @@ def test_the_names_are_said(names: list[str], said: str) -> None:
     assert format_not_mentioned(names) == f"The documents do not mention {said}."
 
 
-def test_a_name_spelt_otherwise_is_known(sample_project: Path) -> None:
-    store = graphrag_query.open(sample_project / "output").store
+def test_a_name_spelt_otherwise_is_known(store: IndexStore) -> None:
     assert Mentions(store, "Who was Ernest Shakleton?").unmentioned_names() == []
     # Half of a name is not the name.
     assert Mentions(store, "Who was Xavier Shakleton?").unmentioned_names() == ["Xavier Shakleton"]
 
 
 @pytest.mark.parametrize("method", ["local", "drift"])
-def test_a_question_with_a_name_spelt_otherwise_is_answered(
-    sample_project: Path, method: str
-) -> None:
-    index = graphrag_query.open(sample_project / "output")
+def test_a_question_with_a_name_spelt_otherwise_is_answered(index: Index, method: str) -> None:
     answer = index.search(method, "What did Ernest Shakleton do?")
     assert answer.outcome == "answered"
     assert "Shackleton" in answer.text
