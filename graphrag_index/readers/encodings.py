@@ -39,14 +39,8 @@ _CANDIDATE_ENCODINGS = _ENCODING_LISTS["candidates"].split()
 _MIN_DISTINCT_LETTERS = 3
 # Maximum share of implausible characters (`chaos` in charset-normalizer) of a certain result.
 _MAX_GARBLED_SHARE = 0.04
-# Characters that are frequent in Chinese, Japanese or Korean text, and the ranges that contain
-# nearly all characters of such text.
-_FREQUENT_EAST_ASIAN_CHARACTER = re.compile(
-    "[\u3001\u3002\uff0c的一是不了在有人之のにはをたがでとし이다는을에의가]"
-)
-_EAST_ASIAN_CHARACTER = re.compile(
-    "[\t\n\r -~\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
-)
+_FREQUENT_EAST_ASIAN_CHARACTER = re.compile(_ENCODING_LISTS["frequent_east_asian"])
+_EAST_ASIAN_CHARACTER = re.compile(_ENCODING_LISTS["east_asian"])
 _NON_TEXT_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 _MIN_UTF16_BYTES = 16  # a file with fewer bytes may look like UTF-16 by chance
 _PUNCTUATION = re.compile(r"[\xa0„“”‚‘’‹›«»–—…]")
