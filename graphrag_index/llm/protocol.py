@@ -276,7 +276,11 @@ def part_names(body: Mapping[str, Any]) -> set[str]:
 
 def encode_json(body: Mapping[str, Any]) -> bytes:
     """Encode a body as JSON in UTF-8; a lone surrogate becomes U+FFFD."""
-    return replace_surrogates(json.dumps(body, ensure_ascii=False)).encode()
+    text = json.dumps(body, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return replace_surrogates(text).encode()
 
 
 def parse_json(content: bytes) -> Any:

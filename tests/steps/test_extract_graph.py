@@ -43,7 +43,7 @@ class Extracted:
     entities: pl.DataFrame
     relationships: pl.DataFrame
     mentions: pl.DataFrame
-    model: Any
+    model: FakeChatModel
 
     @property
     def titles(self) -> list[str]:
@@ -64,7 +64,6 @@ def extract(
     *units: str,
     language: str = "en",
     metadata: list[str | None] | None = None,
-    model: Any = None,
     **values: Any,
 ) -> Extracted:
     """Run the step on text units, one document each; answers in their order, or by a function."""
@@ -91,8 +90,7 @@ def extract(
         schema_overrides={"text": pl.String, "headings": pl.String},
     )
     replies = iter(answer if isinstance(answer, list) else [])
-    reply = (lambda request: next(replies)) if isinstance(answer, list) else answer
-    model = model or FakeChatModel(reply)
+    model = FakeChatModel((lambda request: next(replies)) if isinstance(answer, list) else answer)
     tables = extract_graph(
         text_units.lazy(),
         documents.lazy(),
