@@ -64,29 +64,19 @@ class ReplyFormat:
         """The schema as JSON, with sorted keys."""
         return json.dumps(self.schema, sort_keys=True)
 
-    @property
-    def properties(self) -> Mapping[str, Any]:
-        """Map each key of the object to the schema of its value."""
-        found: Mapping[str, Any] = self.schema.get("properties", {})
-        return found
-
-    @property
-    def required(self) -> frozenset[str]:
-        """Keys that the object must have."""
-        return frozenset(self.schema.get("required", self.properties))
-
     @cached_property
     def record_lists(self) -> dict[str, Mapping[str, Any]]:
         """Map each key whose value is a list of records (objects) to the fields of a record."""
         return {
             name: part["items"]["properties"]
-            for name, part in self.properties.items()
+            for name, part in self.schema.get("properties", {}).items()
             if part.get("items", {}).get("properties")
         }
 
     def matches(self, value: Any) -> bool:
         """Tell whether a value is an object with all required keys, and lists are not quoted."""
-        if not isinstance(value, dict) or not self.required <= value.keys():
+        required = self.schema.get("required", self.schema.get("properties", {}))
+        if not isinstance(value, dict) or not all(key in value for key in required):
             return False
         for name in self.record_lists:
             records = value.get(name)

@@ -27,8 +27,9 @@ class ReplyShape:
 
     def __init__(self, format: ReplyFormat) -> None:
         # Maps each key to the schema of its value.
-        self.properties: Mapping[str, Any] = format.properties
-        self.lists, self.required = format.record_lists, format.required
+        self.properties: dict[str, Any] = dict(format.schema.get("properties", {}))
+        self.required = frozenset(format.schema.get("required", self.properties))
+        self.lists = format.record_lists
         # Whether every property is a list of records: then lists may be missing in a reply.
         self.is_records = bool(self.lists) and len(self.lists) == len(self.properties)
 
