@@ -8,6 +8,7 @@ import pytest
 
 from graphrag_index.llm.chat_model import ChatModel, LoopThread
 from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.limits import Budget
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import KEY
@@ -28,10 +29,12 @@ def open_model(tmp_path: Path) -> Iterator[Callable[..., ChatModel]]:
     """Open a chat model of a server, with settings and the ledger of the test."""
     loop, opened = LoopThread(), []
 
-    def open(server: Server, **settings: Any) -> ChatModel:
+    def open(
+        server: Server, output: Path = tmp_path, budget: Budget | None = None, **settings: Any
+    ) -> ChatModel:
         values = {"model": "test-model", "base_url": server.url, "api_key": KEY, **settings}
         known = ModelSettings.model_validate(values)
-        opened.append(ChatModel("chat", known, "step", Ledger(tmp_path, version=1), loop))
+        opened.append(ChatModel("chat", known, "step", Ledger(output, version=1), loop, budget))
         return opened[-1]
 
     yield open

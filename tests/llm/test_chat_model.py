@@ -3,18 +3,17 @@
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from graphrag_index.errors import BudgetError, ModelError
 from graphrag_index.extraction.claims import CLAIMS_FORMAT
-from graphrag_index.llm.chat_model import ChatModel, LoopThread
+from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
-from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget
 from graphrag_index.llm.request import Message, Outcome, estimate_tokens, request_key
 from graphrag_index.llm.request import Request as Asked
@@ -23,29 +22,12 @@ from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text
 from tests.server import Faults, Server
 
-MADE: list[ChatModel] = []
+Open = Callable[..., ChatModel]
 
 
 @pytest.fixture
-def loop() -> Iterator[LoopThread]:
-    thread = LoopThread()
-    yield thread
-    while MADE:
-        chat = MADE.pop()
-        chat.close()
-        chat.ledger.close()
-    thread.close()
-
-
-def model(
-    server: Server, output: Path, loop: LoopThread, budget: Budget | None = None, **settings: Any
-) -> ChatModel:
-    defaults = {"model": "test-model", "base_url": server.url, "api_key": KEY, "timeout": 2.0}
-    values = {**defaults, "concurrency": 8, **settings}
-    ledger = Ledger(output, version=1)
-    known = ModelSettings.model_validate(values)
-    MADE.append(ChatModel("chat", known, "step", ledger, loop, budget))
-    return MADE[-1]
+def model(open_model: Open) -> Open:
+    return partial(open_model, timeout=2.0, concurrency=8)
 
 
 def ask(chat: ChatModel, *texts: str) -> list[Outcome]:
@@ -57,21 +39,21 @@ def states(output: Path) -> dict[str, str]:
         return dict(database.execute("SELECT unit, state FROM requests").fetchall())
 
 
-def test_outcomes_come_in_the_order_of_the_requests(tmp_path: Path, loop: LoopThread) -> None:
+def test_outcomes_come_in_the_order_of_the_requests(tmp_path: Path, model: Open) -> None:
     with Server(answer=words_of_text, jitter=0.05) as server:
-        outcomes = ask(model(server, tmp_path, loop), *(f"text {n}" for n in range(50)))
+        outcomes = ask(model(server), *(f"text {n}" for n in range(50)))
     assert [outcome.values for outcome in outcomes] == [(["text", str(n)],) for n in range(50)]
     assert set(states(tmp_path).values()) == {"done"}
 
 
-def test_a_cached_reply_is_not_requested_again(tmp_path: Path, loop: LoopThread) -> None:
+def test_a_cached_reply_is_not_requested_again(model: Open) -> None:
     with Server(answer=words_of_text) as server:
-        first = ask(model(server, tmp_path, loop), "a b", "c")
+        first = ask(model(server), "a b", "c")
         asked = len(server.requests)
-        assert ask(model(server, tmp_path, loop), "a b", "c") == first
+        assert ask(model(server), "a b", "c") == first
         assert len(server.requests) == asked == 2
         # Another temperature is another question.
-        ask(model(server, tmp_path, loop, temperature=1.0), "c")
+        ask(model(server, temperature=1.0), "c")
         assert len(server.requests) == 3
 
 
@@ -86,13 +68,13 @@ def test_cache_keys_are_stable() -> None:
     assert text_key("Tom Crean", settings) == "7138389b5d112731c4518bcc7ef22d81"
 
 
-def test_a_follow_up_depends_on_the_value_of_a_reply(tmp_path: Path, loop: LoopThread) -> None:
+def test_a_follow_up_depends_on_the_value_of_a_reply(model: Open) -> None:
     def then(words: list[str]) -> Asked | None:
         return request(" ".join(words[1:]), then=then) if len(words) > 1 else None
 
     with Server(answer=words_of_text) as server:
         for _ in range(2):
-            (outcome,) = model(server, tmp_path, loop).replies([request("a b c", then=then)])
+            (outcome,) = model(server).replies([request("a b c", then=then)])
             assert outcome.values == (["a", "b", "c"], ["b", "c"], ["c"])
         assert len(server.requests) == 3
 
@@ -101,21 +83,19 @@ def test_a_follow_up_depends_on_the_value_of_a_reply(tmp_path: Path, loop: LoopT
     "kind",
     ["408", "409", "429", "429_retry_after", "500", "502_html", "503", "close", "close_half",
      "truncated_json", "empty_choices", "malformed_content",
-     "null_content", "empty_content", "prose", "fences", "think"],
+     "null_content", "empty_content", "prose", "fences", "think"]
 )  # fmt: skip
-def test_a_transient_fault_loses_nothing(kind: str, tmp_path: Path, loop: LoopThread) -> None:
+def test_a_transient_fault_loses_nothing(kind: str, model: Open) -> None:
     faults = Faults(by_text={"poison": f"{kind}*1"}, retry_after=0.2)
     with Server(answer=words_of_text, faults=faults) as server:
-        outcomes = ask(model(server, tmp_path, loop, timeout=0.5), "a", "poison b", "c")
+        outcomes = ask(model(server, timeout=0.5), "a", "poison b", "c")
     assert [outcome.values for outcome in outcomes] == [(["a"],), (["poison", "b"],), (["c"],)]
 
 
 @pytest.mark.parametrize("kind", ["wrong_schema", "length"])
-def test_an_invalid_reply_is_requested_once_more(
-    kind: str, tmp_path: Path, loop: LoopThread
-) -> None:
+def test_an_invalid_reply_is_requested_once_more(kind: str, model: Open) -> None:
     with Server(answer=words_of_text, faults=Faults(by_number=[kind])) as server:
-        (outcome,) = ask(model(server, tmp_path, loop), "first of all")
+        (outcome,) = ask(model(server), "first of all")
         assert outcome.failure == ""
         bodies = [json.loads(asked.body) for asked in server.requests]
     if kind == "wrong_schema":
@@ -132,16 +112,16 @@ def test_an_invalid_reply_is_requested_once_more(
     [("content_filter", "refused"), ("refusal", "refused"), ("wrong_schema", "no list `words`")],
 )
 def test_a_request_that_never_succeeds_is_quarantined_alone(
-    kind: str, reason: str, tmp_path: Path, loop: LoopThread
+    kind: str, reason: str, tmp_path: Path, model: Open
 ) -> None:
     with Server(answer=words_of_text, faults=Faults(by_text={"poison": kind})) as server:
-        outcomes = ask(model(server, tmp_path, loop), "a", "poison b", "c")
+        outcomes = ask(model(server), "a", "poison b", "c")
         assert [bool(outcome.failure) for outcome in outcomes] == [False, True, False]
         assert reason in outcomes[1].failure
         assert states(tmp_path) == {"a": "done", "poison b": "quarantined", "c": "done"}
         # It stays aside until it is released.
         asked = len(server.requests)
-        chat = model(server, tmp_path, loop)
+        chat = model(server)
         assert ask(chat, "poison b")[0].failure == outcomes[1].failure
         assert len(server.requests) == asked
         server.faults = Faults()
@@ -149,22 +129,18 @@ def test_a_request_that_never_succeeds_is_quarantined_alone(
         assert ask(chat, "poison b")[0].values == (["poison", "b"],)
 
 
-def test_calls_that_wait_for_a_rate_limit_end_with_the_run(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_calls_that_wait_for_a_rate_limit_end_with_the_run(model: Open) -> None:
     # One is told to come back in an hour, and the others wait with it; that is too long.
     faults = Faults(rate=1, kinds=["429_retry_after"], retry_after=3_600)
     with Server(answer=words_of_text, faults=faults) as server:
-        chat = model(server, tmp_path, loop, retry_seconds=1)
+        chat = model(server, retry_seconds=1)
         with pytest.raises(ModelError, match=r"has not answered for 1 s \(HTTP 429"):
             ask(chat, *(f"text {n}" for n in range(40)))
 
 
-def test_a_prompt_longer_than_the_context_window_is_not_sent(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_a_prompt_longer_than_the_context_window_is_not_sent(model: Open) -> None:
     with Server(answer=words_of_text) as server:
-        chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=500)
+        chat = model(server, context_window=1_000, max_output_tokens=500)
         fits, too_long = ask(chat, "a" + " " * 2_000, "b " * 5_000)
         assert fits.values == (["a"],)
         assert "does not fit the context window of 1000" in too_long.failure
@@ -174,22 +150,20 @@ def test_a_prompt_longer_than_the_context_window_is_not_sent(
         assert chat.ledger.step_statuses()[0].quarantined == 1
 
 
-def test_a_prompt_that_may_not_fit_is_counted_exactly(tmp_path: Path, loop: LoopThread) -> None:
+def test_a_prompt_that_may_not_fit_is_counted_exactly(model: Open) -> None:
     # Runes take three times as many tokens as their bytes would have it.
     runes = "ᚠᛇᚻᛒᛦ" * 150
     assert estimate_tokens(runes) < 700 < 1_000 < count_tokens(runes, load_encoding("o200k_base"))
     with Server(answer=words_of_text) as server:
-        chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=300)
+        chat = model(server, context_window=1_000, max_output_tokens=300)
         (outcome,) = ask(chat, runes)
         assert "does not fit the context window" in outcome.failure
         assert not server.requests
 
 
-def test_a_correction_fits_the_window_and_describes_the_format(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_a_correction_fits_the_window_and_describes_the_format(model: Open) -> None:
     with Server(answer=lambda _: "Nothing but prose. " * 60) as server:
-        chat = model(server, tmp_path, loop, context_window=1_000, max_output_tokens=600)
+        chat = model(server, context_window=1_000, max_output_tokens=600)
         (outcome,) = ask(chat, "a b")
         assert "the reply is invalid" in outcome.failure
         (put_aside,) = chat.ledger.quarantined_requests(["step"])
@@ -203,50 +177,42 @@ def test_a_correction_fits_the_window_and_describes_the_format(
     assert WORDS.instructions in correction["content"]
 
 
-def test_a_reply_truncated_before_its_first_record_is_invalid(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_a_reply_truncated_before_its_first_record_is_invalid(tmp_path: Path, model: Open) -> None:
     with Server(answer=lambda _: '{"claims": [' + "\n" * 9_000) as server:
-        chat = model(server, tmp_path, loop, max_output_tokens=500)
+        chat = model(server, max_output_tokens=500)
         messages = [Message(role="user", content="text")]
         (outcome,) = chat.replies([Asked("text", messages, CLAIMS_FORMAT)])
     assert "contains no complete record" in outcome.failure
     assert states(tmp_path) == {"text": "quarantined"}
 
 
-def test_a_wrong_key_is_one_message_and_is_written_to_no_file(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_a_wrong_key_is_one_message_and_is_written_to_no_file(tmp_path: Path, model: Open) -> None:
     with (
         Server(answer=words_of_text, api_keys=["another"]) as server,
         pytest.raises(ModelError, match=r"does not accept the key: set api_key") as error,
     ):
-        ask(model(server, tmp_path, loop), "a", "b", "c")
+        ask(model(server), "a", "b", "c")
     assert KEY not in str(error.value)
     assert len(server.requests) == 3
     for path in tmp_path.iterdir():
         assert KEY.encode() not in path.read_bytes()
 
 
-def test_an_absent_server_is_one_message_after_the_retry_time(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_an_absent_server_is_one_message_after_the_retry_time(model: Open) -> None:
     with Server() as server:
         pass
-    chat = model(server, tmp_path, loop, retry_seconds=0.3)
+    chat = model(server, retry_seconds=0.3)
     with pytest.raises(ModelError, match=r"has not answered for 0\.3 s"):
         ask(chat, "a", "b")
 
 
-def test_the_fallback_of_the_response_format_is_remembered(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_the_fallback_of_the_response_format_is_remembered(model: Open) -> None:
     faults = Faults(by_text={"List the words": "no_json_schema"})
     with Server(answer=words_of_text, faults=faults) as server:
-        chat = model(server, tmp_path, loop)
+        chat = model(server)
         assert [ask(chat, text)[0].values for text in "abc"] == [(["a"],), (["b"],), (["c"],)]
         assert len(server.requests) == 4
-        ask(model(server, tmp_path, loop), "d")
+        ask(model(server), "d")
         assert len(server.requests) == 5
 
 
@@ -254,11 +220,11 @@ def test_a_budget_below_a_cent_is_shown_in_full() -> None:
     assert "The budget of $0.0040 would be" in str(Budget(0.004).exceeded_error(1.0))
 
 
-def test_the_budget_stops_before_it_is_exceeded(tmp_path: Path, loop: LoopThread) -> None:
+def test_the_budget_stops_before_it_is_exceeded(tmp_path: Path, model: Open) -> None:
     price = {"input": 0.0, "output": 1_000_000.0}  # a dollar a token
     budget = Budget(30.0)
     with Server(answer=words_of_text) as server:
-        chat = model(server, tmp_path, loop, budget, price=price, max_output_tokens=16)
+        chat = model(server, budget=budget, price=price, max_output_tokens=16)
         with pytest.raises(BudgetError, match=r"The budget of \$30\.00 would be exceeded"):
             ask(chat, *(f"text {n}" for n in range(30)))
         done = sum(state == "done" for state in states(tmp_path).values())
@@ -266,23 +232,21 @@ def test_the_budget_stops_before_it_is_exceeded(tmp_path: Path, loop: LoopThread
         spent = chat.ledger.spent_so_far()
         assert spent <= 30.0
         assert budget.spent == pytest.approx(spent)
-        chat = model(
-            server, tmp_path, loop, Budget(1000.0, spent), price=price, max_output_tokens=16
-        )
+        chat = model(server, budget=Budget(1000.0, spent), price=price, max_output_tokens=16)
         assert all(not outcome.failure for outcome in ask(chat, *(f"text {n}" for n in range(30))))
         assert len(server.requests) == 30
 
 
-def test_calls_are_paced_by_the_rate_limit(tmp_path: Path, loop: LoopThread) -> None:
+def test_calls_are_paced_by_the_rate_limit(model: Open) -> None:
     with Server(answer=words_of_text) as server:
-        chat = model(server, tmp_path, loop, requests_per_minute=1200)
+        chat = model(server, requests_per_minute=1200)
         began = time.monotonic()
         ask(chat, *(f"text {n}" for n in range(65)))
         # Sixty at once, the other five at twenty a second.
         assert time.monotonic() - began >= 0.2
 
 
-def test_concurrent_calls_keep_the_budget(tmp_path: Path, loop: LoopThread) -> None:
+def test_concurrent_calls_keep_the_budget(tmp_path: Path, model: Open) -> None:
     # Digits have a token for each two or three bytes, and a reply that is cut off is asked again.
     texts = [" ".join(str(number * 7919 + k) for k in range(150)) for number in range(40)]
     price = {"input": 1_000.0, "output": 3_000.0}
@@ -291,9 +255,8 @@ def test_concurrent_calls_keep_the_budget(tmp_path: Path, loop: LoopThread) -> N
         with Server(answer=words_of_text, jitter=0.02, faults=faults) as server:
             chat = model(
                 server,
-                tmp_path / str(limit),
-                loop,
-                Budget(limit),
+                output=tmp_path / str(limit),
+                budget=Budget(limit),
                 price=price,
                 max_output_tokens=1_500,
                 concurrency=16,
@@ -305,27 +268,21 @@ def test_concurrent_calls_keep_the_budget(tmp_path: Path, loop: LoopThread) -> N
 
 
 @pytest.mark.parametrize("kind", ["hang", "close_half", "truncated_json"])
-def test_a_lost_response_counts_at_its_maximum_cost(
-    kind: str, tmp_path: Path, loop: LoopThread
-) -> None:
+def test_a_lost_response_counts_at_its_maximum_cost(kind: str, model: Open) -> None:
     price = {"input": 0.0, "output": 1_000_000.0}
     budget = Budget(1_000.0)
     with Server(answer=words_of_text, faults=Faults(by_number=[kind])) as server:
-        chat = model(
-            server, tmp_path, loop, budget, price=price, max_output_tokens=100, timeout=0.3
-        )
+        chat = model(server, budget=budget, price=price, max_output_tokens=100, timeout=0.3)
         ask(chat, "a b")
         (row,) = chat.ledger.step_statuses()
     assert budget.spent == row.cost == 100 + row.completion_tokens
 
 
-def test_tokens_are_estimated_where_the_server_counts_none(
-    tmp_path: Path, loop: LoopThread
-) -> None:
+def test_tokens_are_estimated_where_the_server_counts_none(model: Open) -> None:
     # A stream that repeats itself is left before the server says what it took.
     price = {"input": 1.0, "output": 1_000_000.0}
     with Server(answer=words_of_text, faults=Faults(by_number=["endless"])) as server:
-        chat = model(server, tmp_path, loop, price=price, stream=True, max_output_tokens=2_000)
+        chat = model(server, price=price, stream=True, max_output_tokens=2_000)
         ask(chat, "a b")
         n_asked = len(server.requests)
         rows = chat.ledger.fetch_rows("SELECT prompt_tokens, completion_tokens, cost FROM calls")

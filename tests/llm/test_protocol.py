@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.llm.chat_model import ChatModel, LoopThread
-from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.limits import parse_duration, retry_after
 from graphrag_index.llm.protocol import RESPONSE_FORMATS, RequestWriter, read_chat
 from graphrag_index.llm.registry import Models
@@ -24,6 +23,8 @@ from tests.fixtures.chat_requests import WORDS, words_of_text
 from tests.fixtures.sink import Pieces
 from tests.llm.conftest import OPENED
 from tests.server import ChatRequest, Faults, Server
+
+Open = Callable[..., ChatModel]
 
 
 def ask(server: Server, output: Path, *texts: str, **settings: Any) -> list[Outcome]:
@@ -227,18 +228,10 @@ def test_a_key_is_redacted_in_messages_of_the_server() -> None:
 TEXT = "Crean was born in Annascaul. " * 20
 
 
-def ask_for_text(server: Server, sink: Pieces | None) -> Outcome:
-    loop = LoopThread()
-    settings = ModelSettings(model="test-model", base_url=server.url, timeout=2.0)
-    chat = ChatModel("chat", settings, "local", Ledger(None), loop)
-    try:
-        messages = [Message(role="user", content="Who was Crean?")]
-        [outcome] = chat.replies([Request("Crean", messages, PLAIN_TEXT, sink=sink)])
-        return outcome
-    finally:
-        chat.close()
-        chat.ledger.close()
-        loop.close()
+def ask_for_text(chat: ChatModel, sink: Pieces | None) -> Outcome:
+    messages = [Message(role="user", content="Who was Crean?")]
+    [outcome] = chat.replies([Request("Crean", messages, PLAIN_TEXT, sink=sink)])
+    return outcome
 
 
 @pytest.fixture(params=["", "<think>Who was he?\n</think>\n\n"], ids=["plain", "thinking"])
@@ -247,9 +240,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         yield server
 
 
-def test_a_streamed_text_reaches_the_sink_in_pieces(server: Server) -> None:
+def test_a_streamed_text_reaches_the_sink_in_pieces(server: Server, open_model: Open) -> None:
     sink = Pieces()
-    outcome = ask_for_text(server, sink)
+    outcome = ask_for_text(open_model(server), sink)
     assert outcome.values == (TEXT.strip(),)
     assert sink.text == TEXT
     assert len(sink.pieces) > 5
@@ -257,14 +250,14 @@ def test_a_streamed_text_reaches_the_sink_in_pieces(server: Server) -> None:
     assert outcome.spent.usage.completion > 0
 
 
-def test_without_a_sink_the_reply_is_not_streamed(server: Server) -> None:
-    assert ask_for_text(server, None).values == (TEXT.strip(),)
+def test_without_a_sink_the_reply_is_not_streamed(server: Server, open_model: Open) -> None:
+    assert ask_for_text(open_model(server), None).values == (TEXT.strip(),)
 
 
-def test_a_broken_stream_is_retried() -> None:
+def test_a_broken_stream_is_retried(open_model: Open) -> None:
     with Server(answer=lambda chat: TEXT, faults=Faults(by_number=["close_half"])) as server:
         sink = Pieces()
-        assert ask_for_text(server, sink).values == (TEXT.strip(),)
+        assert ask_for_text(open_model(server), sink).values == (TEXT.strip(),)
     assert sink.text == TEXT
 
 
