@@ -40,6 +40,9 @@ class Models:
     provider's batches. `announce` gets a line about each needed model before its first request.
     """
 
+    # The queue of the batch model that was created last.
+    newest_queue: "BatchQueue"
+
     def __init__(
         self,
         settings: Mapping[str, ModelSettings],
@@ -74,6 +77,7 @@ class Models:
             folder, forget = self.output / "batches", self._forget
             in_batches = BatchChatModel(name, settings, step, self.ledger, folder, budget, forget)
             self._opened.append(in_batches)
+            self.newest_queue = in_batches.queue
             return in_batches
         batches = BatchLedger(self.ledger).open_batches(step)
         if batches:
@@ -145,15 +149,6 @@ class Models:
     def open_batches(self) -> list[Batch]:
         """Return the batches that are not collected yet."""
         return BatchLedger(self.ledger).open_batches() if self.has_ledger else []
-
-    @property
-    def newest_queue(self) -> "BatchQueue":
-        """The queue of the batch model that was created last."""
-        from graphrag_index.llm.batch import BatchChatModel
-
-        model = self._opened[-1]
-        assert isinstance(model, BatchChatModel)
-        return model.queue
 
     def quarantined_requests(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
         """Return the quarantined requests of these steps."""
