@@ -94,7 +94,7 @@ class BatchChatModel(CachedModel):
                 reply, last = Reply(result.reply, result.finish), Attempt.decode(result.attempt)
                 parsed = self._validate_reply(reply, request, last, n_tokens)
                 if isinstance(parsed, ParsedReply):
-                    self.queue.ledger.record_reply(key, result.reply)
+                    self.ledger.record_replies({key: result.reply})
                     return parsed
                 attempt = parsed
             if result is not None and result.status != 200:
@@ -102,7 +102,7 @@ class BatchChatModel(CachedModel):
         except QuarantinedError as error:
             if result is None:
                 self.ledger.record_sent(key, self.step, request.unit, self.name)
-            self.queue.ledger.record_failure(key, str(error), error.raw)
+            self.ledger.record_failure(key, str(error), error.raw)
             raise
         self.queue.add_request(key, request, attempt, n_tokens)
         return None

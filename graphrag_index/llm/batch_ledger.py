@@ -9,14 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from graphrag_index.llm.ledger import (
-    DONE,
-    INSERT_CALL,
-    QUARANTINED,
-    UPDATE_ANSWERED,
-    UPDATE_FAILED,
-    Ledger,
-)
+from graphrag_index.llm.ledger import DELETE_RESULT, INSERT_CALL, Ledger
 from graphrag_index.llm.request import Usage
 
 # States of a batch. `prepared`: its file exists on this machine. `uploaded`: its file is at the
@@ -29,7 +22,6 @@ INSERT INTO batch_replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET status = excluded.status, message = excluded.message,
     failures = failures + excluded.failures, capabilities = excluded.capabilities
 """
-_DELETE_RESULT = "DELETE FROM batch_replies WHERE key = ?"
 _DELETE_REQUESTS = "DELETE FROM batch_requests WHERE batch = ?"
 
 
@@ -134,7 +126,7 @@ class BatchLedger:
             for new in received:
                 for (attempt,) in database.execute(query, (new.key, batch.key)).fetchall():
                     if new.reply is not None:
-                        database.execute(_DELETE_RESULT, (new.key,))
+                        database.execute(DELETE_RESULT, (new.key,))
                     result = (new.reply, new.finish, new.status, new.message, new.is_temporary)
                     row = (new.key, attempt, *result, batch.capabilities)
                     database.execute(_UPSERT_RESULT, row)
@@ -158,15 +150,3 @@ class BatchLedger:
         columns = ", ".join(BatchResult._fields)
         rows = self._ledger.fetch_rows(f"SELECT {columns} FROM batch_replies WHERE key = ?", key)
         return BatchResult(*rows[0]) if rows else None
-
-    def record_reply(self, key: str, reply: str) -> None:
-        """Record a validated reply. Its cost is recorded already."""
-        with self._ledger.transaction() as database:
-            database.execute(_DELETE_RESULT, (key,))
-            database.execute(UPDATE_ANSWERED, (DONE, reply, "", key))
-
-    def record_failure(self, key: str, reason: str, raw: str) -> None:
-        """Record that a request is quarantined, the reason, and the raw reply."""
-        with self._ledger.transaction() as database:
-            database.execute(_DELETE_RESULT, (key,))
-            database.execute(UPDATE_FAILED, (QUARANTINED, reason, raw, key))

@@ -33,7 +33,8 @@ ON CONFLICT (key) DO UPDATE SET state = excluded.state, attempts = attempts + 1,
 UPDATE_ANSWERED = "UPDATE requests SET state = ?, reply = ?, reason = ?, raw = '' WHERE key = ?"
 # The reason of an answered request whose reply is truncated.
 TRUNCATED = "truncated"
-UPDATE_FAILED = "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?"
+# Deletes the result of a request in a batch, which was not validated yet.
+DELETE_RESULT = "DELETE FROM batch_replies WHERE key = ?"
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 # Inserts a key into the temporary table that `Ledger.track_use` creates.
 INSERT_USED = "INSERT OR IGNORE INTO temp.used VALUES (?)"
@@ -235,6 +236,7 @@ class Ledger:
     def record_replies(self, replies: Mapping[str, str]) -> None:
         """Record validated replies by their keys. Their costs are recorded already."""
         with self.transaction() as database:
+            database.executemany(DELETE_RESULT, ((key,) for key in replies))
             database.executemany(
                 UPDATE_ANSWERED, ((DONE, reply, "", key) for key, reply in replies.items())
             )
@@ -242,7 +244,11 @@ class Ledger:
     def record_failure(self, key: str, reason: str, raw: str = "") -> None:
         """Record that a request is quarantined, the reason, and the raw reply."""
         with self.transaction() as database:
-            database.execute(UPDATE_FAILED, (QUARANTINED, reason, raw, key))
+            database.execute(DELETE_RESULT, (key,))
+            database.execute(
+                "UPDATE requests SET state = ?, reason = ?, raw = ? WHERE key = ?",
+                (QUARANTINED, reason, raw, key),
+            )
 
     def mark_used(self, keys: Iterable[str]) -> None:
         """Mark requests as used by the version of the index that this run creates."""

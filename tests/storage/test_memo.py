@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.llm.batch_ledger import BatchLedger
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.registry import purge_ledger
 from graphrag_index.llm.request import Usage
@@ -94,11 +93,10 @@ def forget(ledger: Ledger) -> None:
     [
         forget,
         lambda ledger: answer(ledger, "b2", "other"),
-        lambda ledger: BatchLedger(ledger).record_reply("b2", "other"),
         lambda ledger: ledger.record_replies({"b2": "other"}),
         lambda ledger: ledger.record_failure("b2", "refused"),
     ],
-    ids=["purged", "asked again", "batch", "vectors", "quarantined"],
+    ids=["purged", "asked again", "vectors", "quarantined"],
 )
 def test_a_row_goes_with_any_of_its_replies(
     previous: Previous, ledger: Ledger, change: object
