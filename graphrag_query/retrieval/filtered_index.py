@@ -19,6 +19,8 @@ from graphrag_index.errors import SettingsError
 from graphrag_query.retrieval.index_store import IndexStore, LinkedRows, Links, Neighbours
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from graphrag_index.microsoft.microsoft_store import InMemoryVectors
     from graphrag_index.storage.vector_store import VectorTable
     from graphrag_query.retrieval.index_store import Flags, Numbers
@@ -137,6 +139,16 @@ class FilterMasks:
                     f"The types are: {known}."
                 )
             kept &= matching
+        return kept
+
+    @cached_property
+    def relationships(self) -> "Flags":
+        """The relationships that one of the kept text units supports."""
+        table = self.index.open_mapped("relationship_rows")
+        text_units, lengths = table.lists("text_units", np.arange(len(table)))
+        relationships = np.repeat(np.arange(len(lengths)), lengths)
+        kept: Flags = np.zeros(len(lengths), bool)
+        kept[relationships[self.text_units[text_units]]] = True
         return kept
 
     @cached_property
@@ -301,14 +313,22 @@ class FilteredLinks(Links):
         The filters must also keep one of the text units of the relationship.
         """
         found = super().relationships_of(entity)
-        rows = self._index.open_mapped("relationship_rows")
-        kept = self._masks.entities[found.entities]
-        # An entity may have many thousands of relationships: look all of them up in one call.
-        text_units, lengths = rows.lists("text_units", found.relationships)
-        belongs_to = np.repeat(np.arange(len(lengths)), lengths)
-        n_held = np.bincount(belongs_to[self._masks.text_units[text_units]], minlength=len(lengths))
-        kept &= n_held > 0
+        kept = self._masks.entities[found.entities] & self._masks.relationships[found.relationships]
         return Neighbours._make(values[kept][:most] for values in found)
+
+    def n_relationships_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
+        """Count the relationships of each entity for which the filters keep both entities."""
+        counts: npt.NDArray[np.int64] = self._n_relationships[np.asarray(entities, np.int32)]
+        return counts
+
+    @cached_property
+    def _n_relationships(self) -> "npt.NDArray[np.int64]":
+        table = self._open("relationships_of_entities")
+        entities, neighbours, relationships = (
+            table.slice(name, 0, len(table)) for name in ("entity", "neighbour", "relationship")
+        )
+        kept = self._masks.entities[neighbours] & self._masks.relationships[relationships]
+        return np.bincount(entities[kept], minlength=len(self._masks.entities))
 
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
         """Return the kept communities to which an entity belongs."""

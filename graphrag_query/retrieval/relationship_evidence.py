@@ -20,27 +20,28 @@ Place = Mapping[str, int]
 
 
 def find_passages(
-    index: IndexStore, relationships: Sequence[Mapping[str, Any]]
+    index: IndexStore, rows: Sequence[Mapping[str, Any]], name: str = "Relationships"
 ) -> dict[int, Passage]:
-    """Find the passage that supports each relationship, with its text unit.
+    """Find the passage that supports each row of a table, with its text unit.
 
-    The passage is the evidence of the relationship. Without evidence, it is the run of
-    sentences in its text units that names both entities. Without such sentences, it is the
-    sentence most similar to the description. A relationship without text units has no passage.
+    The passage is the evidence of the row. Without evidence, it is the run of sentences in its
+    text units that names its `source` and its `target`. Without such sentences, it is the
+    sentence most similar to the description. A row without text units has no passage. `name` is
+    the name of the table in citations.
     """
     exact: dict[int, tuple[int, Place] | None] = {}
     wanted: dict[int, list[int]] = {}
-    for row in relationships:
+    for row in rows:
         number = row["human_readable_id"]
-        behind = index.text_units_behind("Relationships", number)
-        exact[number] = held = find_evidence(index, behind, row["evidence"])
+        behind = index.text_units_behind(name, number)
+        exact[number] = held = _find_evidence(index, behind, row["evidence"])
         wanted[number] = [held[0]] if held else behind[:MAX_TEXT_UNITS_SEARCHED]
     units = index.text_units(unit for numbers in wanted.values() for unit in numbers)
     found = {}
-    for row in relationships:
+    for row in rows:
         number = row["human_readable_id"]
         if held := exact[number]:
-            found[number] = cut_passage(units[held[0]], held[1])
+            found[number] = _cut_passage(units[held[0]], held[1])
         elif passage := _choose_passage(row, [units[n] for n in wanted[number]]):
             found[number] = passage
     return found
@@ -87,7 +88,7 @@ class CitedRelationships:
         return " ".join([*parts, f"[{number}]"])
 
 
-def find_evidence(
+def _find_evidence(
     index: IndexStore, text_units: list[int], evidence: Sequence[Place]
 ) -> tuple[int, Place] | None:
     """Return the first place that a text unit contains, after the text unit's number.
@@ -107,7 +108,7 @@ def find_evidence(
     return None
 
 
-def cut_passage(unit: TextUnit, place: Place) -> Passage:
+def _cut_passage(unit: TextUnit, place: Place) -> Passage:
     """Return the passage at a place of the evidence, with its text unit."""
     offset = unit["start_char"]
     return Candidate.within(unit, place["start_char"] - offset, place["end_char"] - offset), unit

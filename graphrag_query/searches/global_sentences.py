@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from graphrag_index.schema.settings.searches import GlobalSearch
@@ -25,7 +25,7 @@ from graphrag_query.answering.extractive import (
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD_LISTS, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.relationship_evidence import cut_passage, find_evidence
+from graphrag_query.retrieval.relationship_evidence import find_passages
 from graphrag_query.retrieval.report_selection import reports_of_level, subject_words
 
 # Maximum number of reports whose sentences are compared with the question.
@@ -245,14 +245,15 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
     """List the entities of a type with the highest degree, each with a sentence about it."""
     index, plural = question.index, _TYPES[kind]["plural"]
     entities = main_entities(index, [kind], most)
+    rows = entities.with_columns(source="title", target="title").to_dicts()
+    passages = find_passages(index, rows, "Entities")
     citations: list[Citation] = []
     lines = [f"The {plural} with the most connections in the documents:\n"]
-    for number, entity in enumerate(entities.iter_rows(named=True), 1):
-        row = entity["human_readable_id"]
-        lines.append(f"{number}. **{entity['title']}** [Data: Entities ({row})]")
-        behind = index.text_units_behind("Entities", row)
-        if held := find_evidence(index, behind, entity["evidence"]):
-            sentence, unit = cut_passage(index.text_units([held[0]])[held[0]], held[1])
+    for number, row in enumerate(rows, 1):
+        entity = row["human_readable_id"]
+        lines.append(f"{number}. **{row['title']}** [Data: Entities ({entity})]")
+        if passage := passages.get(entity):
+            sentence, unit = passage
             citations.append(cite_passage(len(citations) + 1, sentence, unit))
             lines.append(f"   {as_one_line(sentence.text)} [{len(citations)}]")
         lines.append("")
@@ -264,9 +265,11 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
 
 
 def main_entities(index: IndexStore, kinds: Sequence[str | None], most: int) -> pl.DataFrame:
-    """Fetch the entities of some types that have the highest degree; empty means all types."""
-    rows = index.scan("entities").sort("degree", "human_readable_id", descending=[True, False])
+    """Fetch the entities of some types with the most relationships; empty means all types."""
+    rows = index.scan("entities")
     if kinds:
         rows = rows.filter(pl.col("type").str.to_lowercase().is_in(kinds))
-    kept = filter(index.keeps_entity, rows.select("human_readable_id").collect().to_series())
-    return index.entities(islice(kept, most))
+    numbers = rows.select(pl.col("human_readable_id").sort()).collect().to_series()
+    kept = list(filter(index.keeps_entity, numbers))
+    order = np.argsort(-index.links.n_relationships_of(kept), kind="stable")[:most]
+    return index.entities(kept[place] for place in order)
