@@ -260,7 +260,8 @@ class Index:
         patterns like those for file names: `index.where({"path": "letters/*"}).local("...")`. A
         document must match one pattern of each column. `entity_types` does not restrict text
         units. `since` and `until` are the first and the last date, such as 1914 or 1914-08; both
-        are included. Raises `SettingsError` if nothing matches.
+        are included. Filters that this index already has are kept. Raises `SettingsError` if
+        nothing matches.
         """
         patterns = {
             name: (values,) if isinstance(values, str) else tuple(values)

@@ -84,12 +84,14 @@ class Filters:
 class FilterMasks:
     """Boolean masks of the rows that the filters keep, computed when they are first read.
 
-    Raises `SettingsError` if no document has a column or key of the filters, or if the filters
-    keep no row.
+    With `within`, only rows that those masks keep are kept. Raises `SettingsError` if no document
+    has a column or key of the filters, or if the filters keep no row.
     """
 
-    def __init__(self, index: IndexStore, filters: Filters) -> None:
-        self.index, self.filters = index, filters
+    def __init__(
+        self, index: IndexStore, filters: Filters, within: "FilterMasks | None" = None
+    ) -> None:
+        self.index, self.filters, self.within = index, filters, within
         if not self.documents.any():
             raise SettingsError(f"No document matches the filter {filters.to_dict()}.")
 
@@ -97,7 +99,7 @@ class FilterMasks:
     def documents(self) -> "Flags":
         """The documents that match the filters."""
         rows = self.index.documents(range(len(self.index.open_mapped("document_rows"))))
-        kept = np.ones(rows.height, bool)
+        kept = np.ones(rows.height, bool) if self.within is None else self.within.documents.copy()
         metadata = [json.loads(text) if text else {} for text in rows["metadata"].to_list()]
         keys = sorted({key for fields in metadata for key in fields})
         for name, patterns in self.filters.documents.items():
@@ -139,7 +141,7 @@ class FilterMasks:
                     f"The types are: {known}."
                 )
             kept &= matching
-        return kept
+        return kept if self.within is None else kept & self.within.entities
 
     @cached_property
     def relationships(self) -> "Flags":
@@ -181,6 +183,8 @@ class FilterMasks:
         """Return whether the filters keep a claim with this text unit and these dates."""
         if not 0 <= text_unit < len(self.text_units) or not self.text_units[text_unit]:
             return False
+        if self.within is not None and not self.within.keeps_claim(text_unit, start, end):
+            return False
         return not (start or end) or self.filters.overlaps(start, end)
 
 
@@ -191,13 +195,15 @@ class FilteredIndex(IndexStore):
         super().__init__(whole.backend, whole.version, whole.models)
         self.whole = whole
         self.embedder, self.threads = whole.embedder, whole.threads
-        self.masks = FilterMasks(whole, filters)
+        within = whole.masks if isinstance(whole, FilteredIndex) else None
+        self.masks: FilterMasks = FilterMasks(whole, filters, within)
         self._filtered: dict[str, FilteredVectors] = {}
 
     @property
     def filters(self) -> Mapping[str, Any]:
-        """The filters that this index is restricted to."""
-        return self.masks.filters.to_dict()
+        """The filters of this index. `within` has those of the index that it restricts further."""
+        within = {"within": self.whole.filters} if self.whole.filters else {}
+        return self.masks.filters.to_dict() | within
 
     def keeps_entity(self, entity: int) -> bool:
         """Return whether the filters keep an entity."""

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -89,6 +91,7 @@ def test_claims_are_held_to_a_span_of_time(
     masks = FilterMasks(store, Filters())
     masks.filters = Filters(since=since, until=until)
     assert masks.keeps_claim(0, start, end) is holds
+    assert FilterMasks(store, Filters(), masks).keeps_claim(0, start, end) is holds
     assert not masks.keeps_claim(10**6, start, end)
 
 
@@ -153,6 +156,19 @@ def test_reports_are_quoted_where_they_rest_on_documents_inside(
     answer = crean.global_(question)
     assert answer.outcome == "answered"
     assert {citation.path for citation in answer.citations} == {CREAN}
+
+
+def test_a_filtered_index_keeps_its_filters_if_it_is_restricted_further(index: Index) -> None:
+    filters: list[dict[str, Any]] = [{"documents": {"path": CREAN}}, {"entity_types": ["person"]}]
+    alone = [index.where(**values).store for values in filters]
+    for first, second in (filters, filters[::-1]):
+        both = index.where(**first).where(**second).store
+        for name in ("documents", "text_units", "entities"):
+            one, other, found = (getattr(vars(s)["masks"], name) for s in (*alone, both))
+            assert (found == one & other).all()
+    assert both.filters == {"path": [CREAN], "within": {"entity_types": ["person"]}}
+    with pytest.raises(SettingsError, match="No document matches"):
+        index.where({"path": CREAN}).where({"path": "people/roald-amundsen.txt"})
 
 
 def test_the_main_entities_and_their_sentences_are_inside(index: Index, crean: Index) -> None:
