@@ -1,14 +1,11 @@
 """Extractive reports: sentences from text units with citations; no model is needed."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
-
-# A function that returns the numbers of the relationships between the given entities.
-FindRelationships = Callable[[tuple[int, ...]], tuple[int, ...]]
 
 # Maximum number of sentences in a summary; the next constant is for each finding.
 MAX_SUMMARY_SENTENCES = 2
@@ -21,11 +18,13 @@ MAX_ADDED_TITLES = 2
 class Evidence:
     """A sentence that mentions entities of the community.
 
-    `entities` are the numbers of these entities. `source` is the number of the text unit.
+    `entities` are the numbers of these entities, `relationships` of those between them. `source`
+    is the number of the text unit.
     """
 
     text: str
-    entities: tuple[int, ...]
+    entities: Sequence[int]
+    relationships: Sequence[int]
     source: int
     score: float
 
@@ -35,7 +34,6 @@ def write_findings(
     weight: Mapping[int, float],
     titles: Mapping[int, str],
     main: Sequence[int],
-    find_relationships: FindRelationships,
     max_findings: int,
     max_sentences: int,
 ) -> tuple[str, tuple[Finding, ...]]:
@@ -48,8 +46,7 @@ def write_findings(
     It omits members in the title or in an earlier heading, so that headings are unique.
 
     `evidence` are candidate sentences, best first; `weight` maps a member to its centrality,
-    `titles` to its title; `main` are the members in the report's title; `find_relationships`
-    returns the numbers of the relationships between some members.
+    `titles` to its title; `main` are the members in the report's title.
     """
     pool = _SentencePool(evidence, weight)
     summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set())
@@ -77,8 +74,8 @@ def write_findings(
             # Avoid a heading that is equal to the title of the report.
             heading = f"More on {heading}"
         sentences.sort(key=lambda sentence: sentence.source)
-        findings.append(Finding(heading, _cite_sentences(sentences, find_relationships)))
-    return _cite_sentences(summary, find_relationships), tuple(findings)
+        findings.append(Finding(heading, _cite_sentences(sentences)))
+    return _cite_sentences(summary), tuple(findings)
 
 
 class _SentencePool:
@@ -127,12 +124,14 @@ class _SentencePool:
         return chosen
 
 
-def _cite_sentences(sentences: Sequence[Evidence], find_relationships: FindRelationships) -> str:
+def _cite_sentences(sentences: Sequence[Evidence]) -> str:
     """Join sentences; after each, cite its entities, their relationships and its text unit."""
     cited = []
     for sentence in sentences:
-        rows = {"Entities": sentence.entities}
-        rows["Relationships"] = find_relationships(sentence.entities)
-        rows["Sources"] = (sentence.source,)
+        rows = {
+            "Entities": sentence.entities,
+            "Relationships": sentence.relationships,
+            "Sources": (sentence.source,),
+        }
         cited.append(f"{sentence.text} {format_citation(rows)}")
     return " ".join(cited)

@@ -1,7 +1,7 @@
 """Community reports from sentences that mention the members, written without a model."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -9,9 +9,15 @@ import polars as pl
 
 from graphrag_index.reports.extractive import Evidence, write_findings
 from graphrag_index.reports.report import Report, join_titles, make_report_rows, rank_communities
-from graphrag_index.schema.list_columns import Integers, RowGroups, distinct_pairs, find_rows
+from graphrag_index.schema.list_columns import (
+    Integers,
+    RowGroups,
+    distinct_pairs,
+    find_rows,
+    gather_lists,
+)
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, ShardFrames, Shards, step
 from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.text.sentences import Quotations, are_quotable
 
@@ -19,8 +25,8 @@ from graphrag_index.text.sentences import Quotations, are_quotable
 MAX_CANDIDATES_PER_REPORT = 24
 # Minimum number of entities in the title of a report. A title that exists already gets more.
 MIN_ENTITIES_IN_TITLE = 3
-# Number of reports per batch. The number limits memory and does not change the results.
-BATCH_REPORTS = 2_000
+# Number of reports in a shard. The number limits memory and does not change the results.
+SHARD_REPORTS = 1_000
 # Maximum number of characters of a sentence with full score. Double the length halves the score.
 MAX_FULL_SCORE_LENGTH = 200
 # Maximum number of members that increase the score of a sentence. A sentence that mentions more
@@ -42,6 +48,7 @@ def create_community_reports_nlp(
     *,
     settings: CreateCommunityReportsNlp,
     progress: Progress,
+    shards: Shards,
 ) -> Iterator[pl.DataFrame]:
     """Write a report on each community from sentences of its evidence, without a model.
 
@@ -51,59 +58,99 @@ def create_community_reports_nlp(
     other communities of its level. Reports are ordered by level, deepest first, then `community`.
     """
     named = entities.select("id", "title", "type", "degree").collect()
-    weight = np.log2(2 + named["degree"].to_numpy())
+    named = named.with_columns(weight=np.log2(2 + named["degree"].to_numpy()))
     # One row per member: `level`, `community` and `entity` (a row number), sorted.
     ids = communities.select("level", "community", id="entity_ids").explode("id").collect()
     entity = pl.Series("entity", find_rows(ids["id"], named["id"]))
     members = ids.select("level", "community", entity).filter(entity >= 0)
     members = members.sort("community", "entity")
     rows = rank_communities(communities)
-    n_numbers = int(rows["community"].to_numpy().max(initial=-1)) + 1
-    members_of = RowGroups(members["community"].to_numpy(), members["entity"].to_numpy(), n_numbers)
-    tables = (mentions, sentences, base_text_units, documents)
-    candidates = _SentenceCandidates(members, n_numbers, weight, *tables)
-    links = _RelationshipLookup(relationships, named["id"])
-    titles, types = named["title"].to_list(), named["type"].to_list()
-    used_titles: set[str] = set()
+    candidates = _SentenceCandidates(
+        members, named["weight"].to_numpy(), mentions, sentences, base_text_units, documents
+    )
+    work = _prepare_shards(
+        rows, members, named, candidates, _RelationshipLookup(relationships, named["id"])
+    )
     progress.start(rows.height, "reports")
-    for part in rows.iter_slices(BATCH_REPORTS):
-        reports = []
-        for row in part.iter_rows(named=True):
-            numbers = members_of[row["community"]]
-            own = dict(zip(numbers.tolist(), weight[numbers].tolist(), strict=True))
-            names = {entity: titles[entity] for entity in own}
-            # Sort the members for the title: names before noun phrases, most central members first.
-            ranked = sorted(own, key=lambda e: (types[e] == "noun phrase", -own[e], e))
-            main = _choose_title_members(ranked, names, used_titles)
-            title = join_titles([names[entity] for entity in main])
-            used_titles.add(title)
-            evidence = candidates.find_evidence(row["community"], own)
-            limits = (settings.max_findings, settings.max_sentences)
-            summary, findings = write_findings(
-                evidence, own, names, main, links.find_between, *limits
-            )
-            if not summary:
-                # Cite the entities if no sentence, but only tables and lists mention the members.
-                cited = ", ".join(map(str, main))
-                summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
-            if row["island"]:
-                title = f"Island: {title}"
-            reports.append(Report(title, summary, findings, row["rank"], _explain_rank(row)))
-            progress.advance()
-        yield make_report_rows(part, reports)
+    limits = (settings.max_findings, settings.max_sentences)
+    for n_reports, written in shards.map(_write_reports, work, *limits):
+        yield written["community_reports"]
+        progress.advance(n_reports)
 
 
-def _choose_title_members(
-    ranked: Sequence[int], titles: Mapping[int, str], used: Collection[str]
-) -> list[int]:
+def _prepare_shards(
+    rows: pl.DataFrame,
+    members: pl.DataFrame,
+    named: pl.DataFrame,
+    candidates: "_SentenceCandidates",
+    links: "_RelationshipLookup",
+) -> Iterator[tuple[int, ShardFrames]]:
+    """Yield (number of reports, shard): communities with their titles and candidate sentences."""
+    members_of = RowGroups(
+        members["community"].to_numpy(), members["entity"].to_numpy(), candidates.n_numbers
+    )
+    # Order of the members in a title: names before noun phrases, most central members first.
+    order = np.lexsort((-named["weight"].to_numpy(), (named["type"] == "noun phrase").to_numpy()))
+    rank = np.argsort(order)
+    titles, used = named["title"], set[str]()
+    for part in rows.iter_slices(SHARD_REPORTS):
+        main = []
+        for community in part["community"]:
+            numbers = members_of[community]
+            main.append(_choose_title_members(numbers[np.argsort(rank[numbers])], titles, used))
+        sentences = candidates.find_evidence(part["community"].to_numpy(), members_of, links)
+        shown = pl.concat([sentences["entities"].explode(), pl.Series(main).explode()])
+        shown = shown.drop_nulls().unique().sort()
+        yield (
+            part.height,
+            {
+                "communities": part.with_columns(main=pl.Series(main, dtype=pl.List(pl.Int64))),
+                "sentences": sentences,
+                "entities": named[shown].select(entity=shown, title="title", weight="weight"),
+            },
+        )
+
+
+def _choose_title_members(ranked: Integers, titles: pl.Series, used: set[str]) -> list[int]:
     """Choose members for the title of a report: more than three if the short title is taken.
 
-    A community and its largest sub-community often have the same main members.
+    A community and its largest sub-community often have the same main members. The title is
+    added to `used`.
     """
     n = MIN_ENTITIES_IN_TITLE
-    while n < len(ranked) and join_titles([titles[entity] for entity in ranked[:n]]) in used:
+    while (title := join_titles(titles[ranked[:n]].to_list())) in used and n < len(ranked):
         n += 1
-    return list(ranked[:n])
+    used.add(title)
+    return [int(entity) for entity in ranked[:n]]
+
+
+def _write_reports(shard: ShardFrames, max_findings: int, max_sentences: int) -> ShardFrames:
+    """Write the reports of a shard of communities."""
+    entities, communities = shard["entities"], shard["communities"]
+    titles, weight = (
+        dict(entities.select("entity", name).iter_rows()) for name in ("title", "weight")
+    )
+    columns = ("text", "entities", "relationships", "source", "score")
+    rows = list(shard["sentences"].select(columns).iter_rows())
+    bounds = np.searchsorted(
+        shard["sentences"]["at"].to_numpy(), np.arange(communities.height + 1)
+    ).tolist()
+    reports = []
+    for row, span in zip(communities.iter_rows(named=True), pairwise(bounds), strict=True):
+        main = row["main"]
+        title = join_titles([titles[entity] for entity in main])
+        evidence = [Evidence(*sentence) for sentence in rows[slice(*span)]]
+        summary, findings = write_findings(
+            evidence, weight, titles, main, max_findings, max_sentences
+        )
+        if not summary:
+            # Cite the entities if no sentence, but only tables and lists mention the members.
+            cited = ", ".join(map(str, main))
+            summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
+        if row["island"]:
+            title = f"Island: {title}"
+        reports.append(Report(title, summary, findings, row["rank"], _explain_rank(row)))
+    return {"community_reports": make_report_rows(communities.drop("main"), reports)}
 
 
 def _explain_rank(row: Mapping[str, object]) -> str:
@@ -123,7 +170,6 @@ class _SentenceCandidates:
     def __init__(
         self,
         members: pl.DataFrame,
-        n_numbers: int,
         weight: Floats,
         mentions: pl.LazyFrame,
         sentences: pl.DataFrame,
@@ -142,8 +188,10 @@ class _SentenceCandidates:
         chosen = pl.concat([pl.DataFrame(schema=schema), *best])
         self._rows = chosen["sentence"].to_numpy()
         self._scores = chosen["score"].to_numpy()
+        # Communities are numbered from 0; imported ones may have gaps.
+        self.n_numbers = int(members["community"].to_numpy().max(initial=-1)) + 1
         at = np.arange(chosen.height)
-        self._by_community = RowGroups(chosen["community"].to_numpy(), at, n_numbers)
+        self._by_community = RowGroups(chosen["community"].to_numpy(), at, self.n_numbers)
         self._quotations = Quotations(documents, sentences, self._rows)
         # Imported text units may be in any order, so sort them.
         units = units.sort("document", "start_char", maintain_order=True)
@@ -153,17 +201,32 @@ class _SentenceCandidates:
         kept = np.isin(sentence, self._quotations.rows)
         self._entities = RowGroups(sentence[kept], entity[kept], sentences.height)
 
-    def find_evidence(self, community: int, members: dict[int, float]) -> list[Evidence]:
-        """Return the candidate sentences of a community, best first."""
-        candidates = self._by_community[community]
+    def find_evidence(
+        self, communities: Integers, members_of: RowGroups, links: "_RelationshipLookup"
+    ) -> pl.DataFrame:
+        """Return the candidate sentences of communities, best first for each community.
+
+        `at` is the position in `communities`. `entities` are the members that the sentence
+        mentions, `relationships` those between them, `source` is the number of the text unit.
+        """
+        at, candidates = self._by_community.take(communities)
         rows = self._rows[candidates]
-        at = self._quotations.map_sentence_rows(rows)
-        mentioned = (
-            tuple(entity for entity in self._entities[row].tolist() if entity in members)
-            for row in rows.tolist()
+        quoted = self._quotations.map_sentence_rows(rows)
+        candidate, entity = self._entities.take(rows)
+        member_at, member = members_of.take(communities)
+        keys = member_at * links.width + member
+        is_member = np.isin(at[candidate] * links.width + entity, keys)
+        candidate, entity = candidate[is_member], entity[is_member]
+        return pl.DataFrame(
+            {
+                "at": at,
+                "text": self._quotations.texts[quoted],
+                "entities": gather_lists(candidate, pl.Series(entity), len(at)),
+                "relationships": links.find_between(candidate, entity, len(at)),
+                "source": self._sources[quoted],
+                "score": self._scores[candidates],
+            }
         )
-        sources, scores = self._sources[at].tolist(), self._scores[candidates].tolist()
-        return list(map(Evidence, self._quotations.texts[at], mentioned, sources, scores))
 
 
 def _pair_sentences_with_entities(
@@ -211,18 +274,27 @@ class _RelationshipLookup:
         ends = np.stack([find_rows(rows[end], entity_ids) for end in ("source_id", "target_id")])
         known = (ends >= 0).all(axis=0)
         low, high = ends[:, known].min(axis=0), ends[:, known].max(axis=0)
-        self._width = len(entity_ids)
-        keys = low * self._width + high
+        self.width = len(entity_ids)
+        keys = low * self.width + high
         order = np.argsort(keys, kind="stable")
         self._keys = keys[order]
         self._numbers = rows["human_readable_id"].to_numpy()[known][order]
 
-    def find_between(self, entities: Sequence[int]) -> tuple[int, ...]:
-        """Return the sorted numbers of all relationships between these entities."""
-        found = []
-        for source, target in combinations(entities, 2):
-            key = min(source, target) * self._width + max(source, target)
-            place = int(self._keys.searchsorted(key))
-            if place < len(self._keys) and self._keys[place] == key:
-                found.append(int(self._numbers[place]))
-        return tuple(sorted(found))
+    def find_between(self, owners: Integers, entities: Integers, n_owners: int) -> pl.Series:
+        """Return the relationships between the entities of each owner, as sorted lists.
+
+        `owners` has the owner of each entity, ascending.
+        """
+        rows = pl.LazyFrame({"owner": owners, "entity": entities})
+        pairs = (
+            rows.join(rows, on="owner")
+            .filter(pl.col("entity") < pl.col("entity_right"))
+            .select("owner", key=pl.col("entity") * self.width + pl.col("entity_right"))
+            .collect()
+        )
+        keys = pairs["key"].to_numpy()
+        place = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
+        found = self._keys[place] == keys if len(self._keys) else np.zeros(len(keys), bool)
+        numbers = self._numbers[place[found]].astype(np.int64)
+        owners, values = distinct_pairs(pairs["owner"].to_numpy()[found], numbers)
+        return gather_lists(owners, pl.Series(values), n_owners)

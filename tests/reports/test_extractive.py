@@ -11,7 +11,7 @@ WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
 
 
 def evidence(text: str, *entities: int, source: int = 0, score: float = 0.0) -> Evidence:
-    return Evidence(text, entities, source, score or sum(WEIGHT[e] for e in entities))
+    return Evidence(text, entities, (), source, score or sum(WEIGHT[e] for e in entities))
 
 
 CREAN_SAILED = evidence("Tom Crean sailed in the Endurance.", 0, 1, source=3)
@@ -23,7 +23,7 @@ ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, so
 def write(
     *sentences: Evidence, main: Sequence[int] = (), findings: int = 6, most: int = 14
 ) -> tuple[str, tuple[Finding, ...]]:
-    return write_findings(sentences, WEIGHT, TITLES, main, lambda _: (), findings, most)
+    return write_findings(sentences, WEIGHT, TITLES, main, findings, most)
 
 
 def test_the_summary_covers_the_main_members_first() -> None:
