@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.errors import ModelError, OutageError
+from graphrag_index.errors import ModelError, OutageError, SettingsError
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (
     PLAIN_TEXT,
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 _STEPS_WITH_WRITING_MODEL = ("create_community_reports", "extract_graph")
 # Step under which the ledger, the cache of replies, stores the requests of searches.
 LEDGER_STEP = "search"
+# Tokens reserved for the instructions around a context.
+PROMPT_TOKENS = 1_000
+# Minimum tokens of a prompt: the instructions, and the smallest context that the settings allow.
+MIN_PROMPT_TOKENS = PROMPT_TOKENS + 200
 # Highest rating of relevance; the lowest rating is 0.
 MAX_RATING = 5
 # Names that models use for the fields of their replies.
@@ -131,7 +135,10 @@ class LLMPool:
         self._lock = threading.Lock()
 
     def llm(self, index: "IndexStore") -> LLM | None:
-        """Return the models for one question to an index; None if answers need no model."""
+        """Return the models for one question to an index; None if answers need no model.
+
+        Raises `SettingsError` if a model has a context window that is too small for searches.
+        """
         name = self._answer_model_name(index)
         if name is None:
             return None
@@ -191,6 +198,12 @@ class LLMPool:
                 llm = self._models.open_chat_model(name, LEDGER_STEP)
                 # Searches do not use a batch API, because a batch may take a day.
                 assert isinstance(llm, ChatModel)
+                if llm.max_prompt_tokens < MIN_PROMPT_TOKENS:
+                    raise SettingsError(
+                        f"models.{name} leaves {llm.max_prompt_tokens:,} tokens for a prompt, and "
+                        f"a search needs {MIN_PROMPT_TOKENS:,}: raise context_window or lower "
+                        "max_output_tokens."
+                    )
                 self._llms[name] = llm
             return self._llms[name]
 

@@ -13,7 +13,7 @@ from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_index.text.languages import MIN_STEM, Language
 from graphrag_index.text.normalize import fold, fold_name
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLM
+from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
@@ -31,8 +31,6 @@ from graphrag_query.question.question_words import (
 )
 from graphrag_query.retrieval.index_store import IndexStore
 
-# Tokens reserved for the instructions around a context.
-PROMPT_TOKENS = 1_000
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
 # Maximum number of words of known names compared (by spelling, by sound) with an unknown word.
@@ -217,7 +215,7 @@ class Question:
         """Return `limit` in tokens, or less if the context window of the model is smaller."""
         if self.llm is None:
             return limit
-        return max(0, min(limit, self.llm.max_prompt_tokens - PROMPT_TOKENS))
+        return min(limit, self.llm.max_prompt_tokens - PROMPT_TOKENS)
 
     def named_entities(self) -> tuple[list[int], list[UnknownName], tuple[str, ...]]:
         """Return named entities, unknown names, and notes on names in another spelling.

@@ -16,7 +16,7 @@ from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.cues import cue_words, find_cues
-from graphrag_query.question.question import PROMPT_TOKENS, Question
+from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, WORD_LISTS, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -194,9 +194,8 @@ def split_reports(question: Question, reports: pl.DataFrame, max_tokens: int) ->
 
     A report takes at most half of a context; longer reports are shortened.
     """
-    limit = max(8, question.max_context_tokens(max_tokens) - HEADING_TOKENS)
-    max_prompt_tokens = 1 << 40 if question.llm is None else question.llm.max_prompt_tokens
-    room = max(8, max_prompt_tokens - PROMPT_TOKENS)
+    limit = question.max_context_tokens(max_tokens) - HEADING_TOKENS
+    room = question.max_context_tokens(1 << 40)
     # Twice the limit, because `RenderedRows` shortens a row to a quarter of its budget.
     rows = RenderedRows.from_rows(reports, TokenBudget(2 * limit, 2 * room))
     batches = []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import graphrag_query
+from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
@@ -87,6 +88,22 @@ def test_where_some_calls_fail_no_failure_reads_as_an_empty_corpus(
     if answer.outcome is Outcome.NO_EVIDENCE:
         assert any("failed" in note for note in answer.notes) == bool(failed)
     assert any(answer.looked_at.values()) or answer.outcome is Outcome.PROVIDER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [("chat", "max_output_tokens: 7900"), ("rating", "max_output_tokens: 6801")],
+)
+def test_a_context_window_without_room_for_a_prompt_is_told(
+    sample_project: Path, model_server: Server, name: str, limits: str
+) -> None:
+    window = f"models.{name}={{model: m, base_url: '{model_server.url}', context_window: 8000, "
+    settings = load_settings(sample_project, options(model_server, window + limits + "}"))
+    with (
+        graphrag_query.open(sample_project / "output", settings, sample_project) as index,
+        pytest.raises(SettingsError, match=f"models.{name} .* lower max_output_tokens"),
+    ):
+        index.lazy("Who was Tom Crean?")
 
 
 @pytest.mark.parametrize("kind", ["500", "hang"])
