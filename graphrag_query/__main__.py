@@ -116,14 +116,18 @@ def _with_index(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _write_options(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Write the options of `_open_filtered` that differ from their defaults for a command line."""
+    """Write the options of `_open_filtered` that differ from their defaults for a command line.
+
+    Settings with an API key are left out, because the command is shown.
+    """
     written: list[str] = []
     for name, parameter in signature(_open_filtered).parameters.items():
         given = values[name]
         if given != parameter.default:
             option = f"--{name.rstrip('_').replace('_', '-')}"
             for value in given if isinstance(given, list) else [given]:
-                written += [option, str(value)]
+                if name != "set_" or "api_key" not in value:
+                    written += [option, str(value)]
     return tuple(written)
 
 

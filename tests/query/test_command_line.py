@@ -46,7 +46,8 @@ THEMES = "What are the main themes and who matters most?"
 
 def test_the_suggested_command_can_be_run(sample_project: Path) -> None:
     options = ("--root", str(sample_project), "--where", "path=p*", "--where", "language=en")
-    result = ask("local", THEMES, *options)
+    keys = ("--set", "models.chat.api_key=sk-1", "--set", "models.m={model: m, api_key: sk-2}")
+    result = ask("local", THEMES, *options, *keys)
     assert result.returncode == 0
     [command] = re.findall(r" Try: graphrag-query (.*)", result.stdout)
     arguments = shlex.split(command)
