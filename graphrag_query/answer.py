@@ -83,9 +83,10 @@ class Suggestion:
     @property
     def command(self) -> str:
         """The command that runs the search."""
-        return " ".join(
-            ["graphrag-query", self.method, *map(quote_argument, [*self.options, *self.arguments])]
-        )
+        # Without "--", a question that begins with a dash is read as an option.
+        end = ["--"] if any(text.startswith("-") for text in self.arguments) else []
+        words = [self.method, *self.options, *end, *self.arguments]
+        return " ".join(["graphrag-query", *map(quote_argument, words)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the suggestion as values for JSON."""

@@ -181,3 +181,5 @@ def test_a_command_is_quoted_for_the_shell() -> None:
     suggestion = Suggestion("global", ("Who's who; rm?",), "Why.", ("--root", "a b"))
     assert suggestion.command == "graphrag-query global --root 'a b' 'Who'\"'\"'s who; rm?'"
     assert str(suggestion) == f"Why. Try: {suggestion.command}"
+    dashed = Suggestion("global", ("-themes?",), "Why.", ("--root", "a"))
+    assert dashed.command == "graphrag-query global --root a -- '-themes?'"
