@@ -1,4 +1,4 @@
-"""Attempts at one request after an invalid, truncated or slow reply, and quarantine."""
+"""Attempts at one request, the next one after an invalid or slow reply, and quarantine."""
 
 from dataclasses import dataclass, replace
 

@@ -152,16 +152,10 @@ class ReplyLimit:
 
     def note_reply(self, attempt: Attempt, reply: Reply, request: Request) -> bool:
         """Note a reply; True if it lifts the limit: it is complete, with a raised limit."""
-        if (
-            self.is_lifted
-            or reply.finish == "length"
-            or not attempt.is_last
-            or attempt.corrected
-            or not self._is_raised(attempt, request)
-        ):
-            return False
-        self.is_lifted = True
-        return True
+        is_second = attempt.is_last and not attempt.corrected and self._is_raised(attempt, request)
+        is_lifting = is_second and reply.finish != "length" and not self.is_lifted
+        self.is_lifted = self.is_lifted or is_lifting
+        return is_lifting
 
     def note_timeout(self, attempt: Attempt, request: Request) -> None:
         """Note that an attempt timed out, although the server was answering."""
