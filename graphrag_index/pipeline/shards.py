@@ -25,6 +25,7 @@ from hashlib import blake2b
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from graphrag_index.errors import StepError
@@ -78,7 +79,7 @@ class Workers:
             make_part(function, shard, part)
             done.set_result(_Usage(0, 0))
             return done
-        with _explain_killed_worker():
+        with _explain_killed_worker(), _hidden_main_module():
             return self._get_pool().submit(_process_shard, function, shard, part)
 
     def wait(self, shard: Future[_Usage]) -> None:
@@ -115,6 +116,20 @@ class Workers:
             self._speaker.close()
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+
+
+@contextmanager
+def _hidden_main_module() -> Iterator[None]:
+    """Keep a process that starts in the `with` block from importing the main module.
+
+    The main module may be a script of a user that would start a run in each worker.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 @contextmanager

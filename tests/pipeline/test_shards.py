@@ -13,10 +13,16 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
 from graphrag_index.errors import StepError
+from graphrag_index.pipeline import shards
+from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.shards import StepShards, Workers, decode_frames, encode_frames
+from graphrag_index.pipeline.workflow import load_workflow, make_services
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import ShardFrames
+from tests.conftest import copy_project
 
 # Larger than the size from which workers are started.
 N_ROWS = 200_000
@@ -120,8 +126,7 @@ def test_workers_end_with_a_killed_run(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; from tests.pipeline import test_shards as t\n"
         f"folder = Path({str(tmp_path)!r})\n"
-        "if __name__ == '__main__':\n"
-        "    t.squares(folder / 'parts', folder / 'log', t.square_slowly, n_workers=2)\n"
+        "t.squares(folder / 'parts', folder / 'log', t.square_slowly, n_workers=2)\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)
@@ -156,3 +161,31 @@ def test_frames_are_encoded_alike_however_they_are_stored() -> None:
     decoded = decode_frames(encoded)
     assert decoded["rows"].equals(whole)
     assert decoded["none"].schema == whole.schema
+
+
+def test_tables_are_equal_for_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = copy_project(tmp_path / "project")
+    names = yaml.safe_load((root / "workflows/embedded.yaml").read_text(encoding="utf-8"))
+    names.remove("generate_text_embeddings")
+    (root / "workflows/shards.yaml").write_text(yaml.safe_dump(names), encoding="utf-8")
+    # So many shards that workers are worth their start.
+    monkeypatch.setattr(shards, "MIN_BYTES_FOR_WORKERS", 10_000)
+    for constant, size in (
+        ("create_text_units.SHARD_BYTES", 60_000),
+        ("extract_graph_nlp.SHARD_BYTES", 60_000),
+        ("create_community_reports_nlp.SHARD_REPORTS", 20),
+    ):
+        monkeypatch.setattr(f"graphrag_index.steps.{constant}", size)
+
+    def run(n_workers: int) -> dict[str, str]:
+        output = f"output-{n_workers}"
+        settings = load_settings(root, [f"output={output}", "workflow=shards"])
+        workflow = load_workflow(root, settings.workflow)
+        services = make_services(settings)
+        result = run_workflow(workflow, settings, root, services, n_workers=n_workers)
+        assert not list(root.rglob("parts"))
+        return {name: table.digest for name, table in result.version.tables.items()}
+
+    assert run(3) == run(1)
