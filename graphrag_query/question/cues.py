@@ -6,6 +6,7 @@ from pathlib import Path
 
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold, is_unspaced
+from graphrag_query.question.question_words import WORD
 
 _GAP = r"\s((?:\w+\s){0,6}?)"
 
@@ -17,7 +18,20 @@ def find_cues(question: str) -> dict[str, str]:
     return {kind: match.group().strip() for kind, match in found.items() if match}
 
 
-def cue_words(question: str, *kinds: str) -> frozenset[str]:
+def remove_cues(question: str, *kinds: str) -> str:
+    """Return a question without the words that ask for these kinds of answers.
+
+    A question in a script without spaces is folded, and the words are cut out of longer runs of
+    letters.
+    """
+    if is_unspaced(question):
+        parts = sorted(_cue_words(question, *kinds, "filler"), key=len, reverse=True)
+        return re.sub("|".join(map(re.escape, parts)), " ", _fold_question(question))
+    cues = _cue_words(question, *kinds)
+    return " ".join(word for word in WORD.findall(question) if fold(word) not in cues)
+
+
+def _cue_words(question: str, *kinds: str) -> set[str]:
     """Return the folded words of a question that ask for these kinds of answers."""
     plain, patterns = _fold_question(question), _compile_cues()
     words: set[str] = set()
@@ -25,7 +39,7 @@ def cue_words(question: str, *kinds: str) -> frozenset[str]:
         for match in patterns[kind].finditer(plain):
             between = " ".join(filter(None, match.groups())).split()
             words.update(set(match.group().split()).difference(between))
-    return frozenset(words)
+    return words
 
 
 def _fold_question(question: str) -> str:

@@ -12,12 +12,12 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
-from graphrag_query.question.cues import cue_words, find_cues
+from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, WORD_LISTS, content_words
+from graphrag_query.question.question_words import WORD_LISTS, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Weight of a report's rank (divided by 10), added to its cosine similarity to the question.
@@ -68,8 +68,7 @@ def subject_words(question: Question) -> list[str]:
     """
     text = question.text
     if "whole" in find_cues(text):
-        cues = cue_words(text, "whole", "summary", "listing")
-        text = " ".join(word for word in WORD.findall(text) if fold(word) not in cues)
+        text = remove_cues(text, "whole", "summary", "listing")
     words = content_words(text, question.language)
     return [word for word in words if word not in _WHOLE_CORPUS]
 

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 from graphrag_index.errors import GraphRAGError, join_names
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.text.normalize import fold
 from graphrag_query.answer import Outcome, Suggestion
-from graphrag_query.question.cues import cue_words, find_cues
+from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD
 from graphrag_query.retrieval.report_selection import subject_words
 from graphrag_query.searches.global_sentences import TYPE_OF_WORD, main_entities
 from graphrag_query.searches.router import SEARCHES, choose_search
@@ -72,8 +70,7 @@ def _suggest_entity(question: Question, settings: Settings) -> Suggestion | None
     cues = find_cues(question.text)
     if "whole" not in cues and "summary" not in cues:
         return None
-    words = cue_words(question.text, *cues)
-    text = " ".join(word for word in WORD.findall(question.text) if fold(word) not in words)
+    text = remove_cues(question.text, *cues)
     kinds = [TYPE_OF_WORD.get(word) for word in subject_words(replace(question, text=text))]
     if None in kinds:
         return None

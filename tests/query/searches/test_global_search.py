@@ -98,6 +98,12 @@ def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
         ("What patterns can be seen across all expeditions?", ["expedit"]),
         # Without a word about the whole corpus, a word such as "main" may belong to the subject.
         ("Where is the central hut?", ["central", "hut"]),
+        # In scripts without spaces, the cues are parts of longer runs of letters.
+        ("这些文档的主要主题是什么？", []),
+        ("请概括所有文档的内容", []),
+        ("北京大学的主要主题是什么？", ["北京大学的"]),
+        ("これらの文書の主なテーマは何ですか？", []),
+        ("ธีมหลักของเอกสารเหล่านี้คืออะไร", []),
         # The words between the parts of a typical phrase are kept.
         ("Compare all ship documents.", ["ship"]),
     ],
