@@ -175,11 +175,11 @@ def drop_edges_between_parts(graph: Graph, labels: Integers) -> Graph:
 def split_parts(
     graph: Graph, labels: Integers, settings: CreateCommunities, level: int
 ) -> Integers:
-    """Split each part of a graph with Leiden, at the resolution of `level`.
+    """Split each part (the nodes with one label) with Leiden, at the resolution of `level`.
 
     Returns labels from 0 on, unique over all parts; -1 for nodes whose part was not split.
     """
-    # Sort the nodes by part, so that a slice of the sparse matrix contains one part.
+    # Sort the nodes by label, so that the rows of a part are one slice of the sparse matrix.
     nodes = np.flatnonzero(labels >= 0)
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]
     sizes = np.bincount(labels[nodes], minlength=1)

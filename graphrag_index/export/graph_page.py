@@ -34,10 +34,10 @@ _MAX_DESCRIPTION, _MAX_SUMMARY, _MAX_SENTENCE = 600, 1_500, 260
 
 @dataclass(frozen=True)
 class _DrawnGraph:
-    """Tables to draw. Columns `entity`, `community` and `document` have row numbers in them."""
+    """Tables to draw. They refer to each other's rows by position, not by id."""
 
     entities: pl.DataFrame  # sorted by number of neighbours, descending
-    relationships: pl.DataFrame  # sorted by weight, descending; they link rows of `entities`
+    relationships: pl.DataFrame  # sorted by weight, descending; between rows of `entities`
     communities: pl.DataFrame  # communities of the drawn entities
     documents: pl.DataFrame
 

@@ -86,7 +86,7 @@ class RequestHistory:
         return json.dumps(chains, ensure_ascii=False)
 
     def next_schemas(self, chain: SchemaChain) -> list[Schema]:
-        """Return the schemas that were requested directly after a chain."""
+        """Return, for each stored chain that begins with `chain`, the schema after that part."""
         n = len(chain)
         longer = (other for other in self.chains if len(other) > n and other[:n] == chain)
         return list(dict.fromkeys(other[n] for other in longer))

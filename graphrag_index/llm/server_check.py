@@ -34,7 +34,7 @@ async def check_server(client: LLMClient) -> None:
         ) from None
     if status in (401, 403):
         raise client.settings_error(status, parse_error(content))
-    # Some servers do not list their models. Azure lists models, but requests use deployments.
+    # An unlisted model may exist: some servers list none, and on Azure it is a deployment's name.
     if status >= 400 or settings.provider == "azure":
         return
     try:

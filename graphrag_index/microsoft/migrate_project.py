@@ -179,7 +179,7 @@ def read_project(root: Path) -> MicrosoftProject:
 
 
 def find_variables(value: object) -> list[str]:
-    """Return the names of the variables in a text; none if the value is no text."""
+    """Return the names of the environment variables in a string; [] for any other value."""
     return Template(value).get_identifiers() if isinstance(value, str) else []
 
 

@@ -134,7 +134,7 @@ def _convert_search_models(result: ConvertedSettings) -> None:
     names = {result.names.get(value, "") for value in named.values()}
     name = names.pop() if len(names) == 1 else ""
     if name or result.names:
-        # The value `auto` would look for the model of the reports, which this index lacks.
+        # The default `auto` is the model that wrote the reports; an imported index does not say.
         result.values["search"] = {"model": name or "chat"}
     for key, value in named.items():
         own = result.names.get(value)
@@ -216,10 +216,11 @@ def _report_other_keys(result: ConvertedSettings) -> None:
 
 def _convert_metadata(value: Any) -> list[str]:
     if not isinstance(value, list):
-        raise ConversionError("no list of fields: set load_documents.metadata_columns")
+        raise ConversionError("not a list of fields: set load_documents.metadata_columns")
     columns = [str(name) for name in value if str(name) not in _TEXT_UNIT_COLUMNS]
     if not columns:
-        raise ConversionError("not needed: these fields have columns of their own")
+        fields = ", ".join(sorted(_TEXT_UNIT_COLUMNS))
+        raise ConversionError(f"not needed: columns exist for {fields}")
     return columns
 
 
@@ -231,7 +232,7 @@ def _convert_encoding(value: Any) -> str:
 
 def _convert_level_number(value: Any) -> int:
     if not isinstance(value, int):
-        raise ConversionError("the value is no number")
+        raise ConversionError("the value is not a number")
     # Microsoft's value is the number of the deepest level, from 0; our value is a count.
     return value + 1
 

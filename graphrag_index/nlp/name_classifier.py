@@ -299,7 +299,7 @@ class _CapitalizedSpan:
         return None
 
     def _cut_before_person(self, words: list[str], initial: bool) -> Cut | None:
-        """Cut before a person's full name: Innensenatorin Petra Lindner."""
+        """Cut between a role and a person's full name: Innensenatorin | Petra Lindner."""
         if words[-1].lower() in TYPE_WORDS:
             return None
         at = next((i for i, word in enumerate(words) if self._is_given_name(word)), 0)

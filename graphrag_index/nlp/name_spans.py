@@ -59,13 +59,13 @@ _SENTENCE_ENDS = frozenset(".!?…")
 class TrimmedSpan(NamedTuple):
     """A span without the function words and dates at its start and end.
 
-    `offset` and `length` are in characters; `number` is the number of the span's text.
+    `offset` and `length` are in characters; `number` is the row of its text in `names`.
     """
 
     offset: int
     length: int
     number: int
-    # True if words were removed at the end, so the next word does not follow the name.
+    # Whether words were removed at the end: they stand between the name and the word after it.
     is_end_cut: bool
     # A longer name that may be meant, as "One Ton Depot" for "Ton Depot", and its number of
     # additional characters before this span.

@@ -37,7 +37,7 @@ Hashes = npt.NDArray[np.uint64]
 SectionIds = Mapping[str, pl.Series]
 
 EVIDENCE_TABLE = TABLES["report_evidence"]
-# Name of the column of `report_evidence` that contains the cited rows, by section.
+# The column of `report_evidence` with the cited rows, by the name of the section in a citation.
 COLUMN_OF_CITED_ROWS = {
     "Entities": "entity_ids",
     "Relationships": "relationship_ids",

@@ -43,15 +43,15 @@ def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
     return np.repeat(np.arange(len(lists)), lengths), values
 
 
-def _expand_ranges(bounds: Integers, numbers: Integers) -> tuple[Integers, Integers]:
-    """Return (position in `numbers`, integer) for each integer of the ranges with these numbers.
+def _expand_ranges(bounds: Integers, ranges: Integers) -> tuple[Integers, Integers]:
+    """List all integers of some ranges; return the position in `ranges` and the integer of each.
 
     Range i contains the integers from `bounds[i]` up to, but not including, `bounds[i + 1]`.
     """
-    starts = bounds[numbers]
-    lengths = bounds[numbers + 1] - starts
-    place = np.repeat(np.arange(len(numbers)), lengths)
-    return place, np.arange(len(place)) + (starts - np.cumsum(lengths) + lengths)[place]
+    starts = bounds[ranges]
+    lengths = bounds[ranges + 1] - starts
+    position = np.repeat(np.arange(len(ranges)), lengths)
+    return position, np.arange(len(position)) + (starts - np.cumsum(lengths) + lengths)[position]
 
 
 class ListValues:

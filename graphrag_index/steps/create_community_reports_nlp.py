@@ -50,9 +50,9 @@ def create_community_reports_nlp(
     progress: Progress,
     shards: Shards,
 ) -> Iterator[pl.DataFrame]:
-    """Write a report on each community from sentences of its evidence, without a model.
+    """Write a report on each community from sentences about its members, without a model.
 
-    The score of a sentence is the centrality of the mentioned members in the whole graph. The
+    The score of a sentence grows with the number and the degree of the members in it. The
     summary is about the main members. Each finding is about one main member and the members that
     are mentioned with it. The rank (0 to 10) compares the size of a community with the sizes of
     other communities of its level. Reports are ordered by level, deepest first, then `community`.

@@ -211,7 +211,7 @@ def make_sentence_rows(
 ) -> Iterator[tuple[int, int, int, bool, int]]:
     """Yield one row of the table `sentences` per sentence of a document.
 
-    `starts` are the offsets where the text may be cut.
+    `starts` are the offsets where a sentence or a heading starts, or the text after a heading.
     """
     end, line = -1, 0
     for sentence in split_sentences(text, starts):
@@ -229,8 +229,8 @@ def make_sentence_rows(
 class TextCutter:
     """A text that is cut into passages of at most `max_tokens` tokens.
 
-    `starts` are the offsets where the text may be cut. Every character of the text that is not
-    white space is in a passage. No passage is empty.
+    The text may be cut only before the offsets in `starts`. Every character of the text that is
+    not white space is in a passage. No passage is empty.
     """
 
     def __init__(

@@ -223,9 +223,9 @@ class _MergedRelationships:
         return len(self.ends)
 
     def find_given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
-        """Return the first id of each relationship in `given_ids`, or null.
+        """Look up the id of each relationship in `given_ids`; null if it has none.
 
-        No id is returned twice.
+        A relationship with several ids gets the first. An id is given to one relationship only.
         """
         if given_ids is None:
             return pl.Series("id", [None] * len(self), dtype=pl.String)

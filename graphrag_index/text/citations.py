@@ -247,5 +247,5 @@ def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
 
 
 def _parse_row_number(digits: str) -> int:
-    """Parse an integer. All characters after the first 18 are ignored."""
+    """Parse an integer; use only its first 18 characters, so that it fits into 64 bits."""
     return int(digits.replace("–", "-")[:18])

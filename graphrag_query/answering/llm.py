@@ -260,7 +260,7 @@ def read_questions(records: Sequence[Any]) -> list[str]:
 
 
 def clean_text(value: object) -> str:
-    """Replace lone surrogates, which JSON may contain; return "" if the value is no text."""
+    """Replace lone surrogates, which JSON may contain; return "" if the value is not a string."""
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 

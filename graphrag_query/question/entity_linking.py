@@ -162,7 +162,7 @@ class EntityLinker:
         return units, telling, capital
 
     def link_whole_name(self, whole: WholeName) -> list[Mention]:
-        """Return mentions of the entities with this name that have the highest degree."""
+        """Return mentions of up to `MAX_ENTITIES_OF_NAME` entities of this name, by degree."""
         rows = whole.rows
         entities = self.index.open_mapped("entity_names").slice("entity", rows.start, rows.stop)
         best = self._highest_degree_entities(entities[:MAX_ENTITIES_OF_WORD])

@@ -43,7 +43,7 @@ _LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _PAIRED_SCRIPTS = re.compile(rf"{UNSPACED_OR_HANGUL}+")
 # The Arabic article at the start of a word, alone or after a prefix for "and", "by" or "like".
 _ARABIC_PREFIX = re.compile(r"^[\u0648\u0641\u0628\u0643]?\u0627\u0644(?=\w{3})")
-# Text between two words of one name: Cherry-Garrard, O'Brien, J. R. Smith, Erich von Drygalski.
+# Words and marks that may join two words of a name: O'Brien, J. R. Smith, Erich von Drygalski.
 _NAME_PARTICLES = "|".join(sorted(PARTICLES | {"dos", "of", "the"}))
 _BETWEEN_WORDS_OF_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_NAME_PARTICLES}))*(?:\s+|[’'-]|\.\s*)")
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
@@ -180,7 +180,7 @@ class TextWords:
     def _is_missing(self, name: NameSpan) -> bool:
         absent = [not self.contains(word) for word in name.words]
         if self.language.capitalizes_nouns:
-            # Any noun may have a capital: a name is missing only if it has at least two words and
-            # the texts contain none of them.
+            # German writes all nouns with a capital, and texts may lack a noun of the question.
+            # So a name is missing only if it has several words, and the texts contain none.
             return len(absent) > 1 and all(absent)
         return any(absent)

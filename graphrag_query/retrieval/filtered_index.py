@@ -354,7 +354,7 @@ class FilteredLinks(Links):
 def _matches_pattern(value: Any, patterns: Sequence[str]) -> bool:
     """Return whether a value matches one of the patterns.
 
-    A value that is no text is written as JSON before it is compared.
+    A value that is not a string is written as JSON before it is compared.
     """
     if value is None:
         return False

@@ -242,10 +242,10 @@ def _find_claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _find_reports(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
-    """Return the reports on the smallest communities that contain most of the entities."""
+    """Return reports on the communities with the most of these entities; deeper ones first."""
     shared: Counter[tuple[int, int]] = Counter()
     for entity in entities["human_readable_id"]:
         levels, communities = index.links.communities_of(entity)
         shared.update(zip(levels.tolist(), communities.tolist(), strict=True))
-    best = sorted(shared, key=lambda place: (-shared[place], -place[0], place[1]))
+    best = sorted(shared, key=lambda key: (-shared[key], -key[0], key[1]))
     return index.reports(community for _, community in best[:TOP_K_REPORTS])

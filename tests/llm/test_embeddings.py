@@ -154,7 +154,7 @@ def test_all_models_are_checked_before_the_first_request(tmp_path: Path) -> None
         ):
             with pytest.raises(ModelError, match=sentence):
                 models(server, **wrong).open_chat_model("chat", "step")
-        with pytest.raises(SettingsError, match="which the section models does not have"):
+        with pytest.raises(SettingsError, match="but the section models has no such model"):
             models(server).open_chat_model("none", "step")
         assert {request.path for request in server.requests} == {"/v1/models"}
         # One vector tells whether all will fit, before a chat is paid for.

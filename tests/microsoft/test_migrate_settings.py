@@ -221,7 +221,7 @@ def test_a_value_that_ours_cannot_have_is_left_and_said(tmp_path: Path) -> None:
         "input should be greater than or equal to 8)",
         "chunking.encoding_model": "only o200k_base and cl100k_base are known: "
         "create_text_units.encoding",
-        "chunking.prepend_metadata": "not needed: these fields have columns of their own",
+        "chunking.prepend_metadata": "not needed: columns exist for creation_date, id, text, title",
         "basic_search.k": "the value uses the variable HOW_MANY, which is not set",
         "global_search.max_tokens": "global_search.max_context_tokens cannot have this value "
         "(max_context_tokens is '$5': input should be a valid integer, unable to parse string as "

@@ -244,7 +244,7 @@ def test_status_tells_tokens_and_money(project: Path) -> None:
         ("models.chat.model=none", "has no model 'none'"),
         ("models.chat.base_url=http://127.0.0.1:9/v1", "no server answers"),
         ("models.embedding.model=none", "has no model 'none'"),
-        ("extract_graph.model=nobody", "which the section models does not have"),
+        ("extract_graph.model=nobody", "but the section models has no such model"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_spent(

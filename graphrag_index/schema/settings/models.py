@@ -165,6 +165,6 @@ def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> Mod
     if name not in models:
         known = ", ".join(models) or "none"
         raise SettingsError(
-            f"{step}.model is {name!r}, which the section models does not have; it has: {known}."
+            f"{step}.model is {name!r}, but the section models has no such model. It has: {known}."
         )
     return models[name]

@@ -17,7 +17,7 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 
 
 def _check_encoding(name: str, *other_names: str) -> str:
-    """Raise ValueError if the name is no text encoding of Python and none of the other names."""
+    """Raise ValueError unless the name is a text encoding of Python or one of the other names."""
     try:
         "".encode("utf-8" if name in other_names else name)
     except LookupError:
