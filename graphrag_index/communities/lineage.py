@@ -115,16 +115,16 @@ def _read_communities_and_graph(previous: Previous, ids: pl.Series) -> PreviousC
         # Go on without communities: the lineage may contain numbers of earlier ones.
         levels.append(np.full(len(ids), -1))
     edges = links.select("source_id", "target_id", "weight").collect()
-    ends = np.stack([find_rows(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
-    is_known = (ends >= 0).all(axis=1)
+    endpoints = np.stack([find_rows(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
+    is_known = (endpoints >= 0).all(axis=1)
     is_new = levels[0] < 0
-    left = ends[~is_known]
+    left = endpoints[~is_known]
     is_new[left[left >= 0]] = True
     weights = edges["weight"].to_numpy()[is_known]
     return PreviousCommunities(
         communities.drop("entity_ids"),
         levels,
-        build_graph(len(ids), ends[is_known, 0], ends[is_known, 1], weights),
+        build_graph(len(ids), endpoints[is_known, 0], endpoints[is_known, 1], weights),
         is_new,
         previous.settings.get("create_communities") or {},
         _find_highest_number(previous, communities["community"]),
@@ -260,7 +260,7 @@ def _make_lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
 def add_community_columns(
     communities: pl.DataFrame,
     levels: Sequence[Integers],
-    ends: Integers,
+    endpoints: Integers,
     named: Integers,
     shown: Integers,
     entity_ids: pl.Series,
@@ -269,18 +269,18 @@ def add_community_columns(
 ) -> pl.DataFrame:
     """Add members, relationships, text units, titles and dates to the rows of communities.
 
-    `communities` and `levels` are results of `renumber_communities`. `ends` has the two entities
-    of each relationship. `named` has pairs (entity, text unit), `shown` pairs (relationship, text
-    unit).
+    `communities` and `levels` are results of `renumber_communities`. `endpoints` has the entities
+    of each relationship. `named` has pairs (entity, text unit), `shown` (relationship, text unit).
     """
     n = len(communities)
     is_island = communities["island"].to_numpy()
     # Pairs (row of a community, number of one of its entities, relationships or text units).
     members, inner, texts = [], [], []
     for labels in levels:
-        of_link = np.where(labels[ends[:, 0]] == labels[ends[:, 1]], labels[ends[:, 0]], -1)
+        source, target = labels[endpoints].T
+        of_link = np.where(source == target, source, -1)
         members.append(_pair_with_owners(labels, np.arange(len(labels))))
-        inner.append(_pair_with_owners(of_link, np.arange(len(ends))))
+        inner.append(_pair_with_owners(of_link, np.arange(len(endpoints))))
         texts.append(_pair_with_owners(of_link[shown[:, 0]], shown[:, 1]))
         # Give islands and communities without relationships the text units of their entities.
         is_silent = np.ones(n, dtype=bool)

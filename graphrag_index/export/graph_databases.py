@@ -181,8 +181,8 @@ def write_neo4j(graph: ExportedGraph, path: Path) -> list[str]:
     for part in nodes:
         _write_csv(path / _NEO4J_NODE_FILES[part.name], part, {"id": f"id:ID({part.name})"})
     for link in links:
-        ends = {"source": f":START_ID({link.source})", "target": f":END_ID({link.target})"}
-        _write_csv(path / _NEO4J_LINK_FILES[link.name], link, ends)
+        endpoints = {"source": f":START_ID({link.source})", "target": f":END_ID({link.target})"}
+        _write_csv(path / _NEO4J_LINK_FILES[link.name], link, endpoints)
     # Texts contain line ends, so the import needs the option `--multiline-fields`.
     command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
     command += [f"--nodes={label}={file}" for label, file in _NEO4J_NODE_FILES.items()]
@@ -236,12 +236,12 @@ def write_cypher(graph: ExportedGraph, path: Path) -> list[str]:
 
 def _format_link_clause(link: GraphPart) -> str:
     """Return the Cypher clause that matches source and target of `row` and creates the link."""
-    ends = f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}})"
+    match = f"MATCH (a:{link.source} {{id: row.source}}) MATCH (b:{link.target} {{id: row.target}})"
     has_id = "id" in link.schema
     key = " {id: row.id}" if has_id else ""
     values = [f"r.{name} = row.{name}" for name in list(link.schema)[2 + has_id :]]
     setting = f" SET {', '.join(values)}" if values else ""
-    return f"{ends} MERGE (a)-[r:{link.name}{key}]->(b){setting}"
+    return f"{match} MERGE (a)-[r:{link.name}{key}]->(b){setting}"
 
 
 def _write_statements(file: TextIO, part: GraphPart, merge: str) -> None:

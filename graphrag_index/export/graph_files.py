@@ -39,9 +39,9 @@ def write_graphml(graph: ExportedGraph, path: Path) -> list[str]:
     values = _format_attributes('<data key="node_{}">', node, "</data>")
     node_line = pl.format('<node id="{}">{}</node>\n', escape_xml("id"), values)
     values = _format_attributes('<data key="edge_{}">', edge, "</data>")
-    ends = (escape_xml("source"), escape_xml("target"))
+    endpoints = (escape_xml("source"), escape_xml("target"))
     edge_line = pl.format(
-        '<edge id="{}" source="{}" target="{}">{}</edge>\n', escape_xml("id"), *ends, values
+        '<edge id="{}" source="{}" target="{}">{}</edge>\n', escape_xml("id"), *endpoints, values
     )
     with open_text_file(path) as file:
         file.write(_FORMATS["graphml_head"])
@@ -145,8 +145,8 @@ def write_node_link(graph: ExportedGraph, path: Path) -> list[str]:
 
     def stream_edge_objects() -> Iterable[pl.DataFrame]:
         for rows in graph.stream_edges():
-            ends = rows.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
-            pairs.append(ends.min(axis=1) * len(graph.keys) + ends.max(axis=1))
+            endpoints = rows.select(pl.col("source_row", "target_row").cast(pl.Int64)).to_numpy()
+            pairs.append(endpoints.min(axis=1) * len(graph.keys) + endpoints.max(axis=1))
             yield _add_text_unit_counts(rows).select(*_NODE_LINK_EDGE_COLUMNS, "text_units")
 
     with open_text_file(path) as file:

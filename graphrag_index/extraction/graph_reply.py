@@ -98,9 +98,9 @@ class Schema:
         Without `strict`, relationships of any type may join any entities.
         """
         kinds = self.kinds_by_type.get(key, ())
-        ends = type_key(source.type), type_key(target.type)
+        endpoints = type_key(source.type), type_key(target.type)
         is_free = not self.strict or not self.kinds
-        return is_free or any(kind.allows_entity_types(*ends) for kind in kinds)
+        return is_free or any(kind.allows_entity_types(*endpoints) for kind in kinds)
 
 
 # The schemas of the requests about one text unit, in the order of the requests.
@@ -231,16 +231,16 @@ class _ReplyReader:
         source, target = self._find_entity(link.source), self._find_entity(link.target)
         if source is None or target is None:
             return False
-        key, ends = type_key(link.type), (source, target)
+        key, endpoints = type_key(link.type), (source, target)
         is_wanted = key in self.wanted.kinds_by_type or any(
-            title_key(e.name) in self.new for e in ends
+            title_key(e.name) in self.new for e in endpoints
         )
         if self.is_added and not is_wanted:
             # Ignore the relationship: an earlier request asked for its type.
             return True
         if not self.merged.allows_link(key, source, target):
             return False
-        for end in ends:
+        for end in endpoints:
             if title_key(end.name) not in self.named:
                 self.named[title_key(end.name)] = end
                 self.entities[end] = None

@@ -67,8 +67,8 @@ class FindingsBuilder:
             for link in found.relationships
         ]
         for span, (source, target, *record) in sorted(links, key=itemgetter(0)):
-            ends = at[title_key(source)], at[title_key(target)]
-            self._rows["relationships"].append((unit, *ends, *record, *span))
+            endpoints = at[title_key(source)], at[title_key(target)]
+            self._rows["relationships"].append((unit, *endpoints, *record, *span))
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row per text unit. The column `text_unit` has its number."""
@@ -156,16 +156,16 @@ def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl
 
 
 def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
-    ends = rows.select("source", "target")
+    endpoints = rows.select("source", "target")
     owners, firsts = _number_rows(
-        ends.with_columns(_apply_to_distinct(rows["type"], type_key).alias("type"))
+        endpoints.with_columns(_apply_to_distinct(rows["type"], type_key).alias("type"))
     )
     n = len(firsts)
     # `bincount` adds in the order of the rows, so repeated runs give the same sums.
     weights = np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64)
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     return pl.DataFrame(
-        {**_merge_shared_columns(rows, n), **ends[firsts].to_dict(), "weight": weights}
+        {**_merge_shared_columns(rows, n), **endpoints[firsts].to_dict(), "weight": weights}
     ).select(TABLES["extracted_relationships"].cast_columns)
 
 

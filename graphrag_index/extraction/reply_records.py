@@ -104,8 +104,8 @@ def _read_relationship(record: Any, names: Set[str]) -> FoundRelationship | None
     link = FoundRelationship(
         _read_name(source), _read_name(target), kind, description, read_strength(strength)
     )
-    ends = title_key(link.source), title_key(link.target)
-    return link if all(ends) and ends[0] != ends[1] else None
+    endpoints = title_key(link.source), title_key(link.target)
+    return link if all(endpoints) and endpoints[0] != endpoints[1] else None
 
 
 def _walk_records(data: Any) -> Iterator[tuple[str, Any]]:

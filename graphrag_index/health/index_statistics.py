@@ -101,10 +101,10 @@ def count_in_bins(values: Integers) -> tuple[tuple[str, int], ...]:
 
 def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
     # Relationships of Microsoft GraphRAG have titles of source and target, but no ids.
-    key, ends = "id", ["source_id", "target_id"]
-    if not index.has("relationships", *ends):
-        key, ends = "title", ["source", "target"]
-    if not (index.has("entities", "id", key) and index.has("relationships", *ends)):
+    key, endpoints = "id", ["source_id", "target_id"]
+    if not index.has("relationships", *endpoints):
+        key, endpoints = "title", ["source", "target"]
+    if not (index.has("entities", "id", key) and index.has("relationships", *endpoints)):
         return None
     nodes = (
         index.tables["entities"]
@@ -114,9 +114,9 @@ def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
     )
     has_weight = index.has("relationships", "weight")
     weight = pl.col("weight").cast(pl.Float64) if has_weight else pl.lit(1.0)
-    rows = index.tables["relationships"].select(pl.col(ends).hash(), weight=weight)
+    rows = index.tables["relationships"].select(pl.col(endpoints).hash(), weight=weight)
     links = rows.collect(engine="streaming")
-    source, target = (find_rows(links[end], nodes["name"]) for end in ends)
+    source, target = (find_rows(links[end], nodes["name"]) for end in endpoints)
     is_known = (source >= 0) & (target >= 0)
     weights = links["weight"].to_numpy()
     weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)

@@ -90,11 +90,11 @@ def find_duplicate_rows(index: CheckedIndex) -> CheckResult:
                 rows, name = index.tables[table].select(column), f"{table}.{column}"
                 n_values += _add_duplicate_finding(findings, rows, name, column)
     if index.has("relationships", "source", "target"):
-        ends = index.tables["relationships"].select("source", "target")
+        pairs = index.tables["relationships"].select("source", "target")
         if index.is_own:
             # Sort source and target, since these relationships have no direction.
-            ends = ends.select(source=pl.min_horizontal("*"), target=pl.max_horizontal("*"))
-        n_values += _add_duplicate_finding(findings, ends, "relationships", "link")
+            pairs = pairs.select(source=pl.min_horizontal("*"), target=pl.max_horizontal("*"))
+        n_values += _add_duplicate_finding(findings, pairs, "relationships", "link")
     return CheckResult(n_values or None, findings)
 
 
@@ -190,10 +190,10 @@ def _count_links(index: CheckedIndex) -> int:
     if not (index.has("relationships", "source_id") and index.has("entities", "id")):
         return count_rows(rows)
     known = index.tables["entities"].select(pl.col("id").hash()).drop_nulls()
-    ends = rows.select(pl.col("source_id", "target_id").hash())
-    for end in ends.collect_schema():
-        ends = ends.join(known, left_on=end, right_on="id", how="semi")
-    return count_rows(ends.filter(pl.col("source_id") != pl.col("target_id")))
+    pairs = rows.select(pl.col("source_id", "target_id").hash())
+    for end in pairs.collect_schema():
+        pairs = pairs.join(known, left_on=end, right_on="id", how="semi")
+    return count_rows(pairs.filter(pl.col("source_id") != pl.col("target_id")))
 
 
 class EmbeddedTable(NamedTuple):

@@ -271,42 +271,42 @@ def make_evidence_of_reports(
     `now` has the entities, relationships and text units of the first run after the import. That
     run merges names that differ only in case, and drops relationships with an unknown entity.
     """
-    nodes = now["entities"].select("id", "title").collect()
+    entities = now["entities"].select("id", "title").collect()
     links = now["relationships"].select("id", "source_id", "target_id").collect()
     before = imported["entities"].select("id", "title").collect()
-    row_of = {title_key(title): row for row, title in enumerate(nodes["title"])}
-    new_nodes = np.array([row_of[title_key(title)] for title in before["title"]], np.int64)
-    ends = links.select(
-        pl.Series(end, find_rows(links[f"{end}_id"], nodes["id"])) for end in ("source", "target")
+    row_of = {title_key(title): row for row, title in enumerate(entities["title"])}
+    rows_now = np.array([row_of[title_key(title)] for title in before["title"]], np.int64)
+    pairs = links.select(
+        pl.Series(e, find_rows(links[f"{e}_id"], entities["id"])) for e in ("source", "target")
     )
-    link_row = {frozenset(pair): row for row, pair in enumerate(ends.rows())}
+    link_row = {frozenset(pair): row for row, pair in enumerate(pairs.rows())}
     # Give an unknown source or target the row -1, so that its relationship is not found.
-    old_nodes, old_links = np.append(new_nodes, -1), imported["relationships"]
-    old_ends = old_links.select("source_id", "target_id").collect()
+    padded_rows, old_links = np.append(rows_now, -1), imported["relationships"]
+    old_ids = old_links.select("source_id", "target_id").collect()
     old_pairs = zip(
-        *(old_nodes[find_rows(column, before["id"])].tolist() for column in old_ends), strict=True
+        *(padded_rows[find_rows(column, before["id"])].tolist() for column in old_ids), strict=True
     )
     communities = imported["communities"].select("community", "entity_ids").collect()
     rows, members = find_row_pairs(communities["entity_ids"], before["id"])
-    held = pl.DataFrame({"row": rows, "entity": new_nodes[members]}).unique().sort("row", "entity")
-    ids, n_rows = nodes["id"].gather(held["entity"]), communities.height
+    held = pl.DataFrame({"row": rows, "entity": rows_now[members]}).unique().sort("row", "entity")
+    ids, n_rows = entities["id"].gather(held["entity"]), communities.height
     communities = communities.with_columns(
         entity_ids=gather_lists(held["row"].to_numpy(), ids, n_rows),
-        relationship_ids=find_relationships_within(held, links.select("id").hstack(ends), n_rows),
+        relationship_ids=find_relationships_within(held, links.select("id").hstack(pairs), n_rows),
     )
     graph, covariates = (now["entities"], now["relationships"]), imported["covariates"]
     contents = CommunityMembers(communities, *graph, covariates)
     evidence = CommunityEvidence(contents, *graph, now["base_text_units"])
     keys = {
         "Reports": communities["community"],
-        "Entities": nodes["id"],
+        "Entities": entities["id"],
         "Relationships": links["id"],
         "Claims": covariates.select("id").collect()["id"],
     }
     community_row = {number: row for row, number in enumerate(keys["Reports"])}
     new_links = [link_row.get(frozenset(pair), -1) for pair in old_pairs]
     new_rows: dict[str, Mapping[int, int]] = {
-        "Entities": dict(enumerate(new_nodes.tolist())),
+        "Entities": dict(enumerate(rows_now.tolist())),
         "Relationships": dict(enumerate(new_links)),
         "Claims": dict(enumerate(range(len(keys["Claims"])))),
         "Reports": community_row,

@@ -127,10 +127,10 @@ def _derive_relationships(
     links = relationships.select("id", "source", "target").collect()
     owners, members = spread_lists(rows["entity_ids"])
     held = pl.DataFrame({"row": owners, "entity": find_first_rows(members, known["id"])})
-    ends = links.with_columns(
+    endpoints = links.with_columns(
         pl.Series(end, find_first_rows(links[end], known["title"])) for end in ("source", "target")
     )
-    return find_relationships_within(held, ends, rows.height)
+    return find_relationships_within(held, endpoints, rows.height)
 
 
 def find_relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: int) -> pl.Series:

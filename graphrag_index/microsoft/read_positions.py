@@ -77,7 +77,7 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     owners, units = find_row_pairs(links["text_unit_ids"], unit_ids)
     links_of_units = RowGroups(units, owners, len(unit_ids))
     titles = entities["title"].to_list()
-    ends = links.select("source", "target").rows()
+    endpoints = links.select("source", "target").rows()
 
     mentions: list[tuple[int, int, int, int]] = []
     of_entities: list[tuple[int, str, int, int]] = []
@@ -86,7 +86,7 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     batches = chain.from_iterable(batch.iter_rows() for batch in read_batches(rows, _BATCH_ROWS))
     for number, (text, document_id, offset) in enumerate(batches):
         own, own_links = of_units[number].tolist(), links_of_units[number].tolist()
-        wanted = [*(titles[e] for e in own), *(end for row in own_links for end in ends[row])]
+        wanted = [*(titles[e] for e in own), *(end for row in own_links for end in endpoints[row])]
         if not wanted:
             continue
         wanted = list(dict.fromkeys(wanted))
@@ -100,7 +100,7 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
             of_entities.append((entity, document_id, offset + first, offset + last))
         mentions += sorted(spans_here, key=lambda row: (row[2], row[3], row[1]))
         for row in own_links:
-            one, other = (found[end] for end in ends[row])
+            one, other = (found[end] for end in endpoints[row])
             # Skip a name that the text lacks: its span is the whole text, which starts at 0.
             if all(name.whole or name.spans[0][0] > 0 for name in (one, other)):
                 start, end = passage.find_evidence(one, other)
@@ -111,7 +111,7 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     return TextPositions(
         mention_rows.select(TABLES["mentions"].cast_columns),
         _build_evidence_column(of_entities, len(titles)),
-        _build_evidence_column(of_links, len(ends)),
+        _build_evidence_column(of_links, len(endpoints)),
     )
 
 

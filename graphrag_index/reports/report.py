@@ -177,8 +177,8 @@ class CommunityMembers:
     """Rows of entities, relationships and claims, grouped by community.
 
     `entities` are sorted by title, `relationships` by descending weight, then titles, `claims` by
-    date. Their column `row` is the row in the stored table. `ends` has the rows in `entities` of
-    the source and target of each relationship. A claim belongs to its subject or, if that is
+    date. Their column `row` is the row in the stored table. `endpoints` has the rows of the source
+    and target of each relationship in `entities`. A claim belongs to its subject or, if that is
     unknown, to its object; if both are unknown, the claim is left out. `members` groups entities,
     and `inner` relationships, by the row of the community; `claims_of` groups claims by entity.
     """
@@ -208,7 +208,7 @@ class CommunityMembers:
         self.relationships = links
         self.claims = _read_claims(covariates, self.entities["title"])
         ids = self.entities["id"]
-        self.ends = np.stack([find_rows(links[end], ids) for end in ("source_id", "target_id")], 1)
+        self.endpoints = np.stack([find_rows(links[e], ids) for e in ("source_id", "target_id")], 1)
         self.members = RowGroups.from_ids(communities["entity_ids"], ids)
         self.inner = RowGroups.from_ids(communities["relationship_ids"], links["id"])
         n_claims = self.claims.height

@@ -177,7 +177,7 @@ class ReportContexts:
             name: TableLines(rows.select(columns), self.budget)
             for (name, columns), rows in zip(SECTION_COLUMNS.items(), tables, strict=True)
         }
-        self.ends, self.members, self.inner = members.ends, members.members, members.inner
+        self.endpoints, self.members, self.inner = members.endpoints, members.members, members.inner
         self.claims_of = members.claims_of
         n_claims = np.diff(self.claims_of.bounds)
         costs = {name: lines.cost for name, lines in self.lines.items()}
@@ -203,10 +203,10 @@ class ReportContexts:
         documents about other subjects.
         """
         members, inner = self.members[community], self.inner[community]
-        ends = self.ends[inner]
-        known = ends[ends >= 0]
+        endpoints = self.endpoints[inner]
+        known = endpoints[endpoints >= 0]
         np.add.at(self._degree, known, 1)
-        combined = np.where(ends >= 0, self._degree[ends], 0).sum(axis=1)
+        combined = np.where(endpoints >= 0, self._degree[endpoints], 0).sum(axis=1)
         best = (
             members[np.argsort(-self._degree[members], kind="stable")],
             inner[np.argsort(-combined, kind="stable")],
@@ -293,8 +293,8 @@ class ReportContexts:
         is_own = frozenset(own)
         taken = builder.rows["Entities"]
         for row in inner.tolist():
-            ends = dict.fromkeys(self.ends[row].tolist())
-            new = [end for end in ends if end in is_own and end not in taken]
+            endpoints = dict.fromkeys(self.endpoints[row].tolist())
+            new = [end for end in endpoints if end in is_own and end not in taken]
             cost = int(links[row]) + sum(int(entities[end]) for end in new)
             if not builder.add_if_room("Relationships", row, cost):
                 break

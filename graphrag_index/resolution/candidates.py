@@ -195,8 +195,8 @@ class ExtractedEntities:
             .select("document", entity="node")
             .unique()
         )
-        ends = links.select("source", "target").unique().collect()
-        pairs = ends.join(node_of, left_on="source", right_on="number").join(
+        endpoints = links.select("source", "target").unique().collect()
+        pairs = endpoints.join(node_of, left_on="source", right_on="number").join(
             node_of, left_on="target", right_on="number", suffix="_right"
         )
         one = pairs.select(entity="node", neighbour="node_right")

@@ -207,15 +207,15 @@ class TableRewriter:
         are merged. The merged relationship gets the position of the first one.
         """
         frame = rows.collect()
-        ends = pl.col("source", "target")
-        is_divided = pl.any_horizontal(ends.is_in(list(self._parts)))
+        endpoints = pl.col("source", "target")
+        is_divided = pl.any_horizontal(endpoints.is_in(list(self._parts)))
         numbered = frame.with_row_index("_at").with_columns(_changed=pl.lit(False))
         divided = [
             {**part, "_changed": True}
             for row in numbered.filter(is_divided).iter_rows(named=True)
             for part in self._split_relationship(row)
         ]
-        is_changed = pl.any_horizontal("_changed", ends.is_in(list(self._merged_numbers)))
+        is_changed = pl.any_horizontal("_changed", endpoints.is_in(list(self._merged_numbers)))
         kept = (
             pl.concat([numbered.filter(~is_divided), pl.DataFrame(divided, schema=numbered.schema)])
             .sort("_at", "source", "target")
@@ -289,9 +289,9 @@ class TableRewriter:
     def _split_relationship(self, row: Row) -> Iterator[Row]:
         """Split the row of a relationship by the entity parts that its text units refer to."""
         held: dict[tuple[int, int], list[int]] = {}
-        ends: tuple[int, int] = row["source"], row["target"]
+        endpoints: tuple[int, int] = row["source"], row["target"]
         for unit in row["text_units"]:
-            source, target = (self._parts.get(end, {}).get(unit, end) for end in ends)
+            source, target = (self._parts.get(end, {}).get(unit, end) for end in endpoints)
             held.setdefault((source, target), []).append(unit)
         for new, units in held.items():
             part = {**row, "source": new[0], "target": new[1], "text_units": units}
@@ -301,7 +301,7 @@ class TableRewriter:
                 for place in row["evidence"]
                 if all(
                     end not in self._parts or self._find_part(end, place) == number
-                    for end, number in zip(ends, new, strict=True)
+                    for end, number in zip(endpoints, new, strict=True)
                 )
             ]
             if row["descriptions"]:

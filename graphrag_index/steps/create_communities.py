@@ -74,10 +74,10 @@ def create_communities(
     nodes = entities.select("id", "title").sort("id").collect()
     links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
     text_units = _read_text_units(base_text_units, documents)
-    ends = np.stack([find_rows(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
-    is_known = (ends >= 0).all(axis=1)
-    links, ends = links.filter(pl.Series(is_known)), ends[is_known]
-    graph = build_graph(len(nodes), ends[:, 0], ends[:, 1], links["weight"].to_numpy())
+    pairs = np.stack([find_rows(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
+    is_known = (pairs >= 0).all(axis=1)
+    links, pairs = links.filter(pl.Series(is_known)), pairs[is_known]
+    graph = build_graph(len(nodes), pairs[:, 0], pairs[:, 1], links["weight"].to_numpy())
     named = _pair_with_text_units(entities, nodes["id"], text_units["id"])
     shown = _pair_with_text_units(relationships, links["id"], text_units["id"])
     _log_unnamed_documents(named, text_units)
@@ -96,7 +96,7 @@ def create_communities(
     numbers, lineage = trace_lineage(communities, levels, before)
     communities, levels = renumber_communities(communities, levels, numbers)
     rows = add_community_columns(
-        communities, levels, ends, named, shown, nodes["id"], links["id"], text_units
+        communities, levels, pairs, named, shown, nodes["id"], links["id"], text_units
     )
     if before is not None:
         rows = keep_previous_ids(rows, before.communities)

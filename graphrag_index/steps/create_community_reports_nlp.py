@@ -271,9 +271,9 @@ class _RelationshipLookup:
 
     def __init__(self, relationships: pl.LazyFrame, entity_ids: pl.Series) -> None:
         rows = relationships.select("source_id", "target_id", "human_readable_id").collect()
-        ends = np.stack([find_rows(rows[end], entity_ids) for end in ("source_id", "target_id")])
-        known = (ends >= 0).all(axis=0)
-        low, high = ends[:, known].min(axis=0), ends[:, known].max(axis=0)
+        pairs = np.stack([find_rows(rows[end], entity_ids) for end in ("source_id", "target_id")])
+        known = (pairs >= 0).all(axis=0)
+        low, high = pairs[:, known].min(axis=0), pairs[:, known].max(axis=0)
         self.width = len(entity_ids)
         keys = low * self.width + high
         order = np.argsort(keys, kind="stable")

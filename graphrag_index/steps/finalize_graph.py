@@ -82,8 +82,8 @@ def finalize_graph(
     # Number the nodes by id, as in create_communities. So the layout and the communities refer to
     # the same nodes, and the layout does not depend on the order of the entities.
     node = np.argsort(ids.arg_sort().to_numpy())
-    ends = node[links.ends]
-    graph = build_graph(len(ids), ends[:, 0], ends[:, 1], links.weights)
+    endpoints = node[links.endpoints]
+    graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], links.weights)
     degree = count_neighbours(graph)[node]
     entity, text_unit = distinct_pairs(*(mentions[n].to_numpy() for n in ("entity", "text_unit")))
     yield {
@@ -97,7 +97,7 @@ def finalize_graph(
     del entities, mentions, graph
     for start in range(0, len(links), BATCH_RELATIONSHIPS):
         batch = slice(start, min(start + BATCH_RELATIONSHIPS, len(links)))
-        source, target = links.ends[batch].T
+        source, target = links.endpoints[batch].T
         source_ids, target_ids = ids.gather(source), ids.gather(target)
         is_upward = source_ids <= target_ids
         low = source_ids.zip_with(is_upward, target_ids)
@@ -187,7 +187,7 @@ def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFra
 class _MergedRelationships:
     """Relationships, merged if they are between the same two entities, in first-seen order.
 
-    `ends` has the entity numbers of source and target. `weights` has the sums of the weights.
+    `endpoints` has the entity numbers of source and target. `weights` has the sums of the weights.
     """
 
     def __init__(self, raw: pl.DataFrame, numbers: pl.DataFrame) -> None:
@@ -199,15 +199,15 @@ class _MergedRelationships:
         )
         is_link = (found["source"] != found["target"]).fill_null(False)
         rows = np.flatnonzero(is_link.to_numpy())
-        ends = found.filter(is_link).to_numpy()
-        keys = ends.min(axis=1) * len(numbers) + ends.max(axis=1)
+        endpoints = found.filter(is_link).to_numpy()
+        keys = endpoints.min(axis=1) * len(numbers) + endpoints.max(axis=1)
         _, first, part = np.unique(keys, return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
         group, first = rank[part], np.sort(first)
 
         weights = raw["weight"].to_numpy()[rows]
-        self.ends = ends[first]
+        self.endpoints = endpoints[first]
         self.weights = np.zeros(len(first))
         np.add.at(self.weights, group, weights)
         self._raw = raw.select("description", "type")
@@ -220,7 +220,7 @@ class _MergedRelationships:
         self._by_weight = rows[np.lexsort((-weights, group))]
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.endpoints)
 
     def find_given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
         """Look up the id of each relationship in `given_ids`; null if it has none.
@@ -240,7 +240,7 @@ class _MergedRelationships:
             .unique(["one", "other"], keep="first", maintain_order=True)
             .unique("id", keep="first", maintain_order=True)
         )
-        pairs = pl.DataFrame(self.ends, schema={"number": pl.Int64, "target": pl.Int64})
+        pairs = pl.DataFrame(self.endpoints, schema={"number": pl.Int64, "target": pl.Int64})
         found = pairs.select(_PAIR).join(own, ["one", "other"], "left", maintain_order="left")
         return found["id"]
 

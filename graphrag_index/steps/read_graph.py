@@ -92,7 +92,7 @@ def _drop_text_unit_ids(given: GivenGraph, rows: Sequence[FileRows | None]) -> G
 def _make_graph_tables(given: GivenGraph, evidence: Evidence) -> dict[str, pl.DataFrame]:
     entities, relationships = given.entities.frame, given.relationships
     number = pl.int_range(pl.len(), dtype=pl.Int64)
-    ends = {
+    endpoints = {
         "entities": (entities, number, pl.lit(None, pl.Int64)),
         "relationships": (relationships, pl.col("source"), pl.col("target")),
     }
@@ -102,7 +102,7 @@ def _make_graph_tables(given: GivenGraph, evidence: Evidence) -> dict[str, pl.Da
         )
         .cast({"number": pl.Int64, "target": pl.Int64})
         .filter(pl.col("id").is_not_null())
-        for table, (frame, first, other) in ends.items()
+        for table, (frame, first, other) in endpoints.items()
     ]
     tables = {
         "extracted_entities": entities.with_columns(

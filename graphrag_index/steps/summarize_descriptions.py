@@ -104,11 +104,11 @@ def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iter
     ):
         for batch in read_batches(frame.select(*names, "type", "descriptions"), BATCH_ROWS):
             several = batch.filter(_HAS_MULTIPLE_DESCRIPTIONS)
-            ends = [several[name] for name in names]
+            endpoints = [several[name] for name in names]
             if frame is relationships:
-                rows = (find_rows(end, titles["human_readable_id"]) for end in ends)
-                ends = [titles["title"].gather(row) for row in rows]
-            name = pl.format(form, *ends)
+                rows = (find_rows(end, titles["human_readable_id"]) for end in endpoints)
+                endpoints = [titles["title"].gather(row) for row in rows]
+            name = pl.format(form, *endpoints)
             kind = pl.when(pl.col("type") != "").then("\nType: " + pl.col("type"))
             about = pl.concat_str(name, kind, ignore_nulls=True)
             yield several.select("descriptions", about=about).with_row_index("at", n_before)

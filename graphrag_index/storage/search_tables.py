@@ -239,27 +239,27 @@ def _entity_tables(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
 
 
 def _relationship_tables(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Frames:
-    ends: list[pl.DataFrame] = []
+    links: list[pl.DataFrame] = []
     texts = ("type", "description")
     columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
     weight = pl.col("weight").cast(pl.Float32)
     for batch in read_batches(relationships.select(*columns, weight), ROWS_PER_BATCH):
         both = find_rows(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
         source, target = both.astype(np.int32).reshape(2, -1)
-        ends.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
+        links.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
         rows = batch.select(*texts, "weight").with_columns(
-            ends[-1]["source"],
-            ends[-1]["target"],
+            links[-1]["source"],
+            links[-1]["target"],
             _replace_ids(batch["text_unit_ids"], ids["text_unit"]).alias("text_units"),
             _replace_document_ids(batch["evidence"], ids["document"]),
         )
         yield {"relationship_rows": rows}
-    if ends:
-        yield from _entity_link_tables(pl.concat(ends))
+    if links:
+        yield from _entity_link_tables(pl.concat(links))
 
 
-def _entity_link_tables(ends: pl.DataFrame) -> Frames:
-    source, target, weight = (ends[name].to_numpy() for name in ("source", "target", "weight"))
+def _entity_link_tables(links: pl.DataFrame) -> Frames:
+    source, target, weight = (links[name].to_numpy() for name in ("source", "target", "weight"))
     # Skip relationships with unknown or equal ends, which an imported index may have.
     linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
     linked = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
@@ -337,9 +337,9 @@ def _claim_tables(
     text_unit = _find_row_numbers(covariates["text_unit_id"], text_unit_ids).alias("text_unit")
     renamed = covariates.rename({"subject_id": "subject", "object_id": "object"})
     yield {"claim_rows": renamed.with_columns(text_unit).select(list(columns))}
-    ends = pl.concat_list("subject", "object")
+    parties = pl.concat_list("subject", "object")
     ends_of_claims = (
-        renamed.select(claim=pl.int_range(pl.len(), dtype=pl.Int32), name=ends)
+        renamed.select(claim=pl.int_range(pl.len(), dtype=pl.Int32), name=parties)
         .explode("name")
         .with_columns(fold_names(pl.col("name")))
         .join(names, on="name")

@@ -73,8 +73,8 @@ class Subgraph:
         for row in self.entities.iter_rows(named=True):
             graph.add_node(row.pop("human_readable_id"), **row)
         for row in self.relationships.iter_rows(named=True):
-            ends = row.pop("source_entity"), row.pop("target_entity")
-            graph.add_edge(*ends, key=row.pop("human_readable_id"), **row)
+            endpoints = row.pop("source_entity"), row.pop("target_entity")
+            graph.add_edge(*endpoints, key=row.pop("human_readable_id"), **row)
         return graph
 
     def to_dict(self) -> dict[str, Any]:

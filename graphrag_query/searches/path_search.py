@@ -297,8 +297,8 @@ def find_paths(
     return sorted(paths, key=lambda path: (path.cost, path.entities))
 
 
-def _ordered_pair(ends: tuple[int, int]) -> tuple[int, int]:
-    return min(ends), max(ends)
+def _ordered_pair(endpoints: tuple[int, int]) -> tuple[int, int]:
+    return min(endpoints), max(endpoints)
 
 
 def _find_cheapest_path(
@@ -314,15 +314,15 @@ def _find_cheapest_path(
     For each entity, a partial path that costs more is also kept if it has fewer hops. The cost
     of passing through an entity is split between the two hops at that entity.
     """
-    ends = (source, target)
+    endpoints = (source, target)
 
     def passing_cost(entity: int) -> float:
-        if entity in ends:
+        if entity in endpoints:
             return 0.0
         return (graph.passing_costs[entity] + extra.get((entity,), 0.0)) / 2
 
-    heaps = tuple([_PartialPath(0.0, 0, end, -1, None)] for end in ends)
-    kept = tuple({end: [heap[0]]} for end, heap in zip(ends, heaps, strict=True))
+    heaps = tuple([_PartialPath(0.0, 0, end, -1, None)] for end in endpoints)
+    kept = tuple({end: [heap[0]]} for end, heap in zip(endpoints, heaps, strict=True))
     n_followed = [0, 0]
     best: tuple[_PartialPath, _PartialPath] | None = None
     while any(heaps):

@@ -26,7 +26,7 @@ class GraphLabel:
     """The nodes or relationships of one label.
 
     `properties` maps the properties to their types; the first property of a node is its key. A
-    relationship has `ends`: the labels of its two nodes. `rows` builds the rows from `tables`;
+    relationship has `endpoints`: the labels of its two nodes. `rows` builds the rows from `tables`;
     rows of relationships have the columns source and target, with the keys of the two nodes.
     """
 
@@ -35,7 +35,7 @@ class GraphLabel:
     properties: Mapping[str, str]
     tables: Sequence[str]
     rows: Callable[[Tables], pl.LazyFrame]
-    ends: Sequence[str] = ()
+    endpoints: Sequence[str] = ()
 
 
 def _rename_number(table: pl.LazyFrame) -> pl.LazyFrame:
@@ -109,8 +109,8 @@ def graph_schema() -> str:
     for label in GRAPH_LABELS:
         listed = ", ".join(f"{name} {kind}" for name, kind in label.properties.items())
         pattern = f":{label.name} {{{listed}}}" if listed else f":{label.name}"
-        if label.ends:
-            source, target = label.ends
+        if label.endpoints:
+            source, target = label.endpoints
             pattern = f"(:{source})-[{pattern}]->(:{target})"
         else:
             pattern = f"({pattern})"
@@ -133,16 +133,16 @@ def build_graph(tables: Files, target: str, limits: Limits, ready: Ready) -> Row
     try:
         for label in GRAPH_LABELS:
             columns = [f"`{name}` {kind}" for name, kind in label.properties.items()]
-            if label.ends:
-                columns.insert(0, "FROM {} TO {}".format(*label.ends))
+            if label.endpoints:
+                columns.insert(0, "FROM {} TO {}".format(*label.endpoints))
             else:
                 columns.append(f"PRIMARY KEY(`{next(iter(label.properties))}`)")
-            kind = "REL" if label.ends else "NODE"
+            kind = "REL" if label.endpoints else "NODE"
             connection.execute(f"CREATE {kind} TABLE {label.name}({', '.join(columns)})")
             if all(name in frames for name in label.tables):
                 path = folder / f"{label.name}.parquet"
-                ends = ("source", "target") if label.ends else ()
-                label.rows(frames).select(*ends, *label.properties).sink_parquet(path)
+                endpoints = ("source", "target") if label.endpoints else ()
+                label.rows(frames).select(*endpoints, *label.properties).sink_parquet(path)
                 # Escape wildcards, and characters that would end the literal.
                 literal = path.as_posix().replace("\\", "\\\\").replace("'", "\\'")
                 literal = re.sub(r"([*?\[])", r"[\1]", literal)

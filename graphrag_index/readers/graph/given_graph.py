@@ -36,13 +36,13 @@ class Entities:
     keys: pl.DataFrame
     names: pl.DataFrame
 
-    def find_entity_numbers(self, ends: pl.Series) -> Integers:
+    def find_entity_numbers(self, endpoints: pl.Series) -> Integers:
         """Return the entity number of each source or target; -1 if no entity matches."""
-        distinct = ends.unique(maintain_order=True)
+        distinct = endpoints.unique(maintain_order=True)
         found = _match_entities(distinct, self.keys)
         missing = np.flatnonzero(found < 0)
         found[missing] = _match_entities(_make_title_keys(distinct.gather(missing)), self.names)
-        return found[find_rows(ends, distinct)]
+        return found[find_rows(endpoints, distinct)]
 
     @cached_property
     def titles(self) -> list[str]:
@@ -176,10 +176,10 @@ def build_given_graph(
         rows.check_values(end, "name the entity, or delete the row")
     rows.check_unique_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _parse_weights(rows)
-    ends = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
+    endpoints = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
     # Sources and targets that are no entity; null where the entity is known.
     unknown = frame.select(
-        "row", *(pl.when(pl.Series(ends[e] < 0)).then(e).alias(e) for e in _ENDS)
+        "row", *(pl.when(pl.Series(endpoints[e] < 0)).then(e).alias(e) for e in _ENDS)
     )
     unknown = unknown.filter(~pl.all_horizontal(pl.col(_ENDS).is_null()))
     if len(unknown):
@@ -194,13 +194,13 @@ def build_given_graph(
             )
         titles = unknown.select(title=pl.concat_list(_ENDS)).explode("title")["title"].drop_nulls()
         entities = _append_missing_entities(entities, titles)
-        ends = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
+        endpoints = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
         if entity_rows is not None:
             logger.warning(
                 "%s: %d sources or targets are added as entities, the first is %r.",
                 *(rows.name, titles.n_unique(), titles[0]),
             )
-    is_loop = ends["source"] == ends["target"]
+    is_loop = endpoints["source"] == endpoints["target"]
     if is_loop.any():
         logger.warning(
             "%s: %d relationships of an entity with itself are left out, the first in %s %d.",
@@ -208,8 +208,8 @@ def build_given_graph(
         )
     linked = frame.select(
         "row",
-        pl.Series("source", ends["source"]),
-        pl.Series("target", ends["target"]),
+        pl.Series("source", endpoints["source"]),
+        pl.Series("target", endpoints["target"]),
         weights,
         pl.col("type", "description").fill_null(""),
         "id",

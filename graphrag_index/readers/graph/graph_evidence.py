@@ -181,7 +181,7 @@ class GivenTextUnits:
         """Add the documents, their text units and their evidence; yield batches of rows."""
         entities = self._map_text_units_to_rows(given.entities.frame, files[0])
         links = self._map_text_units_to_rows(given.relationships, files[1])
-        ends = given.relationships.select("source", "target")
+        endpoints = given.relationships.select("source", "target")
         encoding = load_encoding(ENCODING)
         groups: dict[str, list[Row]] = defaultdict(list)
         for row in self.frame.iter_rows(named=True):
@@ -209,7 +209,7 @@ class GivenTextUnits:
                 document["creation_date"] or "",
             )
             for number, passage in enumerate(passages, first):
-                of_unit = [(link, *ends.row(link)) for link in links[passage.id]]
+                of_unit = [(link, *endpoints.row(link)) for link in links[passage.id]]
                 _add_text_unit_evidence(
                     given, text, passage, number, entities[passage.id], of_unit, evidence
                 )
@@ -278,7 +278,7 @@ def _add_text_unit_evidence(
     """Record mentions and evidence for the entities and relationships of one text unit."""
     titles = given.entities.titles
     aligned = Aligned(text[passage.start : passage.end])
-    named = dict.fromkeys([*entities, *(end for _, *ends in links for end in ends)])
+    named = dict.fromkeys([*entities, *(end for _, *endpoints in links for end in endpoints)])
     places = aligned.align_names([titles[entity] for entity in named])
 
     def to_document_span(span: Span) -> Span:
