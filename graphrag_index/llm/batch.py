@@ -13,7 +13,7 @@ from graphrag_index.llm.attempts import Attempt, QuarantinedError
 from graphrag_index.llm.batch_ledger import BatchResult
 from graphrag_index.llm.batch_queue import BatchQueue
 from graphrag_index.llm.chat_model import CachedModel, RequestChain
-from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.ledger import TRUNCATED, Ledger
 from graphrag_index.llm.limits import Budget, max_reply_tokens
 from graphrag_index.llm.protocol import Capabilities
 from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request, prompt_tokens
@@ -94,7 +94,8 @@ class BatchChatModel(CachedModel):
                 reply, last = Reply(result.reply, result.finish), Attempt.decode(result.attempt)
                 parsed = self._validate_reply(reply, request, last, n_tokens)
                 if isinstance(parsed, ParsedReply):
-                    self.ledger.record_replies({key: result.reply})
+                    reason = TRUNCATED if reply.finish == "length" else ""
+                    self.ledger.record_replies({key: result.reply}, reason)
                     return parsed
                 attempt = parsed
             if result is not None and result.status != 200:

@@ -233,12 +233,15 @@ class Ledger:
         counts = (usage.prompt, usage.cached, usage.completion)
         return (key, step, model, self.version, *counts, cost)
 
-    def record_replies(self, replies: Mapping[str, str]) -> None:
-        """Record validated replies by their keys. Their costs are recorded already."""
+    def record_replies(self, replies: Mapping[str, str], reason: str = "") -> None:
+        """Record validated replies by their keys. Their costs are recorded already.
+
+        `reason` is `TRUNCATED` if they are truncated.
+        """
         with self.transaction() as database:
             database.executemany(DELETE_RESULT, ((key,) for key in replies))
             database.executemany(
-                UPDATE_ANSWERED, ((DONE, reply, "", key) for key, reply in replies.items())
+                UPDATE_ANSWERED, ((DONE, reply, reason, key) for key, reply in replies.items())
             )
 
     def record_failure(self, key: str, reason: str, raw: str = "") -> None:

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import BudgetError, ModelError, WaitingError
+from graphrag_index.llm.attempts import Attempt
 from graphrag_index.llm.batch import BatchChatModel
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.ledger import StepStatus
@@ -221,6 +222,8 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     assert "HTTP 400" in outcomes["context"].failure
     # Cut off at the longest: what was whole of it counts.
     assert outcomes["long one"].values == ([],)
+    assert outcomes["long one"].dropped > 0
+    assert ask(model(server, tmp_path), "long one") == [outcomes["long one"]]
     assert outcomes["empty"].values == (["empty"],)
     assert outcomes["passes"].values == (["passes"],)
     # The model is shown its reply once.
@@ -234,6 +237,12 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     OPENED[-1].mark_finished()
     assert waits(model(server, tmp_path), *texts).startswith("5 requests")
     assert not any(outcome.failure for outcome in ask(model(server, tmp_path), *texts))
+
+
+@pytest.mark.parametrize(("code", "corrected"), [("64", False), ("64c", True), ("64cl", True)])
+def test_every_attempt_in_a_batch_is_the_last(code: str, corrected: bool) -> None:
+    # An earlier version wrote "l" after the last attempt.
+    assert Attempt.decode(code) == Attempt(64, corrected, is_last=True)
 
 
 def test_an_unsupported_parameter_is_left_out_of_the_next_batch(
