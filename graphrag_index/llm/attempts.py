@@ -39,13 +39,13 @@ class Attempt:
     is_after_timeout: bool = False
 
     def encode(self) -> str:
-        """Encode the attempt of a batch as a text for the ledger, without `correction`."""
-        return f"{self.max_tokens}{'c' * self.corrected}{'l' * self.is_last}"
+        """Encode the last attempt of a batch as a text for the ledger, without `correction`."""
+        return f"{self.max_tokens}{'c' * self.corrected}"
 
     @classmethod
     def decode(cls, code: str) -> "Attempt":
         """Decode an attempt from a text of `encode`; `correction` is empty."""
-        return cls(int(code.rstrip("cl")), "c" in code, "l" in code)
+        return cls(int(code.rstrip("cl")), "c" in code, is_last=True)
 
 
 def attempt_after_timeout(attempt: Attempt, request: Request, timeout: float) -> Attempt:
@@ -71,7 +71,7 @@ def attempt_after_invalid_reply(
     `room` is the rest of the context window after the prompt, in tokens.
     """
     correction: tuple[Message, ...] = ()
-    # After an empty reply the same request is sent again, without a correction.
+    # After an empty reply, the messages stay the same.
     if text.strip():
         # The description of the format is for servers that accept a schema and ignore it.
         instructions = request.format.instructions
@@ -84,5 +84,6 @@ def attempt_after_invalid_reply(
             Message(role="user", content=problem.strip()),
         )
     room -= sum(estimate_tokens(message["content"]) for message in correction)
-    max_tokens = max(min(attempt.max_tokens, room), MIN_REPLY_TOKENS)
+    most = attempt.max_tokens if attempt.is_last else attempt.raised_tokens
+    max_tokens = max(min(most, room), MIN_REPLY_TOKENS)
     return Attempt(max_tokens, True, True, correction)

@@ -152,17 +152,21 @@ class ReplyLimit:
 
     def note_reply(self, attempt: Attempt, reply: Reply, request: Request) -> bool:
         """Note a reply; True if it lifts the limit: it is complete, with a raised limit."""
-        is_second = attempt.is_last and not attempt.corrected and self._is_raised(attempt, request)
+        is_second = attempt.is_last and self._is_raised(attempt, request)
         is_lifting = is_second and reply.finish != "length" and not self.is_lifted
         self.is_lifted = self.is_lifted or is_lifting
         return is_lifting
 
     def note_timeout(self, attempt: Attempt, request: Request) -> None:
         """Note that an attempt timed out, although the server was answering."""
-        self.accepts_truncated = self.accepts_truncated or self._is_raised(attempt, request)
+        # A lifted limit shows that the model stops: one slow reply does not tell otherwise.
+        if not self.is_lifted and self._is_raised(attempt, request):
+            self.accepts_truncated = True
 
     def _is_raised(self, attempt: Attempt, request: Request) -> bool:
-        return request.sink is None and attempt.max_tokens > expected_tokens(request)
+        if request.sink is not None or attempt.corrected:
+            return False
+        return attempt.max_tokens > expected_tokens(request)
 
 
 def max_reply_tokens(request: Request, settings: ModelSettings, n_tokens: int) -> int:

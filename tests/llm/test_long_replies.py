@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ModelError
+from graphrag_index.llm.attempts import Attempt
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.limits import ReplyLimit
 from graphrag_index.llm.reply_parser import is_repetitive
@@ -53,6 +54,29 @@ def test_a_model_that_needs_more_tokens_gets_them_from_then_on(open_model: Open)
         first, *others = limits(server)
     assert first < 1_200
     assert others == [8_192, 8_192]
+
+
+def test_an_invalid_reply_is_requested_again_with_more_tokens(open_model: Open) -> None:
+    def answer(chat: ChatRequest) -> Any:
+        return many_words(chat) if "cannot be used" in str(chat.messages[-1]) else "Sorry."
+
+    with Server(answer=answer) as server:
+        (outcome,) = ask(open_model(server), "a")
+        first, second = limits(server)
+    assert (len(outcome.values[0]), outcome.dropped) == (2_000, 0)
+    assert first < 1_200 < second == 8_192
+
+
+@pytest.mark.parametrize(
+    ("is_lifted", "corrected", "expected"),
+    [(False, False, True), (True, False, False), (False, True, False)],
+)
+def test_a_slow_reply_makes_truncated_ones_accepted_only_of_a_model_that_may_not_stop(
+    is_lifted: bool, corrected: bool, expected: bool
+) -> None:
+    limit = ReplyLimit(is_lifted)
+    limit.note_timeout(Attempt(8_192, corrected, is_last=True), request("a"))
+    assert limit.accepts_truncated is expected
 
 
 def test_a_babbling_model_costs_neither_the_run_nor_its_complete_records(open_model: Open) -> None:
