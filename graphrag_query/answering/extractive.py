@@ -188,6 +188,14 @@ def choose_distinct_sentences(ranked: Sequence[RankedSentence], most: int) -> li
     return taken
 
 
+def find_min_score(best: float) -> float:
+    """Return the minimum score of a sentence that adds to an answer, from the best score.
+
+    In a script that the embedding model cannot read, even the best score may be negative.
+    """
+    return min(best, MIN_SHARE_OF_BEST_SCORE * best)
+
+
 def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") -> Citation:
     """Build the citation of a sentence."""
     return Citation(
@@ -250,8 +258,9 @@ def answer_from_sentences(
     if not evidence:
         # A line that is not prose is evidence only if it contains all words of the question.
         evidence = [line for line in ranked(prose=False) if line.coverage > FULL_WORD_COVERAGE]
-    # Sentences with a much lower score than the best sentence add nothing to the answer.
-    evidence = [s for s in evidence if s.score >= MIN_SHARE_OF_BEST_SCORE * evidence[0].score]
+    if evidence:
+        min_score = find_min_score(evidence[0].score)
+        evidence = [s for s in evidence if s.score >= min_score]
     chosen = choose_distinct_sentences(evidence, settings.max_sentences)
     if not chosen:
         return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)

@@ -301,5 +301,7 @@ class QueryScores:
                 is_relevant = share_words(asked, text)
             elif has_number:
                 is_relevant |= coverage > FULL_WORD_COVERAGE
-            ratings[number] = cosine + COVERAGE_WEIGHT * coverage if is_relevant else -1.0
+            # What is relevant by its words alone may have a cosine below the threshold.
+            rating = max(min_similarity, cosine + COVERAGE_WEIGHT * coverage)
+            ratings[number] = rating if is_relevant else -1.0
         return [ratings[number] for number in numbers]

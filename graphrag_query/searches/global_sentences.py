@@ -15,10 +15,10 @@ from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.cited_text import best_sentence, supporting_text_units
 from graphrag_query.answering.extractive import (
-    MIN_SHARE_OF_BEST_SCORE,
     Candidate,
     as_one_line,
     cite_passage,
+    find_min_score,
     rank_sentences,
     word_weight,
 )
@@ -131,7 +131,7 @@ def _matching_points(
     ranked = rank_sentences(question, candidates, rarity=rarity)
     min_coverage = max([MIN_WORD_COVERAGE, *(r.coverage / 3 for r in ranked)])
     # Sentences with a much lower score than the best sentence add nothing to the answer.
-    min_score = MIN_SHARE_OF_BEST_SCORE * ranked[0].score if ranked else 0.0
+    min_score = find_min_score(ranked[0].score) if ranked else 0.0
     return [
         SourcedPoint(report_of[r.candidate.text], r.candidate.text, r.candidate.text_unit, r.score)
         for r in ranked
