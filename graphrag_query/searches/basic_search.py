@@ -1,9 +1,11 @@
 """Basic search: answer from the passages most similar to a question, without the graph."""
 
+from functools import partial
+
 from graphrag_index.schema.settings.searches import BasicSearch
 from graphrag_query.answer import Answer
 from graphrag_query.answering.extractive import answer_from_sentences
-from graphrag_query.answering.written_answer import source_context, write_answer
+from graphrag_query.answering.written_answer import DeferredContext, source_context, write_answer
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.text_unit_ranking import full_text_shares
 
@@ -29,9 +31,10 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
     question.counts["text_units"] = len(units)
     if refusal := question.refuse(unit["text"] for unit in units.values()):
         return refusal
-    context = source_context(question, units, settings.max_context_tokens)
+    pack = partial(source_context, question, units, settings.max_context_tokens)
     if question.llm is not None:
-        return write_answer(question, "basic_search", context)
+        return write_answer(question, "basic_search", pack())
+    context = DeferredContext(pack)
     return answer_from_sentences(question, units, scores, settings, context)
 
 

@@ -28,6 +28,7 @@ from graphrag_query.answering.llm import (
 )
 from graphrag_query.answering.written_answer import (
     Context,
+    DeferredContext,
     Section,
     describe_place,
     pack_sections,
@@ -114,7 +115,8 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         answer = _answer_from_claims(question, llm, tested, settings, notes)
     else:
         units = _relevant_units(question, tested)
-        context = source_context(question, units, settings.max_context_tokens)
+        pack = partial(source_context, question, units, settings.max_context_tokens)
+        context = DeferredContext(pack)
         answer = answer_from_sentences(
             question, units, tested.relevant, settings, context, groups=tested.community_of
         )

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from graphrag_query.answer import Answer
 from graphrag_query.answering.extractive import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     Context,
+    DeferredContext,
     Section,
     pack_sections,
     source_rows,
@@ -81,9 +83,10 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     texts = [unit["text"] for unit in found.text_units.values()]
     if refusal := question.refuse([*found.named, *found.entities["title"], *texts]):
         return refusal
-    context = local_context(question, found, settings)
+    pack = partial(local_context, question, found, settings)
     if question.llm is not None:
-        return write_answer(question, "local_search", context)
+        return write_answer(question, "local_search", pack())
+    context = DeferredContext(pack)
     units, scores = found.text_units, found.own_scores()
     named, bonuses = found.named, found.bonuses
     return answer_from_sentences(

@@ -10,7 +10,12 @@ from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import LocalSearch
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
-from graphrag_query.answering.written_answer import Section, pack_sections
+from graphrag_query.answering.written_answer import (
+    Context,
+    DeferredContext,
+    Section,
+    pack_sections,
+)
 from graphrag_query.index import Index
 from graphrag_query.searches.local_search import local_search
 from tests.fixtures.fake_llm import FakeLLM, question_to
@@ -22,6 +27,25 @@ from tests.server import ChatRequest, Faults, Server
 def sources(*texts: str) -> pl.DataFrame:
     numbers = range(10, 10 + len(texts))
     return pl.DataFrame({"id": numbers, "text": texts}, schema={"id": pl.Int64, "text": pl.String})
+
+
+def test_a_context_is_packed_when_it_is_read_and_only_once() -> None:
+    packed: list[Context] = []
+
+    def pack() -> Context:
+        packed.append(Context({"Sources": pl.DataFrame({"id": [3]})}, "text", 9, {"Sources": 1}))
+        return packed[-1]
+
+    context = DeferredContext(pack)
+    assert not packed
+    assert (context.text, context.n_tokens, context.n_left_out) == ("text", 9, {"Sources": 1})
+    assert (context.shown, context.n_rows("Sources"), context.is_empty) == (
+        {"Sources": {3}},
+        1,
+        False,
+    )
+    assert len(packed) == 1
+    assert not hasattr(context, "none")
 
 
 def test_rows_stand_in_sections_under_their_names() -> None:
