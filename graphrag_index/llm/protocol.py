@@ -296,11 +296,11 @@ def read_chat(data: Any) -> Reply:
     try:
         choice = data["choices"][0]
         message = choice.get("message") or {}
-        text = join_parts(message.get("content"))
+        # Some models split the reply over several tool calls.
+        arguments = map(tool_arguments, message.get("tool_calls") or [])
+        text = "\n".join(filter(None, arguments)) or join_parts(message.get("content"))
     except (KeyError, IndexError, TypeError, AttributeError):
         raise RetryError("the answer contains no reply") from None
-    # Some models split the reply over several tool calls.
-    text = "\n".join(filter(None, map(tool_arguments, message.get("tool_calls") or []))) or text
     finish = str(choice.get("finish_reason") or "stop")
     if message.get("refusal"):
         text, finish = str(message["refusal"]), "refusal"
@@ -311,7 +311,7 @@ def join_parts(content: Any) -> str:
     """Return the text of a message, which may be a list of parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content or ""
+    return content if isinstance(content, str) else ""
 
 
 def tool_arguments(call: Any) -> str:
@@ -322,15 +322,17 @@ def tool_arguments(call: Any) -> str:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Parse the token counts of a call; a missing count is 0."""
-    if not isinstance(usage, dict):
-        return Usage()
-    details = usage.get("prompt_tokens_details") or {}
-    return Usage(
-        int(usage.get("prompt_tokens") or 0),
-        int(details.get("cached_tokens") or 0) if isinstance(details, dict) else 0,
-        int(usage.get("completion_tokens") or 0),
-    )
+    """Parse the token counts of a call; a missing or invalid count is 0."""
+
+    def count(fields: Any, name: str) -> int:
+        try:
+            return int(fields.get(name) or 0)
+        except (AttributeError, OverflowError, TypeError, ValueError):
+            return 0
+
+    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+    cached = count(details, "cached_tokens")
+    return Usage(count(usage, "prompt_tokens"), cached, count(usage, "completion_tokens"))
 
 
 def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:

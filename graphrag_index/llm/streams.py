@@ -66,18 +66,21 @@ class StreamedReply:
         # Whether the model repeats the same text again and again.
         self.is_loop = False
 
-    def add_event(self, event: dict[str, Any]) -> None:
-        """Add the next event of the stream."""
-        self._usage = event.get("usage") or self._usage
-        for choice in (event.get("choices") or [])[:1]:
+    def add_event(self, event: Any) -> None:
+        """Add the next event of the stream; raises `RetryError` if it is malformed."""
+        try:
+            self._usage = event.get("usage") or self._usage
+            choice = next(iter(event.get("choices") or [{}]))
             delta = choice.get("delta") or choice.get("message") or {}
             piece = join_parts(delta.get("content"))
-            self._text.append(piece)
-            if self._visible:
-                self._visible.write(piece)
             self._refusal += delta.get("refusal") or ""
             self._tool += map(tool_arguments, delta.get("tool_calls") or ())
             self._finish = choice.get("finish_reason") or self._finish
+        except (AttributeError, TypeError):
+            raise RetryError("the stream contains an invalid event", lost=True) from None
+        self._text.append(piece)
+        if self._visible:
+            self._visible.write(piece)
         # Check for repetition only after every 50 pieces, since the check takes time.
         if len(self._text) >= 200 and len(self._text) % 50 == 0:
             # A model may repeat its content or the arguments of its tool call.

@@ -15,9 +15,9 @@ from graphrag_index.llm.limits import parse_duration, retry_after
 from graphrag_index.llm.protocol import RESPONSE_FORMATS, RequestWriter, read_chat
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import VisibleText
-from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Request
+from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Reply, Request, Usage
 from graphrag_index.llm.retries import RetryError, UnsupportedError, redact
-from graphrag_index.llm.streams import read_events
+from graphrag_index.llm.streams import StreamedReply, read_events
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import WORDS, words_of_text
 from tests.fixtures.sink import Pieces
@@ -136,6 +136,23 @@ def test_all_tool_calls_of_a_reply_are_read() -> None:
     message = {"content": None, "tool_calls": [*calls, {"function": {"arguments": None}}, {}]}
     reply = read_chat({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
     assert reply.text == '{"a": 1}\n{"b": "it\'s"}'
+
+
+@pytest.mark.parametrize("choice", ["x", {"message": "x"}, {"message": {"tool_calls": 5}}])
+def test_a_malformed_reply_is_retryable(choice: Any) -> None:
+    for event in ({"choices": [choice]}, {"choices": 5}, [choice]):
+        with pytest.raises(RetryError, match="contains no reply"):
+            read_chat(event)
+        with pytest.raises(RetryError, match="contains an invalid event"):
+            StreamedReply().add_event(event)
+
+
+@pytest.mark.parametrize("bad", ["n/a", [], float("inf"), None])
+def test_an_invalid_number_of_tokens_counts_as_none(bad: Any) -> None:
+    usage = {"prompt_tokens": bad, "prompt_tokens_details": bad, "completion_tokens": 3}
+    reply = {"choices": [{"message": {"content": 5}}], "usage": usage}
+    assert read_chat(reply) == Reply("", "stop", Usage(0, 0, 3))
+    assert read_chat({**reply, "usage": bad}).usage == Usage()
 
 
 def test_a_stream_is_joined_and_counted(tmp_path: Path) -> None:
