@@ -144,7 +144,7 @@ def import_(
     except KeyboardInterrupt:
         print("Stopped. The index has not changed: import it again.", file=sys.stderr)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-    for line in [*_import_lines(folder, result, root), *_continue_from_import(settings, root)]:
+    for line in [*_import_lines(folder, result, root), *_write_updating_workflow(settings, root)]:
         if not quiet:
             print(line)
 
@@ -174,11 +174,11 @@ def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]
     return lines
 
 
-def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
+def _write_updating_workflow(settings: "Settings", root: Path) -> list[str]:
     """Write a workflow that extends the imported index; return lines that explain its use."""
     from graphrag_index.errors import WorkflowError
     from graphrag_index.microsoft.import_folder import ImportedIndex
-    from graphrag_index.pipeline.import_version import replace_workflow, write_continuing_workflow
+    from graphrag_index.pipeline.import_version import replace_workflow, write_updating_workflow
     from graphrag_index.schema.settings.project_settings import (
         SETTINGS_FILE,
         write_missing_workflows,
@@ -186,7 +186,7 @@ def _continue_from_import(settings: "Settings", root: Path) -> list[str]:
 
     write_missing_workflows(root)
     try:
-        name = write_continuing_workflow(root, settings.workflow)
+        name = write_updating_workflow(root, settings.workflow)
     except (OSError, ValueError, WorkflowError) as error:
         return [f"A workflow that updates the imported index could not be written: {error}"]
     lines = []

@@ -48,15 +48,15 @@ class TerminalWatcher(Watcher):
         self.bar = ProgressBar(self.out, step.name)
         return self.bar
 
-    def step_finished(self, record: StepRecord, kept: bool) -> None:
+    def step_finished(self, record: StepRecord, reused: bool) -> None:
         self.close()
-        if kept and record.name in self.printed:
+        if reused and record.name in self.printed:
             return
         self.printed.add(record.name)
         self.number += 1
         if remark := self.remark(record):
             print(remark, file=self.out, flush=True)
-        time = "unchanged" if kept else f"{record.seconds:.1f} s"
+        time = "unchanged" if reused else f"{record.seconds:.1f} s"
         line = f"{self.number:>3}  {record.name:<28} {time:>10}  {describe_tables(record)}"
         print(line.rstrip(), file=self.out, flush=True)
 
@@ -69,7 +69,7 @@ class TerminalWatcher(Watcher):
 class BarWatcher(TerminalWatcher):
     """Watcher that draws progress bars on a terminal, and prints no lines."""
 
-    def step_finished(self, record: StepRecord, kept: bool) -> None:
+    def step_finished(self, record: StepRecord, reused: bool) -> None:
         self.close()
 
 

@@ -76,7 +76,7 @@ NOT_CHECKED = CheckResult(None)
 class CheckedIndex:
     """The tables of an index, with the columns that `tables.yaml` defines, and its vectors."""
 
-    place: Path
+    path: Path
     made_by: str
     version: int | None  # None for an index of Microsoft GraphRAG
     tables: dict[str, pl.LazyFrame] = field(default_factory=dict)
@@ -156,9 +156,9 @@ def open_for_check(folder: Path, as_of: int | None = None) -> CheckedIndex:
     Raises TableError if the folder has no index, and SettingsError if `as_of` is given for an
     index of Microsoft GraphRAG, which has no versions.
     """
-    for place in (folder, folder / "output"):
-        if (place / INDEX_FILE).is_file():
-            return open_own(place, as_of)
+    for path in (folder, folder / "output"):
+        if (path / INDEX_FILE).is_file():
+            return open_own(path, as_of)
     if as_of is not None:
         raise SettingsError(f"{folder} has no index of graphrag-index: --as-of needs its versions.")
     return open_microsoft(folder)
@@ -215,31 +215,31 @@ def open_microsoft(folder: Path) -> CheckedIndex:
     found = find_folder(folder)
     notes: list[str] = []
     damaged: list[Finding] = []
-    raw: dict[str, RawTable] = {}
+    raw_tables: dict[str, RawTable] = {}
     for name, path in found.files.items():
         try:
-            raw[name] = open_table(name, path)
+            raw_tables[name] = open_table(name, path)
         except TableError as error:
             damaged.append(damaged_table_finding(name, str(error), path))
             continue
-        for column, dtype in raw[name].left_out.items():
+        for column, dtype in raw_tables[name].left_out.items():
             if column not in _UNCHECKED_COLUMNS:
                 notes.append(f"{name}.{column} is {dtype}: checks that need it are skipped.")
-    tables = {name: table.rows for name, table in raw.items() if name in NEEDED_COLUMNS}
-    if "nodes" in raw and {"communities", "entities"} <= set(tables):
+    tables = {name: table.rows for name, table in raw_tables.items() if name in NEEDED_COLUMNS}
+    if "nodes" in raw_tables and {"communities", "entities"} <= set(tables):
         columns = tables["communities"].collect_schema()
-        members = read_members_from_nodes(raw["nodes"].rows, tables["entities"])
+        members = read_members_from_nodes(raw_tables["nodes"].rows, tables["entities"])
         if members is not None and "entity_ids" not in columns and "community" in columns:
             rows = tables["communities"].join(members, on="community", how="left")
             tables["communities"] = rows.with_columns(pl.col("entity_ids").fill_null([]))
-    vectors, broken = open_vectors(found.place, found.files)
+    vectors, broken = open_vectors(found.path, found.files)
     damaged += [damaged_table_finding(name, why, path) for name, (path, why) in broken.items()]
     missing = [name for name in EMBEDDED_COLUMNS if name not in vectors]
     if missing:
-        place = found.place / "lancedb"
-        notes.append(f"There are no vectors {', '.join(missing)} in {place}: they are not checked.")
-    made_by = f"Microsoft GraphRAG {detect_generation(found.is_legacy, raw)}"
-    return CheckedIndex(found.place, made_by, None, tables, {**vectors}, {}, damaged, notes)
+        path = found.path / "lancedb"
+        notes.append(f"There are no vectors {', '.join(missing)} in {path}: they are not checked.")
+    made_by = f"Microsoft GraphRAG {detect_generation(found.is_legacy, raw_tables)}"
+    return CheckedIndex(found.path, made_by, None, tables, {**vectors}, {}, damaged, notes)
 
 
 def find_defects(
@@ -278,7 +278,7 @@ def name_row(table: str, label: object) -> str:
     return f"{SINGULAR.get(table, table)} {label}"
 
 
-def damaged_table_finding(name: str, reason: str, place: Path | None = None) -> Finding:
+def damaged_table_finding(name: str, reason: str, path: Path | None = None) -> Finding:
     means = f"The table {name} cannot be read ({reason[:160]})"
     fix = "restore the file of the table, or rebuild the index."
-    return Finding(name, 1, 1, (str(place),) if place else (), f"{means}: {fix}")
+    return Finding(name, 1, 1, (str(path),) if path else (), f"{means}: {fix}")

@@ -41,14 +41,14 @@ class ImportedIndex:
     """The folder of an imported index; tables are read on use."""
 
     def __init__(self, root: Path) -> None:
-        self.place = root / FOLDER
-        self.description = _read_description(self.place)
+        self.path = root / FOLDER
+        self.description = _read_description(self.path)
         # Dimension of the vectors in each imported vector table, by table name.
         self.vectors: Mapping[str, int] = self.description["vectors"]
         # (name, requested dimensions) of the model that made the vectors; None without vectors.
         self.embedded_by = tuple(self.description.get("embedded_by") or ()) or None
         for name, file in self.description["files"].items():
-            path = self.place / name
+            path = self.path / name
             if not path.is_file() or path.stat().st_size != file["bytes"]:
                 what = "cut off or changed" if path.is_file() else "missing"
                 raise InputError(
@@ -67,7 +67,7 @@ class ImportedIndex:
 
     def scan_vectors(self, name: str) -> pl.LazyFrame:
         """Open a vector table with the columns `id` and `vector`."""
-        return pl.scan_parquet(self.place / f"{name}.parquet", glob=False)
+        return pl.scan_parquet(self.path / f"{name}.parquet", glob=False)
 
 
 def has_imported(root: Path) -> bool:
@@ -82,15 +82,15 @@ def fingerprint_imported(_: object, root: Path) -> str:
     return blake2b(json.dumps(digests, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _read_description(place: Path) -> dict[str, Any]:
-    path = place / DESCRIPTION_FILE
+def _read_description(folder: Path) -> dict[str, Any]:
+    path = folder / DESCRIPTION_FILE
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if found["format"] == IMPORT_FORMAT and found["files"] and found["vectors"] is not None:
             return found
     except FileNotFoundError:
         raise InputError(
-            f"There is no imported index in {place}: `graphrag-index import DIR` puts it there."
+            f"There is no imported index in {folder}: `graphrag-index import DIR` puts it there."
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
@@ -105,7 +105,7 @@ class ImportSource(NamedTuple):
     `model` is the name of the model of the vectors; None if unknown.
     """
 
-    place: Path
+    path: Path
     files: Mapping[str, Path]
     generation: str
     tables: Mapping[str, pl.LazyFrame]
@@ -115,10 +115,10 @@ class ImportSource(NamedTuple):
 
 def open_source(folder: Path) -> ImportSource:
     """Open an index of Microsoft GraphRAG, or an index written by `export --to microsoft`."""
-    for place in (folder, folder / "output"):
-        if (place / INDEX_FILE).is_file() and (place / "versions").is_dir():
+    for candidate in (folder, folder / "output"):
+        if (candidate / INDEX_FILE).is_file() and (candidate / "versions").is_dir():
             raise TableError(
-                f"{place} is an index of this program already: use it as it is, or write it in "
+                f"{candidate} is an index of this program already: use it as it is, or write it in "
                 "Microsoft's form with `graphrag-index export --to microsoft` and import that."
             )
     index = MicrosoftIndex(folder)
@@ -127,13 +127,13 @@ def open_source(folder: Path) -> ImportSource:
             f"The vectors {name} in {path} cannot be opened ({why[:120]}): copy them again from "
             "where the index was made, or import without them (--no-vectors)."
         )
-    export = _read_export(index.place)
+    export = _read_export(index.path)
     if export is None:
         tables = renumber_rows(index.tables)
         tables["community_lineage"] = _make_lineage(tables["communities"])
         kind, model = f"Microsoft GraphRAG {index.generation}", None
     else:
-        own_folder = index.place / OWN_FOLDER
+        own_folder = index.path / OWN_FOLDER
         own_files = {name: own_folder / f"{name}{OWN_SUFFIX}" for name in IMPORTED_TABLES}
         tables = {
             name: _join_own_columns(index, name, path)
@@ -141,12 +141,12 @@ def open_source(folder: Path) -> ImportSource:
             if name in index.raw or path.is_file()
         }
         kind, model = "an export of this program", export.get("embedding_model")
-    return ImportSource(index.place, index.files, kind, tables, index.vectors, model)
+    return ImportSource(index.path, index.files, kind, tables, index.vectors, model)
 
 
-def _read_export(place: Path) -> dict[str, Any] | None:
+def _read_export(folder: Path) -> dict[str, Any] | None:
     """Return the description of an export; None if the folder is not an export."""
-    path = place / OWN_FOLDER / EXPORT_FILE
+    path = folder / OWN_FOLDER / EXPORT_FILE
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -210,7 +210,7 @@ def write_imported(
         }
         description = {
             "format": IMPORT_FORMAT,
-            "source": str(source.place.absolute()),
+            "source": str(source.path.absolute()),
             "generation": source.generation,
             "vectors": dimensions,
             "embedded_by": embedded_by,
@@ -224,7 +224,7 @@ def write_imported(
 
 def _write_table(source: ImportSource, name: str, path: Path) -> None:
     """Write a table to a Parquet file, and check the rows against our schema."""
-    file = source.files.get(name, source.place)
+    file = source.files.get(name, source.path)
     try:
         source.tables[name].sink_parquet(path, compression="zstd", maintain_order=True)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -247,7 +247,7 @@ def _write_vectors(name: str, vectors: MicrosoftVectors, path: Path) -> int:
         write_parquet(path, schema, vectors.batches())
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise TableError(
-            f"The vectors {name} in {vectors.place} cannot be read ({describe_error(error)[:120]}):"
+            f"The vectors {name} in {vectors.label} cannot be read ({describe_error(error)[:120]}):"
             " copy them again, or import without them (--no-vectors)."
         ) from error
     return dimension

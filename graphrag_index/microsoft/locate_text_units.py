@@ -55,17 +55,17 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
         here = np.unique(rows[first : first + len(units)])
         texts = _read_document_texts(tables["documents"], here[here >= 0].tolist(), texts)
         for number, text in enumerate(units.to_list(), first):
-            document = int(rows[number])
-            known = prepended.setdefault(document, [])
+            document_row = int(rows[number])
+            known = prepended.setdefault(document_row, [])
             place = None
-            if document >= 0:
-                earliest = latest.get(document, -1) + 1
-                place = find_text_unit(text, texts[document], earliest, known)
+            if document_row >= 0:
+                earliest = latest.get(document_row, -1) + 1
+                place = find_text_unit(text, texts[document_row], earliest, known)
             if place is None:
                 lost[number] = text
                 spans.append((0, len(text), 0, 0, False))
                 continue
-            latest[document] = place.start
+            latest[document_row] = place.start
             length = len(text) - place.n_before - place.n_after
             spans.append((place.start, place.start + length, *place[1:], True))
             head = text[: place.n_before].rstrip(CUT_MARK)

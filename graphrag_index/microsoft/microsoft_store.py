@@ -53,7 +53,7 @@ class MicrosoftStore:
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.index = MicrosoftIndex(folder)
-        self.output = self.index.place.absolute()
+        self.output = self.index.path.absolute()
         self._lock = threading.RLock()
         self._vectors: dict[str, InMemoryVectors] = {}
         self._written: dict[str, Path] = {}

@@ -30,7 +30,7 @@ _OPTIONAL_TABLES = ("community_reports", "covariates")
 class IndexFolder(NamedTuple):
     """The folder of an index, and the paths of its table files by table name."""
 
-    place: Path
+    path: Path
     files: Mapping[str, Path]
 
     @property
@@ -56,16 +56,16 @@ def find_folder(folder: Path) -> IndexFolder:
         what = "is no folder" if folder.exists() else "does not exist"
         raise TableError(f"{folder} {what}: name the folder of an index.")
     runs = sorted(folder.glob("output/*/artifacts"), reverse=True)
-    for place in (folder, folder / "output", *runs):
+    for base in (folder, folder / "output", *runs):
         paths = {
             name: path
             # Versions 0 and 1 store the coordinates of entities in the table `nodes`.
             for name in (*COLUMN_RULES["required"], "nodes")
-            for path in (place / f"{_LEGACY_PREFIX}{name}.parquet", place / f"{name}.parquet")
+            for path in (base / f"{_LEGACY_PREFIX}{name}.parquet", base / f"{name}.parquet")
             if path.is_file()
         }
         if paths:
-            return IndexFolder(place, paths)
+            return IndexFolder(base, paths)
     raise TableError(
         f"There is no index in {folder}: neither index.json nor a table such as entities.parquet."
     )
@@ -74,10 +74,10 @@ def find_folder(folder: Path) -> IndexFolder:
 def is_microsoft_index(folder: Path) -> bool:
     """Return whether a folder, or `output` in it, has tables of Microsoft GraphRAG."""
     try:
-        place = find_folder(folder).place
+        path = find_folder(folder).path
     except TableError:
         return False
-    return not any((place / name).exists() for name in ("index.json", "versions"))
+    return not any((path / name).exists() for name in ("index.json", "versions"))
 
 
 def open_table(name: str, path: Path) -> RawTable:
@@ -116,7 +116,7 @@ def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
             if name in _OPTIONAL_TABLES:
                 continue
             raise TableError(
-                f"{folder.place} has no {name}.parquet (in version 0 and 1 "
+                f"{folder.path} has no {name}.parquet (in version 0 and 1 "
                 f"create_final_{name}.parquet): copy it there from where the index was made."
             )
         raw, path = tables[name], folder.files[name]
@@ -209,8 +209,8 @@ def _is_castable(given: pl.DataType, wanted: Any) -> bool:
 class LanceVectors:
     """The vectors in a LanceDB table, read in batches; `fix` says how to repair them."""
 
-    def __init__(self, table: Any, place: str = "", fix: str = "make the vectors again") -> None:
-        self.table, self.place, self.fix = table, place or str(table.name), fix
+    def __init__(self, table: Any, label: str = "", fix: str = "make the vectors again") -> None:
+        self.table, self.label, self.fix = table, label or str(table.name), fix
 
     @property
     def dimension(self) -> int:
@@ -224,7 +224,7 @@ class LanceVectors:
                 yield pl.DataFrame(batch).with_columns(pl.col("id").cast(pl.String))
         except (ValueError, RuntimeError, OSError) as error:
             raise TableError(
-                f"The vectors {self.place} break off ({describe_error(error)[:120]}): {self.fix}."
+                f"The vectors {self.label} break off ({describe_error(error)[:120]}): {self.fix}."
             ) from error
 
 
@@ -232,7 +232,7 @@ class ParquetVectors:
     """The vectors in a column of a Parquet file; rows without a vector are skipped."""
 
     def __init__(self, path: Path, column: str = "embedding") -> None:
-        self.place = str(path)
+        self.label = str(path)
         vector = pl.col(column).cast(pl.List(pl.Float32))
         rows = pl.scan_parquet(path, glob=False).select(pl.col("id").cast(pl.String), vector=vector)
         self.rows = rows.filter(pl.col("vector").list.len() > 0)
@@ -249,7 +249,7 @@ class ParquetVectors:
                 yield rows.with_columns(pl.col("vector").cast(dtype))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise TableError(
-                f"The vectors in {self.place} cannot be read ({describe_error(error)[:120]}): "
+                f"The vectors in {self.label} cannot be read ({describe_error(error)[:120]}): "
                 "they are cut off or of different lengths; make them again."
             ) from error
 
@@ -258,7 +258,7 @@ MicrosoftVectors = LanceVectors | ParquetVectors
 
 
 def open_vectors(
-    place: Path, files: Mapping[str, Path]
+    folder: Path, files: Mapping[str, Path]
 ) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
     """Open the vectors of an index, and collect the errors of vectors that cannot be opened.
 
@@ -269,7 +269,7 @@ def open_vectors(
     damaged: dict[str, tuple[Path, str]] = {}
     # Open vectors of version 3 first: in a folder of versions 2 and 3, they are newer.
     stores = sorted(
-        (place / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in EMBEDDED_COLUMNS, p)
+        (folder / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in EMBEDDED_COLUMNS, p)
     )
     # Version 2 names a table `default-text_unit-text`, or with another container as the prefix.
     # Versions 0 and 1 name it `entity_description_embeddings`.
@@ -277,7 +277,7 @@ def open_vectors(
     failures = (pl.exceptions.PolarsError, ValueError, RuntimeError, OSError, KeyError)
     for name, (table, columns) in EMBEDDED_COLUMNS.items():
         sources = [(path, "") for path, stem in stems.items() if stem.endswith(name)]
-        snapshot = place / f"embeddings.{name}.parquet"
+        snapshot = folder / f"embeddings.{name}.parquet"
         sources += [(snapshot, "embedding")] if snapshot.is_file() else []
         sources += [(files[table], f"{columns[-1]}_embedding")] if table in files else []
         for path, source in sources:

@@ -58,14 +58,14 @@ class MicrosoftIndex:
 
     def __init__(self, folder: Path) -> None:
         found = find_folder(folder)
-        self.place, self.files = found.place, found.files
+        self.path, self.files = found.path, found.files
         self.raw: Mapping[str, RawTable] = {
             name: open_table(name, path) for name, path in found.files.items()
         }
         check_tables(found, self.raw)
         self.generation = detect_generation(found.is_legacy, self.raw)
         self.tables: Mapping[str, pl.LazyFrame] = self._public_tables()
-        self.vectors, self.damaged_vectors = open_vectors(self.place, self.files)
+        self.vectors, self.damaged_vectors = open_vectors(self.path, self.files)
 
     @cached_property
     def positions(self) -> TextPositions:
@@ -187,10 +187,10 @@ class MicrosoftIndex:
             if column not in has and table in self._file_tables:
                 links = "text_unit_id" if table == "covariates" else "text_unit_ids"
                 linked = self.tables[table].select("id", links).collect()
-                lists = linked[links]
-                if lists.dtype == pl.String:
-                    lists = lists.reshape((len(lists), 1)).arr.to_list()
-                made[column] = invert_lists(*find_row_pairs(lists, ids), linked["id"], len(ids))
+                unit_ids = linked[links]
+                if unit_ids.dtype == pl.String:
+                    unit_ids = unit_ids.reshape((len(unit_ids), 1)).arr.to_list()
+                made[column] = invert_lists(*find_row_pairs(unit_ids, ids), linked["id"], len(ids))
         if "n_tokens" not in has:
             from graphrag_index.text.tokens import count_tokens, load_encoding
 

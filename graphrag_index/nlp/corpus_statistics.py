@@ -135,15 +135,15 @@ class CorpusStatistics:
         return self.closing[word] > self.opening[word]
 
     def _is_used_as_name(self, number: int) -> bool:
-        words = self.words[number]
+        span = self.words[number]
         if self.in_prose[number] == 0:
             # Reject spans that occur only in headings and tables: their capitals prove nothing.
             return False
-        if len(words) > 1:
-            if _DEMONYM_END.search(words[-1]) and self.before_noun[number] * 2 > self.total[number]:
+        if len(span) > 1:
+            if _DEMONYM_END.search(span[-1]) and self.before_noun[number] * 2 > self.total[number]:
                 return False
-            return not all(word.islower() or self.is_common(word) for word in words)
-        word, inside, total = words[0], self.inside[number], self.total[number]
+            return not all(word.islower() or self.is_common(word) for word in span)
+        word, inside, total = span[0], self.inside[number], self.total[number]
         language = self.found.languages[number]
         if len(word) < 2 or word.lower() in _NAME_SUFFIXES:
             return False

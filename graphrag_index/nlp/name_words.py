@@ -33,7 +33,7 @@ _POSSESSED = word_set(_WORDS["possessed"])
 # Text between two parts that may form one name: a possessive or "for".
 _NAME_JOINT = re.compile(r"['’]s | for (?:the )?")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
-MIN_WRAPPED_CHARS = 30
+MIN_WRAPPED_LINE_LENGTH = 30
 
 
 def find_entity_type(name: str, person: bool, place_share: float, preposition_share: float) -> str:
@@ -223,4 +223,4 @@ def is_wrapped_line(text: str, line_end: int) -> bool:
     length = line_end - text.rfind("\n", 0, line_end) - 1
     longest = line_end + 1 + 2 * length
     is_last = longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
-    return length >= MIN_WRAPPED_CHARS and is_last
+    return length >= MIN_WRAPPED_LINE_LENGTH and is_last

@@ -73,9 +73,9 @@ def import_index(
     """
     store = TableStore(root / settings.output)
     source = open_source(folder)
-    if store.output.resolve() == source.place.resolve():
+    if store.output.resolve() == source.path.resolve():
         raise InputError(
-            f"{source.place} is the output folder of this project: name another one with "
+            f"{source.path} is the output folder of this project: name another one with "
             "`--set output=FOLDER`, for the import and for each run."
         )
     current = store.read_pointer()
@@ -99,10 +99,10 @@ def restore_imported(
     before the import. A run reuses the communities and reports of the restored version, so they
     are not paid for again. Return None if nothing must be restored.
     """
-    extends = any(step.name == _SKIP_IMPORTED_STEP for step in workflow.steps)
+    extends_import = any(step.name == _SKIP_IMPORTED_STEP for step in workflow.steps)
     current = TableStore(root / settings.output).read_pointer()
     has_version = current and any(record.name in _IMPORT_STEPS for record in current.steps)
-    if not extends or has_version or not has_imported(root):
+    if not extends_import or has_version or not has_imported(root):
         return None
     imported = ImportedIndex(root)
     name = settings.generate_text_embeddings.model
@@ -142,7 +142,7 @@ def _check_vector_model(source: ImportSource, settings: Settings) -> _VectorMode
     )
     if source.model not in (None, identity[0]):
         raise SettingsError(
-            f"The vectors of {source.place} were made by {source.model}, and the settings say "
+            f"The vectors of {source.path} were made by {source.model}, and the settings say "
             f"{identity[0]}: {fix}."
         )
     if name in settings.models:
@@ -155,7 +155,7 @@ def _check_vector_model(source: ImportSource, settings: Settings) -> _VectorMode
         expected = expected or vectors.dimension
         if vectors.dimension != expected:
             raise SettingsError(
-                f"The column vector of {vectors.place} has {vectors.dimension} numbers, and the "
+                f"The column vector of {vectors.label} has {vectors.dimension} numbers, and the "
                 f"embedding model {identity[0]} gives {expected}: {fix}."
             )
     return _VectorModel(name, identity, expected or 1)
@@ -208,7 +208,7 @@ def add_merge_steps(steps: Sequence[str]) -> list[str]:
     return [name for step in steps if step not in claims for name in (step, *added.get(step, ()))]
 
 
-def write_continuing_workflow(root: Path, name: str) -> str:
+def write_updating_workflow(root: Path, name: str) -> str:
     """Write the workflow `<name>_imported` if it does not exist; return its name."""
     steps = read_step_names(root / "workflows" / f"{name}.yaml")
     if name.endswith("_imported"):

@@ -72,7 +72,7 @@ class Watcher:
     def step_started(self, step: Step, number: int, of: int) -> Progress:
         return Silent()
 
-    def step_finished(self, record: StepRecord, kept: bool) -> None: ...
+    def step_finished(self, record: StepRecord, reused: bool) -> None: ...
 
     def close(self) -> None:
         """Clean up after the end or the failure of a run."""
@@ -157,8 +157,8 @@ class _WorkflowRun:
         with _wrap_failures(step):
             key = hash_step_inputs(step, section, self.tables, self.services, self.root)
         record = None if forced else self.known.get(key)
-        kept = record is not None and is_complete(self.store, record)
-        if record is None or not kept:
+        reused = record is not None and is_complete(self.store, record)
+        if record is None or not reused:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
             shards = StepShards(
@@ -198,10 +198,10 @@ class _WorkflowRun:
         for name, table in record.tables.items():
             place = table.file or f"LanceDB, version {table.lance_version}"
             logger.debug("%s: %d rows in %s", name, table.rows, place)
-        if not kept:
+        if not reused:
             self.store.write_journal(self.number, self.done)
             shards.remove_parts()
-        self.watcher.step_finished(record, kept)
+        self.watcher.step_finished(record, reused)
 
     @property
     def tables(self) -> dict[str, StoredTable]:

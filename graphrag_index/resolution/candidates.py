@@ -29,7 +29,7 @@ class SplitTextUnit:
 
 
 @dataclass(frozen=True)
-class EntityPart:
+class SplitEntityPart:
     """One part of a split entity, with a new number and the text units that mention it."""
 
     entity: int
@@ -43,15 +43,15 @@ def _split_entities(
     entities: Sequence[tuple[int, str, str]],
     units_of: Mapping[int, Sequence[SplitTextUnit]],
     split: Mapping[str, tuple[PartConditions, ...]],
-    first_number: int,
-) -> list[EntityPart]:
+    first: int,
+) -> list[SplitEntityPart]:
     """Split entities into parts, each with the text units that refer to the part.
 
     `entities` are (number, title, type). A text unit that matches no part refers to a part with
-    the title of the entity. Parts are numbered from `first_number` on, sorted by entity, then by
+    the title of the entity. Parts are numbered from `first` on, sorted by entity, then by
     first mention.
     """
-    parts: list[EntityPart] = []
+    parts: list[SplitEntityPart] = []
     for number, title, kind in entities:
         units_by_title: dict[str, list[SplitTextUnit]] = {}
         for unit in units_of.get(number, ()):
@@ -61,7 +61,7 @@ def _split_entities(
             types = [unit.type for unit in units if unit.type]
             # Take the most frequent type in the text units; of equally frequent ones, the first.
             type_ = max(types, key=types.count, default=kind)
-            parts.append(EntityPart(number, first_number + len(parts), name, type_, tuple(units)))
+            parts.append(SplitEntityPart(number, first + len(parts), name, type_, tuple(units)))
     return parts
 
 
@@ -158,7 +158,7 @@ class ExtractedEntities:
         self.documents = base_text_units.select(
             text_unit="human_readable_id", document=document
         ).collect()
-        self.parts: list[EntityPart] = []
+        self.parts: list[SplitEntityPart] = []
         wanted = [row for row in self.rows if title_key(row[1]) in decisions.split]
         if not wanted:
             return

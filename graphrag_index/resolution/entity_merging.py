@@ -20,7 +20,7 @@ from graphrag_index.text.normalize import title_key
 Row = dict[str, Any]
 
 # Value of the column `evidence` for a decision that a person made.
-EVIDENCE_OF_PERSON = ("decided by a person",)
+DECIDED_BY_PERSON = ("decided by a person",)
 _HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
 
 
@@ -98,10 +98,10 @@ class Resolution:
                 yield node.title, title, pair.score, list(pair.evidence), by
             for title in dict.fromkeys(node.decided):
                 if title != node.title:
-                    yield title, node.title, 1.0, list(EVIDENCE_OF_PERSON), "person"
+                    yield title, node.title, 1.0, list(DECIDED_BY_PERSON), "person"
         split = {(self.found.titles[part.entity], part.title) for part in self.found.parts}
         for title, part in sorted(split):
-            yield title, part, 1.0, list(EVIDENCE_OF_PERSON), "person"
+            yield title, part, 1.0, list(DECIDED_BY_PERSON), "person"
 
     def _make_doubtful_rows(self) -> Iterator[tuple[Any, ...]]:
         verdicts = {True: "same", False: "different", None: "no answer"}

@@ -39,8 +39,8 @@ def compare_names(a: Name, b: Name) -> Similarity | None:
     if likeness is None and (_is_acronym_of(a, b) or _is_acronym_of(b, a)):
         likeness = Similarity(0.7, (FIRST_LETTERS,))
     if likeness is None:
-        looks = (_compare_initials(a, b), _compare_spelling(a, b), _compare_words(a, b))
-        found = [likeness for likeness in looks if likeness is not None]
+        comparisons = (_compare_initials(a, b), _compare_spelling(a, b), _compare_words(a, b))
+        found = [likeness for likeness in comparisons if likeness is not None]
         if found and can_be_one_person(a, b):
             likeness = max(found, key=lambda likeness: likeness.score)
     # Call `mean_different_things` last, since it is slow, and most pairs are not similar anyway.

@@ -84,21 +84,21 @@ class MappedTable:
     def slice(self, column: str, first: int, stop: int) -> npt.NDArray[Any]:
         """Return the values of a column of numbers in the rows from `first` to `stop`."""
         parts = self._numbers(column)
-        pieces = [parts[at][start:end] for at, start, end in self._split_by_batch(first, stop)]
-        if len(pieces) == 1:
-            return pieces[0]
-        return np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
+        slices = [parts[at][start:end] for at, start, end in self._split_by_batch(first, stop)]
+        if len(slices) == 1:
+            return slices[0]
+        return np.concatenate(slices) if slices else np.zeros(0, np.int32)
 
     def flags(self, column: str, first: int, stop: int) -> npt.NDArray[np.bool_]:
         """Return the values of a column of booleans in the rows from `first` to `stop`."""
-        pieces = [np.zeros(0, np.bool_)]
+        parts = [np.zeros(0, np.bool_)]
         for at, start, end in self._split_by_batch(first, stop):
             values = self._columns(column)[at]
             bits = np.frombuffer(values.buffers()[1], np.uint8)
             start, end = start + values.offset, end + values.offset
             read = np.unpackbits(bits[start // 8 : (end + 7) // 8], bitorder="little")
-            pieces.append(read[start % 8 : start % 8 + end - start].view(np.bool_))
-        return pieces[1] if len(pieces) == 2 else np.concatenate(pieces)
+            parts.append(read[start % 8 : start % 8 + end - start].view(np.bool_))
+        return parts[1] if len(parts) == 2 else np.concatenate(parts)
 
     def find_rows(self, column: str, value: int) -> range:
         """Return the range of rows with a value in an ascending column of numbers."""

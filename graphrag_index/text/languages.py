@@ -37,8 +37,8 @@ def expand_pattern(patterns: Mapping[str, str | list[str]], name: str) -> str:
 
     The parts of a list are joined.
     """
-    text = "".join(patterns[name])
-    return re.sub(r"\{([A-Z_]+)\}", lambda found: expand_pattern(patterns, found[1]), text)
+    pattern = "".join(patterns[name])
+    return re.sub(r"\{([A-Z_]+)\}", lambda found: expand_pattern(patterns, found[1]), pattern)
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ from rapidfuzz.distance import OSA
 
 from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, phonetic_key
-from graphrag_query.question.question_words import NameSpan, plain_words, possible_stems
+from graphrag_query.question.question_words import NameSpan, possible_stems, stop_words_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -88,7 +88,7 @@ class EntityLinker:
     ) -> None:
         self.index, self.text, self.language, self.spans = index, text, language, spans
         self.has_capitals = any(letter.isupper() for letter in text[1:])
-        self.plain = plain_words(language)
+        self.stop_words = stop_words_of(language)
 
     @cached_property
     def words(self) -> "MappedTable":
@@ -157,7 +157,7 @@ class EntityLinker:
                 units.append(unit if i else " " + unit)
                 # In scripts without spaces, one character can be a word.
                 tells = len(unit) > 1 or not unit.isascii()
-                telling.append(tells and word.lower() not in self.plain and unit not in self.plain)
+                telling.append(tells and self.stop_words.isdisjoint((word.lower(), unit)))
                 capital.append(word != word.lower() or is_unspaced(unit))
         return units, telling, capital
 
@@ -181,7 +181,7 @@ class EntityLinker:
             words = [first[1].lower()] if first and not first[2].isupper() else []
         else:
             words = re.findall(_LONG_WORD, self.text.lower())
-        unmarked = [[word] for word in words if word not in self.plain]
+        unmarked = [[word] for word in words if word not in self.stop_words]
         kept = []
         for i, run in enumerate(marked + unmarked):
             run = fold_name(" ".join(run)).split()

@@ -56,15 +56,15 @@ def language_in(text: str) -> Language:
     return language_of(detect_language(text))
 
 
-def plain_words(language: Language) -> frozenset[str]:
+def stop_words_of(language: Language) -> frozenset[str]:
     """Return the words of a language that say nothing about the subject of a question."""
     return language.function_words | QUESTION_WORDS
 
 
 def content_words(text: str, language: Language | None = None) -> list[str]:
     """Return the stems of the words that carry the meaning of a text, without duplicates."""
-    plain = plain_words(language or language_in(text))
-    words = (word for word in WORD.findall(text.lower()) if word not in plain and len(word) > 1)
+    stop_words = stop_words_of(language or language_in(text))
+    words = (w for w in WORD.findall(text.lower()) if w not in stop_words and len(w) > 1)
     return list(dict.fromkeys(map(stem_word, words)))
 
 
@@ -113,14 +113,14 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
     The first word of a sentence does not count, because it is always capitalized. A headline or
     a text in capitals has no names, because every word there is capitalized.
     """
-    plain = plain_words(language)
+    stop_words = stop_words_of(language)
     tokens = list(WORD.finditer(text))
     # Skip the first word, because it begins a sentence.
     pairs = pairwise(tokens)
     inside = [token for before, token in pairs if not _begins_sentence(text, before, token)]
     words = [token[0] for token in inside if len(token[0]) > 1]
-    has_plain_capital = any(word[0].isupper() and word.lower() in plain for word in words)
-    if has_plain_capital and all(word[0].isupper() or word.lower() in plain for word in words):
+    has_plain_capital = any(word[0].isupper() and word.lower() in stop_words for word in words)
+    if has_plain_capital and all(word[0].isupper() or word.lower() in stop_words for word in words):
         return []
     names: list[list[re.Match[str]]] = []
     for token in inside:
@@ -128,12 +128,12 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
             continue
         if names and _BETWEEN_WORDS_OF_NAME.fullmatch(text, names[-1][-1].end(), token.start()):
             names[-1].append(token)
-        elif token[0].lower() not in plain:
+        elif token[0].lower() not in stop_words:
             names.append([token])
     found = []
     for name in names:
         words = [token[0].lower() for token in name if len(token[0]) > 1]
-        words = [word for word in words if word not in plain and word not in _PERSONAL_TITLES]
+        words = [word for word in words if word not in stop_words and word not in _PERSONAL_TITLES]
         found.append(NameSpan(text[name[0].start() : name[-1].end()], tuple(words)))
     return found
 

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import plain_words
+from graphrag_query.question.question_words import stop_words_of
 from graphrag_query.retrieval.index_store import Links
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ def start_search(
     if within is not None:
         where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
     near = index.threads.submit(table.nearest, vector, TOP_K_MATCHES, ["human_readable_id"], where)
-    plain = plain_words(question.language)
+    stop_words = stop_words_of(question.language)
     # The words are not stemmed here, because the full-text index stems them.
-    words = [word for word in _WORD.findall(question.text.lower()) if word not in plain]
-    asked = " ".join(words) or question.text
+    content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
+    asked = " ".join(content_words) or question.text
     matching = index.threads.submit(full_text_shares, table, asked, TOP_K_MATCHES, where)
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":

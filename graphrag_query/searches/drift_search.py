@@ -178,8 +178,8 @@ class _DriftSteps:
             n = self._n_affordable([request for _, _, request in left])
             if not n:
                 n_left = len(left)
-                noun = "question was" if n_left == 1 else "questions were"
-                self.notes.append(f"{n_left} follow-up {noun} not asked: max_total_tokens is used.")
+                left_out = f"{n_left} follow-up question" + (" was" if n_left == 1 else "s were")
+                self.notes.append(f"{left_out} not asked: max_total_tokens is used.")
                 return
             self.question.counts.update(self.count_rows([context for _, context, _ in left[:n]]))
             outcomes = self.llm.replies([request for _, _, request in left[:n]])

@@ -94,9 +94,9 @@ class QueryResult:
         """The rows as a polars DataFrame."""
         import polars as pl
 
-        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
-        named = zip(self.columns, columns, strict=True)
-        return pl.DataFrame([pl.Series(name, values, strict=False) for name, values in named])
+        values = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
+        columns = zip(self.columns, values, strict=True)
+        return pl.DataFrame([pl.Series(name, column, strict=False) for name, column in columns])
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the result for JSON; a row is an object."""

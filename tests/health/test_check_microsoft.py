@@ -188,7 +188,7 @@ def test_tables_of_versions_0_and_1_have_other_names_and_types(tmp_path: Path) -
     }
     folder = write(tmp_path / "output", {f"create_final_{n}": t for n, t in early.items()})
     health = check_index(open_microsoft(tmp_path), Check())
-    assert health.index.place == folder
+    assert health.index.path == folder
     assert found(health) == {}
     assert health.index.made_by == "Microsoft GraphRAG 0 or 1"
     assert health.skipped[0] == "communities has no parent: checks that need it are skipped."

@@ -192,8 +192,8 @@ def test_lists_and_texts_of_any_arrow_type_are_read(tmp_path: Path, opened: Tabl
 def test_version_0_in_folders_by_time_is_read_from_the_newest(tmp_path: Path) -> None:
     for time in ("20240701-1000", "20240702-1000"):
         write(tmp_path / "output" / time / "artifacts", version_0())
-    place = MicrosoftIndex(tmp_path).place
-    assert place == tmp_path / "output" / "20240702-1000" / "artifacts"
+    path = MicrosoftIndex(tmp_path).path
+    assert path == tmp_path / "output" / "20240702-1000" / "artifacts"
 
 
 def test_rows_whose_numbers_and_ids_are_in_order_are_not_touched(tmp_path: Path) -> None:

@@ -224,8 +224,8 @@ class Listener(Watcher):
         self.told.append(("started", f"{step.name} {number}/{of}"))
         return super().step_started(step, number, of)
 
-    def step_finished(self, record: StepRecord, kept: bool) -> None:
-        self.told.append(("kept" if kept else "finished", record.name))
+    def step_finished(self, record: StepRecord, reused: bool) -> None:
+        self.told.append(("kept" if reused else "finished", record.name))
 
     def close(self) -> None:
         self.told.append(("closed", ""))
