@@ -27,11 +27,13 @@ from graphrag_index.llm.request import (
     object_schema,
 )
 from graphrag_index.llm.retries import (
+    MAX_DELAY,
     RejectedError,
     RetriedCalls,
     RetryError,
     ServerError,
     UnsupportedError,
+    backoff_seconds,
 )
 
 # Some servers refuse a JSON format if no message has the word JSON. The question does not ask for
@@ -219,15 +221,23 @@ class ServerProbe:
         return body, trials
 
     async def _try(self, name: str, body: Body, n_tries: int) -> Trial:
-        """Send a tiny request, up to `n_tries` times if the server fails without a reason."""
+        """Send a tiny request, up to `n_tries` times if the server fails without a reason.
+
+        Attempts that exceed a rate limit do not count; after `MAX_TRIES`, `RetryError` is raised.
+        """
         path = "/embeddings" if "input" in body else "/chat/completions"
-        began, reason, n_sent = time.monotonic(), "", 0
-        while n_sent < n_tries:
+        began, reason, n_sent, n_limited = time.monotonic(), "", 0, 0
+        while n_sent < n_tries + n_limited:
             n_sent += 1
             try:
                 answer = await self._send(path, body)
             except ServerError as error:
                 reason = str(error)
+            except RetryError as error:
+                n_limited += 1
+                if not error.rate or n_limited == MAX_TRIES:
+                    raise
+                await asyncio.sleep(min(error.after or backoff_seconds(n_limited), MAX_DELAY))
             except (RejectedError, ModelError) as error:
                 # The server may answer 404 if no model supports a part of the request.
                 if isinstance(error, ModelError) and n_tries == 1:

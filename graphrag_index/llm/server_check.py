@@ -65,7 +65,12 @@ async def probe_server(client: LLMClient, embeds: bool) -> list[Trial]:
             check_dimension(client.name, client.settings, len(vector))
         else:
             read_chat(parse_json(answers[0]))
-    except (UnansweredError, RejectedError, RetryError) as error:
+    except RejectedError as error:
+        raise ModelError(
+            f"Model {client.name}: {client.address} answers, but not in the format of the settings "
+            f"({client.redact(str(error))})."
+        ) from None
+    except (UnansweredError, RetryError) as error:
         raise ModelError(
             f"Model {client.name}: {client.address} does not answer a tiny request "
             f"({client.redact(str(error))}): see the messages of the server."

@@ -11,6 +11,7 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.probe import PROBE_MESSAGE
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import PLAIN_TEXT, Message, Request
+from graphrag_index.llm.server_check import probe_server
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import request, words_of_text
 from tests.fixtures.sink import Pieces
@@ -130,6 +131,21 @@ def test_a_format_is_not_changed_against_the_settings(open_model: Open) -> None:
         (outcome,) = ask(chat, "a")
     assert "HTTP 500" in outcome.failure
     assert "set structured of this model to auto" in outcome.failure
+
+
+def test_a_format_of_the_settings_that_is_ignored_is_told(open_model: Open) -> None:
+    with Server(answer=words_of_text, faults=refusing("ignores:json_schema")) as server:
+        chat = open_model(server, structured="json_schema")
+        with pytest.raises(ModelError, match=r"answers, but not in the .* set structured"):
+            chat._loop.run_coroutine(probe_server(chat._client, embeds=False))
+
+
+@pytest.mark.parametrize("kind", ["429", "429_retry_after"])
+def test_a_tiny_request_is_sent_again_after_a_rate_limit(kind: str, open_model: Open) -> None:
+    with Server(faults=Faults(rate=1, kinds=[f"{kind}*1"], retry_after=0.1)) as server:
+        chat = open_model(server)
+        trials = chat._loop.run_coroutine(probe_server(chat._client, embeds=False))
+    assert {trial.n_requests for trial in trials} == {2}
 
 
 def test_a_server_that_answers_nothing_is_an_outage(open_model: Open) -> None:
