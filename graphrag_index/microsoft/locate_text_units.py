@@ -112,7 +112,7 @@ def _propose_metadata(text: str, document: str, prepended: Sequence[str]) -> Ite
     if _METADATA_START.match(text):
         for end in (found.end() for found in _VALUE_END.finditer(text)):
             is_first = text[end:] and document.startswith(text[end:].rstrip(CUT_MARK))
-            if is_first or prepended or not document:
+            if is_first or not document:
                 yield text[:end]
 
 

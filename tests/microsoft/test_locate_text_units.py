@@ -70,6 +70,7 @@ def test_lines_of_the_document_are_text_even_if_they_look_like_metadata() -> Non
     # What is neither metadata nor in the document is not removed.
     assert find_text_unit("He said: no\nOne", document) is None
     assert find_text_unit("title: b.\n", document) is None
+    assert find_text_unit("Remark: one.\nTwo is lost.\nTwo", document, 1, ["title: a.\n"]) is None
 
 
 def test_a_text_unit_may_be_metadata_alone() -> None:
