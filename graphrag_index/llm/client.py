@@ -7,8 +7,8 @@ import ssl
 import sys
 import time
 import weakref
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -206,30 +206,31 @@ class LLMClient:
         """Send a chat request, and read its streamed reply."""
         streamed = StreamedReply(sink)
         try:
-            content = encode_json(body)
-            async with self._open_response("POST", "/chat/completions", content) as response:
-                await self._check_status(response)
-                try:
-                    await self._read_stream(response, streamed)
-                finally:
-                    streamed.finish_text()
+            # An error of the sink must not be taken for one of the connection, and be retried.
+            async with aclosing(self._stream_events(body)) as events:
+                async for event in events:
+                    streamed.add_event(event)
+                    if streamed.is_loop:
+                        break
         except RetryError:
             # The connection may break between the end of the reply and the end of the stream.
             if not streamed.is_complete:
                 raise
+        finally:
+            streamed.finish_text()
         return streamed.get_reply()
 
-    @staticmethod
-    async def _read_stream(response: "aiohttp.ClientResponse", streamed: StreamedReply) -> None:
-        """Read the events of a stream, until the model repeats itself."""
-        if response.content_type == "application/json":
-            # The server does not stream, but sends the whole reply at once.
-            streamed.add_event(parse_json(await response.read()))
-            return
-        async for event in read_events(response.content.iter_any()):
-            streamed.add_event(event)
-            if streamed.is_loop:
+    async def _stream_events(self, body: Mapping[str, Any]) -> AsyncGenerator[Any, None]:
+        """Send a chat request, and yield the events of its streamed reply."""
+        content = encode_json(body)
+        async with self._open_response("POST", "/chat/completions", content) as response:
+            await self._check_status(response)
+            if response.content_type == "application/json":
+                # The server does not stream, but sends the whole reply at once.
+                yield parse_json(await response.read())
                 return
+            async for event in read_events(response.content.iter_any()):
+                yield event
 
     async def _check_status(self, response: "aiohttp.ClientResponse") -> None:
         """Note the headers of a response; raise the error of an error response."""

@@ -272,7 +272,7 @@ class VisibleText:
 
     def __init__(self, sink: TextSink) -> None:
         self._sink = sink
-        self._buffer, self._in_reasoning = "", True
+        self._buffer, self._in_reasoning, self._has_written = "", True, False
 
     def write(self, piece: str) -> None:
         """Write the next piece of the stream."""
@@ -284,13 +284,15 @@ class VisibleText:
             elif end := re.search(rf"[<\[◁]/{opening[1]}[>\]▷]\s*", self._buffer, re.IGNORECASE):
                 self._buffer, self._in_reasoning = self._buffer[end.end() :], False
         if not self._in_reasoning and self._buffer:
+            self._has_written = True
             self._sink.write(self._buffer)
             self._buffer = ""
 
     def end(self, broken: bool = False) -> None:
         """Write the rest of the text unless it is reasoning; if `broken`, restart the sink."""
         if broken:
-            self._sink.restart()
+            if self._has_written:
+                self._sink.restart()
         elif self._buffer and not _OPENING.match(self._buffer):
             self._sink.write(self._buffer)
 

@@ -278,6 +278,17 @@ def test_a_broken_stream_is_retried(open_model: Open) -> None:
     assert sink.text == TEXT
 
 
+class ClosedPipe(Pieces):
+    def write(self, piece: str) -> None:
+        raise BrokenPipeError
+
+
+def test_an_error_of_the_sink_is_no_error_of_the_server(server: Server, open_model: Open) -> None:
+    with pytest.raises(BrokenPipeError):
+        ask_for_text(open_model(server), ClosedPipe())
+    assert len(server.requests) == 1
+
+
 @given(
     thoughts=st.sampled_from(["", "<think>so { </b>\n</think>\n", "  <thinking>a\n</thinking> "]),
     text=st.text(min_size=1).filter(lambda text: text.strip()[:1] not in "<[◁"),
