@@ -290,7 +290,7 @@ def record_type(record_batches: Iterable[Sequence[str | None]]) -> pa.DataType:
     """Return one Arrow type that fits all JSON records.
 
     The type is null if there are no records. It is text if no struct type fits all records: for
-    example, a field is a number in one record and a list in another, or a record is no object.
+    example, a field is a number in one record and a list in another, or a record is not an object.
     """
     found = pa.null()
     for texts in record_batches:

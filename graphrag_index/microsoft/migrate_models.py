@@ -211,7 +211,7 @@ class _ModelConversion:
                 )
 
     def _read_positive_number(self, old_key: str) -> float:
-        """Return the value of a Microsoft setting; 0 if the value is no positive number."""
+        """Return the value of a Microsoft setting; 0 if the value is not a positive number."""
         value = None
         with self.result.record_errors(f"{self.path}.{old_key}"):
             value = self.result.project.expand(self.old.get(old_key))

@@ -163,7 +163,7 @@ def read_project(root: Path) -> MicrosoftProject:
     """Read the settings of a project of Microsoft GraphRAG."""
     if not root.is_dir():
         raise SettingsError(
-            f"{root} is no folder: name the folder with the settings.yaml of Microsoft GraphRAG."
+            f"{root} is not a folder: name the folder with the settings.yaml of Microsoft GraphRAG."
         )
     path = next((root / name for name in _SETTINGS_FILES if (root / name).is_file()), None)
     if path is None:

@@ -134,7 +134,7 @@ def _convert_search_models(result: ConvertedSettings) -> None:
     names = {result.names.get(value, "") for value in named.values()}
     name = names.pop() if len(names) == 1 else ""
     if name or result.names:
-        # The default `auto` is the model that wrote the reports; an imported index does not say.
+        # The default `auto` is the model that wrote the reports, which no imported index names.
         result.values["search"] = {"model": name or "chat"}
     for key, value in named.items():
         own = result.names.get(value)

@@ -53,7 +53,7 @@ class RawTable(NamedTuple):
 def find_folder(folder: Path) -> IndexFolder:
     """Find table files in a folder, `output` in it, or the newest `output/<time>/artifacts`."""
     if not folder.is_dir():
-        what = "is no folder" if folder.exists() else "does not exist"
+        what = "is not a folder" if folder.exists() else "does not exist"
         raise TableError(f"{folder} {what}: name the folder of an index.")
     runs = sorted(folder.glob("output/*/artifacts"), reverse=True)
     for base in (folder, folder / "output", *runs):

@@ -264,7 +264,7 @@ def detect_generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
 
 
 def _remove_text_from_record(record: str | None, text: str) -> str | None:
-    """Remove the document text from a JSON record; None if the record is no JSON object."""
+    """Remove the document text from a JSON record; None if the record is not a JSON object."""
     if (values := _parse_json_object(record)) is None:
         return None
     short = {key: value for key, value in values.items() if value != text}

@@ -40,7 +40,7 @@ class MergedNames:
         # True for names that often follow an article: articles before persons are rare.
         self.is_thing: list[bool] = (classified.determiner_share >= MIN_THING_SHARE).tolist()
         self.is_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE).tolist()
-        # True for names that sometimes follow a preposition of place, so they may be no persons.
+        # True for names that sometimes follow a preposition of place, so they may not be persons.
         self.may_be_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE / 3).tolist()
         # True for names that occur next to a verb for persons, such as "said".
         self.has_person_verb: list[bool] = (classified.person_share > 0).tolist()

@@ -121,7 +121,7 @@ def to_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=as_text)
     except (TypeError, ValueError):
-        # Convert keys that are no strings, and floats that are not finite.
+        # Convert keys that are not strings, and floats that are not finite.
         return json.dumps(_to_json_value(value), ensure_ascii=False)
 
 

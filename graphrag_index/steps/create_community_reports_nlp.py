@@ -89,7 +89,7 @@ def _prepare_shards(
     members_of = RowGroups(
         members["community"].to_numpy(), members["entity"].to_numpy(), candidates.n_numbers
     )
-    # Order of the members in a title: names before noun phrases, most central members first.
+    # Order of the members in a title: names before noun phrases, then by descending degree.
     order = np.lexsort((-named["weight"].to_numpy(), (named["type"] == "noun phrase").to_numpy()))
     rank = np.argsort(order)
     titles, used = named["title"], set[str]()

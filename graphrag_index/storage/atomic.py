@@ -72,7 +72,7 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     if place.is_dir():
         raise ExportError(f"{target} is a folder, but this format is a file: name a file in it.")
     if place.exists() and not place.is_file():
-        raise ExportError(f"{target} is no plain file: name another target.")
+        raise ExportError(f"{target} is not a plain file: name another target.")
     if place.exists() and not overwrite:
         raise _existing_target_error(target)
     temporary = temporary_path(place)

@@ -208,7 +208,7 @@ def renumber_canonical(text: str, number_of: NewRowNumber) -> str:
 def number_cited_rows(
     text: str, rows: Mapping[str, Sequence[int]], numbers: Mapping[str, Any]
 ) -> str:
-    """Replace each citation, a position in `rows`, by the number of that row in `numbers`."""
+    """Replace each cited position in `rows` by the number of that row in `numbers`."""
 
     def find_row_number(section: str, place: int) -> int | None:
         cited = rows.get(section, ())

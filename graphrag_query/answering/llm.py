@@ -245,7 +245,7 @@ def find_records(data: Any, name: str, fields: Sequence[str]) -> Sequence[Any]:
         return [line for line in data.splitlines() if line.strip()]
     if isinstance(data, Sequence | None):
         return data or []
-    raise ReplyError(f"its {name} are no list")
+    raise ReplyError(f"its {name} are not a list")
 
 
 def read_questions(records: Sequence[Any]) -> list[str]:

@@ -148,7 +148,7 @@ class EntityLinker:
         """The units of the question, and two flags for each unit.
 
         A unit is a folded word with a space before it, or one character in scripts without
-        spaces. The first flag is true for a unit that is no function word and no question word.
+        spaces. The first flag is true for a unit that is not a stop word.
         The second flag is true for a capitalized unit.
         """
         units, telling, capital = [], [], []

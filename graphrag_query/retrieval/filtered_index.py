@@ -58,7 +58,7 @@ class Filters:
             date = getattr(self, name)
             if date and not _ISO_DATE.match(date):
                 raise SettingsError(
-                    f"{name} {date!r} is no date: write a year, a month or a day, such as 1914, "
+                    f"{name} {date!r} is not a date: write a year, a month or a day, such as 1914, "
                     "1914-08 or 1914-08-01."
                 )
 

@@ -286,7 +286,7 @@ class IndexStore:
         """
         found = self._fetch_rows("relationship_rows", numbers)
         endpoints = pl.concat([found["source"], found["target"]])
-        # In an index of Microsoft GraphRAG, an end may be no entity (-1): its title is empty.
+        # In an index of Microsoft GraphRAG, an endpoint may be unknown (-1): its title is empty.
         rows = self.open_mapped("entity_rows").rows(endpoints.clip(lower_bound=0), "title")
         titles = rows.select(pl.when(endpoints >= 0).then("title").otherwise(pl.lit("")))["title"]
         return found.rename({"source": "source_entity", "target": "target_entity"}).with_columns(

@@ -157,7 +157,7 @@ def test_what_is_no_place_for_an_export_is_refused(
         export(project, "--to", "gexf", "file/graph.gexf")
     if sys.platform != "win32":
         os.mkfifo("pipe")
-        with pytest.raises(ExportError, match=r"^pipe is no plain file: name another"):
+        with pytest.raises(ExportError, match=r"^pipe is not a plain file: name another"):
             export(project, "--to", "gexf", "pipe", "--overwrite")
     assert {path.name for path in tmp_path.iterdir()} <= {"file", "pipe"}
 

@@ -227,5 +227,5 @@ def test_a_table_that_is_cut_off_is_a_finding(tmp_path: Path) -> None:
 
 def test_a_file_is_no_index(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    with pytest.raises(TableError, match="is no folder"):
+    with pytest.raises(TableError, match="is not a folder"):
         open_microsoft(tmp_path / "file")

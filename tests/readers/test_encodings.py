@@ -144,5 +144,5 @@ def test_a_named_encoding_is_taken_strictly(tmp_path: Path) -> None:
 
 
 def test_an_unknown_encoding_is_refused_with_the_settings() -> None:
-    with pytest.raises(ValueError, match="'utf-9' is no encoding"):
+    with pytest.raises(ValueError, match="'utf-9' is not an encoding"):
         LoadDocuments(encoding="utf-9")

@@ -128,7 +128,7 @@ def test_a_value_replaces_a_default_in_the_text_of_settings(tmp_path: Path) -> N
         ),
         (
             "load_documents: {encoding: utf8000}",
-            "settings.yaml: load_documents.encoding: 'utf8000' is no encoding; "
+            "settings.yaml: load_documents.encoding: 'utf8000' is not an encoding; "
             "try auto, utf-8, utf-16 or cp1252.",
         ),
         (

@@ -486,7 +486,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
                 "units_csv": "id,text\nu1,Hm.\n",
             },
             {"relationships": "edges.csv", "text_units": "units.csv"},
-            "edges.csv, line 2: 'u9' of its text_unit_ids is no text unit of units.csv",
+            "edges.csv, line 2: 'u9' of its text_unit_ids is not a text unit of units.csv",
         ),
         (
             {"edges_csv": EDGES, "units_csv": "id,text\nu1,\n"},
@@ -500,7 +500,7 @@ GIVEN = {"entities": "nodes.csv", "relationships": "edges.csv"}
                 "docs_csv": "id\nd1\n",
             },
             {"relationships": "edges.csv", "text_units": "units.csv", "documents": "docs.csv"},
-            "units.csv, line 2: the document_id 'd2' is no document of docs.csv",
+            "units.csv, line 2: the document_id 'd2' is not a document of docs.csv",
         ),
         ({"g_graphml": BOMB}, {"relationships": "g.graphml"}, "g.graphml declares XML entities"),
         (

@@ -165,7 +165,7 @@ class GivenGraph:
 def build_given_graph(
     entity_rows: FileRows | None, rows: FileRows, settings: ReadGraph
 ) -> GivenGraph:
-    """Build the graph: link the ends of the relationships in `rows` to entities.
+    """Build the graph: link the endpoints of the relationships in `rows` to entities.
 
     `entity_rows` is None if there is no file of entities. Raises InputError if a source or
     target is missing or unknown, if a weight is not positive, or if an id occurs twice.
@@ -177,7 +177,7 @@ def build_given_graph(
     rows.check_unique_ids(", or set read_graph.relationship_columns to {id: null}")
     weights = _parse_weights(rows)
     endpoints = {end: entities.find_entity_numbers(frame[end]) for end in _ENDS}
-    # Sources and targets that are no entity; null where the entity is known.
+    # Sources and targets that are not an entity; null where the entity is known.
     unknown = frame.select(
         "row", *(pl.when(pl.Series(endpoints[e] < 0)).then(e).alias(e) for e in _ENDS)
     )

@@ -171,7 +171,7 @@ class GivenTextUnits:
         if len(unknown):
             raise InputError(
                 f"{units.describe_row(unknown['row'][0])}: the document_id "
-                f"{unknown['document_id'][0]!r} is no document of {documents.name}: "
+                f"{unknown['document_id'][0]!r} is not a document of {documents.name}: "
                 "add the document, or correct the id."
             )
 
@@ -257,8 +257,8 @@ class GivenTextUnits:
             identity = unknown["id"][0]
             row = rows.frame.filter(pl.col("text_unit_ids").list.contains(identity))["row"][0]
             raise InputError(
-                f"{rows.describe_row(row)}: {identity!r} of its text_unit_ids is no text unit of "
-                f"{self.units.name}: add the text unit, or correct the id."
+                f"{rows.describe_row(row)}: {identity!r} of its text_unit_ids is not a text unit "
+                f"of {self.units.name}: add the text unit, or correct the id."
             )
         by_unit: dict[str, list[int]] = defaultdict(list)
         for number, identity in pairs.iter_rows():

@@ -103,7 +103,7 @@ def find_given_files(settings: ReadGraph, root: Path) -> dict[FileKind, Path]:
                 f"here: name a file of type {', '.join(types)}."
             )
         if not path.is_file():
-            what = "is no file" if path.exists() else "does not exist"
+            what = "is not a file" if path.exists() else "does not exist"
             raise InputError(f"read_graph.{kind}: {path} {what}: name an existing file.")
     if "relationships" not in found and found["entities"].suffix.lower() != _GRAPHML:
         raise InputError(

@@ -22,7 +22,7 @@ def _check_encoding(name: str, *other_names: str) -> str:
         "".encode("utf-8" if name in other_names else name)
     except LookupError:
         examples = ", ".join([*other_names, "utf-8", "utf-16 or cp1252"])
-        raise ValueError(f"{name!r} is no encoding; try {examples}") from None
+        raise ValueError(f"{name!r} is not an encoding; try {examples}") from None
     return name
 
 

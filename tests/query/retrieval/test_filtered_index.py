@@ -64,9 +64,9 @@ def test_a_filter_that_nothing_fits_is_told(store: IndexStore, filters: Filters,
 
 @pytest.mark.parametrize("date", ["yesterday", "14", "1914-13", "1914-08-45", "8/1914"])
 def test_what_is_no_date_is_told(date: str) -> None:
-    with pytest.raises(SettingsError, match="is no date: write a year"):
+    with pytest.raises(SettingsError, match="is not a date: write a year"):
         Filters(until=date)
-    with pytest.raises(SettingsError, match="is no date: write a year"):
+    with pytest.raises(SettingsError, match="is not a date: write a year"):
         Filters(since=date)
 
 
