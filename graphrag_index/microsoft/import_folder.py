@@ -138,7 +138,7 @@ def open_source(folder: Path) -> ImportSource:
         tables = {
             name: _join_own_columns(index, name, path)
             for name, path in own_files.items()
-            if name in index.raw or path.is_file()
+            if name in index.raw_tables or path.is_file()
         }
         kind, model = "an export of this program", export.get("embedding_model")
     return ImportSource(index.path, index.files, kind, tables, index.vectors, model)
@@ -167,13 +167,13 @@ def _join_own_columns(index: MicrosoftIndex, name: str, path: Path) -> pl.LazyFr
             n_own = parts[0].select(pl.len()).collect().item()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise damaged_file_error(path, error) from error
-        if name in index.raw and n_own != (n_rows := index.n_rows(name)):
+        if name in index.raw_tables and n_own != (n_rows := index.n_rows(name)):
             raise TableError(
                 f"{path} has {n_own:,} rows and {index.files[name]} {n_rows:,}: the files are not "
                 "of one export; export the index again."
             )
-    if name in index.raw:
-        parts.append(index.raw[name].rows.drop(columns, strict=False))
+    if name in index.raw_tables:
+        parts.append(index.raw_tables[name].rows.drop(columns, strict=False))
     whole, table = pl.concat(parts, how="horizontal"), TABLES[name]
     if missing := [column for column in table.columns if column not in whole.collect_schema()]:
         raise TableError(

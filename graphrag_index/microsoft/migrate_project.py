@@ -280,9 +280,9 @@ def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
     """Read the prompt files that the settings name, and convert them where possible."""
     prompts = ConvertedPrompts()
     numbers = {}
-    for place, (key, default) in RULES["prompt_numbers"].items():
+    for field_name, (key, default) in RULES["prompt_numbers"].items():
         number = project.get_expanded(key)
-        numbers[place] = str(number if isinstance(number, int) else default)
+        numbers[field_name] = str(number if isinstance(number, int) else default)
     for key in (*PROMPT_KEYS, *SKIPPED_PROMPTS):
         value = project.get(key)
         if value is None:
@@ -310,22 +310,22 @@ def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
 
 def convert_prompt(text: str, name: str, numbers: Mapping[str, str]) -> str:
     """Convert a prompt of Microsoft GraphRAG to our prompt of this name."""
-    places: Mapping[str, str] = RULES["prompts"][name]["places"]
+    replacements: Mapping[str, str] = RULES["prompts"][name]["fields"]
     try:
         parts = list(Formatter().parse(text))
     except ValueError as error:
         raise ConversionError(f"the braces are not valid for str.format ({error})") from None
     whole = ""
-    for literal, place, form, conversion in parts:
+    for literal, key, form, conversion in parts:
         whole += literal
-        if place is None:
+        if key is None:
             continue
-        if place not in places or form or conversion:
-            known = ", ".join(f"{{{known_place}}}" for known_place in places)
-            raise ConversionError(f"the prompt has the unknown field {{{place}}}; known: {known}")
-        whole += numbers.get(places[place], places[place])
+        if key not in replacements or form or conversion:
+            known = ", ".join(f"{{{other}}}" for other in replacements)
+            raise ConversionError(f"the prompt has the unknown field {{{key}}}; known: {known}")
+        whole += numbers.get(replacements[key], replacements[key])
     for found in _PROMPT_FIELD.finditer(whole):
-        if found.group() not in places.values():
+        if found.group() not in replacements.values():
             raise ConversionError(f"the prompt has {found.group()}, a field of our prompts")
     added = [RULES["no_record"]] if RULES["prompts"][name].get("answers") else []
     return "\n".join([f"{whole.rstrip()}\n", *added, RULES["no_instructions"], ""])

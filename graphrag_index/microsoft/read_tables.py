@@ -51,19 +51,19 @@ _DEFAULT_ENCODING = "cl100k_base"
 class MicrosoftIndex:
     """The tables and vectors of a Microsoft GraphRAG index; data is read on first use.
 
-    `tables` has our public tables by name, including `mentions`. `raw` has the files with our
-    column names and types. `damaged_vectors` has the path and the error of vectors that cannot be
-    opened.
+    `tables` has our public tables by name, including `mentions`. `raw_tables` has the files with
+    our column names and types. `damaged_vectors` has the path and the error of vectors that
+    cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
         found = find_folder(folder)
         self.path, self.files = found.path, found.files
-        self.raw: Mapping[str, RawTable] = {
+        self.raw_tables: Mapping[str, RawTable] = {
             name: open_table(name, path) for name, path in found.files.items()
         }
-        check_tables(found, self.raw)
-        self.generation = detect_generation(found.is_legacy, self.raw)
+        check_tables(found, self.raw_tables)
+        self.generation = detect_generation(found.is_legacy, self.raw_tables)
         self.tables: Mapping[str, pl.LazyFrame] = self._public_tables()
         self.vectors, self.damaged_vectors = open_vectors(self.path, self.files)
 
@@ -87,17 +87,17 @@ class MicrosoftIndex:
     def n_rows(self, table: str) -> int:
         """Return the number of rows in a table file."""
         with name_damaged_file({table: self.files[table]}):
-            return int(self.raw[table].rows.select(pl.len()).collect().item())
+            return int(self.raw_tables[table].rows.select(pl.len()).collect().item())
 
     def _file_columns(self, table: str) -> set[str]:
-        return set(self.raw[table].columns) if table in self.raw else set()
+        return set(self.raw_tables[table].columns) if table in self.raw_tables else set()
 
     @cached_property
     def _file_tables(self) -> dict[str, pl.LazyFrame]:
         """Tables with all of our columns, each from one file; defaults replace nulls."""
         found = {}
-        for name in self.raw.keys() & TABLES.keys():
-            rows, has = self.raw[name].rows, self._file_columns(name)
+        for name in self.raw_tables.keys() & TABLES.keys():
+            rows, has = self.raw_tables[name].rows, self._file_columns(name)
             if name == "text_units" and "document_id" not in has:
                 rows = rows.with_columns(document_id=pl.col("document_ids").list.first())
                 has.add("document_id")
@@ -120,7 +120,7 @@ class MicrosoftIndex:
             "mentions": pl.defer(lambda: self.positions.mentions, schema=TABLES["mentions"].schema),
             "communities": pl.defer(lambda: self._communities, schema=TABLES["communities"].schema),
         }
-        if "community_reports" in self.raw:
+        if "community_reports" in self.raw_tables:
             schema = TABLES["community_reports"].schema
             reports = self._file_tables["community_reports"]
             columns = self._file_columns("community_reports")
@@ -128,7 +128,7 @@ class MicrosoftIndex:
                 lambda: complete_reports(reports.collect(), columns, self._communities)
             )
             tables["community_reports"] = pl.defer(complete, schema=schema)
-        if "covariates" in self.raw:
+        if "covariates" in self.raw_tables:
             number = pl.col("human_readable_id").cast(pl.String)
             derived = {"id": number, "covariate_type": pl.lit("claim")}
             has = self._file_columns("covariates")
@@ -215,7 +215,7 @@ class MicrosoftIndex:
         if "degree" not in has:
             made["degree"] = self._degrees_by_title(small["title"])
         if "x" not in has and {"title", "x", "y"} <= self._file_columns("nodes"):
-            nodes = self.raw["nodes"].rows.select("title", "x", "y")
+            nodes = self.raw_tables["nodes"].rows.select("title", "x", "y")
             first = nodes.unique("title", keep="first").collect()
             places = small.join(first, on="title", how="left", maintain_order="left")
             made |= places.select("x", "y").to_dict()
@@ -251,16 +251,17 @@ class MicrosoftIndex:
 
     @cached_property
     def _communities(self) -> pl.DataFrame:
-        nodes = self.raw["nodes"].rows if "nodes" in self.raw else None
-        rows, base = self.raw["communities"].rows, self._file_tables
+        nodes = self.raw_tables["nodes"].rows if "nodes" in self.raw_tables else None
+        rows, base = self.raw_tables["communities"].rows, self._file_tables
         return complete_communities(rows, nodes, base["entities"], base["relationships"])
 
 
-def detect_generation(is_legacy: bool, raw: Mapping[str, RawTable]) -> str:
+def detect_generation(is_legacy: bool, tables: Mapping[str, RawTable]) -> str:
     """Return the versions of Microsoft GraphRAG that write such tables, as in "2 or 3"."""
     if is_legacy:
         return "0 or 1"
-    return "2" if "text_units" in raw and "document_ids" in raw["text_units"].columns else "2 or 3"
+    has_document_ids = "text_units" in tables and "document_ids" in tables["text_units"].columns
+    return "2" if has_document_ids else "2 or 3"
 
 
 def _remove_text_from_record(record: str | None, text: str) -> str | None:

@@ -196,8 +196,8 @@ class _WorkflowRun:
             self.steps_run.append(step.name)
         self.done.append(record)
         for name, table in record.tables.items():
-            place = table.file or f"LanceDB, version {table.lance_version}"
-            logger.debug("%s: %d rows in %s", name, table.rows, place)
+            location = table.file or f"LanceDB, version {table.lance_version}"
+            logger.debug("%s: %d rows in %s", name, table.rows, location)
         if not reused:
             self.store.write_journal(self.number, self.done)
             shards.remove_parts()

@@ -41,9 +41,9 @@ def check_output_folder(settings: LoadDocuments, root: Path, output: Path) -> No
     output = Path(os.path.realpath(output))
     # Compare the folders, not only paths: different paths may name the same folder.
     if any(
-        place == output
-        or (os.path.exists(place) and os.path.exists(output) and place.samefile(output))
-        for place in (folder, *folder.parents)
+        path == output
+        or (os.path.exists(path) and os.path.exists(output) and path.samefile(output))
+        for path in (folder, *folder.parents)
     ):
         what = "is" if output == folder else "holds"
         raise SettingsError(
@@ -116,19 +116,19 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
     # Folders to list: (path, name, real paths of the folder and its parents).
     waiting = [(folder, "", frozenset([os.path.realpath(folder)]))]
     while waiting:
-        place, prefix, around = waiting.pop()
+        subfolder, prefix, ancestors = waiting.pop()
         try:
-            with os.scandir(place) as entries:
+            with os.scandir(subfolder) as entries:
                 children = list(entries)
         except OSError as error:
             if not prefix:
                 raise InputError(
                     f"The input folder {folder} cannot be listed: {describe_os_error(error)}."
                 ) from error
-            yield prefix.rstrip("/"), place, f"cannot be listed: {describe_os_error(error)}"
+            yield prefix.rstrip("/"), subfolder, f"cannot be listed: {describe_os_error(error)}"
             continue
         # Skip an index, but never the input folder itself.
-        if prefix and _is_index_folder(place, {entry.name for entry in children}):
+        if prefix and _is_index_folder(subfolder, {entry.name for entry in children}):
             continue
         for entry in children:
             name = prefix + entry.name
@@ -137,11 +137,11 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
                 pattern.fullmatch(name) for pattern in excluded
             ):
                 continue
-            path = place / entry.name
+            path = subfolder / entry.name
             if not os.path.isdir(path):
                 yield name, path, ""
-            elif (real := os.path.realpath(path)) not in around:
-                waiting.append((path, name + "/", around | {real}))
+            elif (real := os.path.realpath(path)) not in ancestors:
+                waiting.append((path, name + "/", ancestors | {real}))
 
 
 def _is_index_folder(folder: Path, names: set[str]) -> bool:

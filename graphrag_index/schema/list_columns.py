@@ -63,8 +63,8 @@ class ListValues:
 
     def at(self, rows: Integers) -> tuple[Integers, pl.Series]:
         """Return (position in `rows`, value) for each value in the lists of these rows."""
-        place, at = _expand_ranges(self.bounds, rows)
-        return place, self.values.gather(at)
+        position, at = _expand_ranges(self.bounds, rows)
+        return position, self.values.gather(at)
 
 
 def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Integers]:
@@ -100,8 +100,8 @@ class RowGroups:
 
     def take(self, owners: Integers) -> tuple[Integers, Integers]:
         """Return (position in `owners`, row) for each row of these owners, as two arrays."""
-        place, at = _expand_ranges(self.bounds, owners)
-        return place, self.rows[at]
+        position, at = _expand_ranges(self.bounds, owners)
+        return position, self.rows[at]
 
     def sums(self, values: Integers) -> Integers:
         """Return the sum of `values` over the rows of each owner."""

@@ -68,20 +68,20 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     `target` is a folder or a device, if it exists and `overwrite` is false, or if another export
     is writing it.
     """
-    place = target.resolve()
-    if place.is_dir():
+    path = target.resolve()
+    if path.is_dir():
         raise ExportError(f"{target} is a folder, but this format is a file: name a file in it.")
-    if place.exists() and not place.is_file():
+    if path.exists() and not path.is_file():
         raise ExportError(f"{target} is not a plain file: name another target.")
-    if place.exists() and not overwrite:
+    if path.exists() and not overwrite:
         raise _existing_target_error(target)
-    temporary = temporary_path(place)
-    with _lock_target(place):
+    temporary = temporary_path(path)
+    with _lock_target(path):
         try:
             _remove_paths(temporary)
             yield temporary
             flush_file(temporary)
-            temporary.replace(place)
+            temporary.replace(path)
         finally:
             _remove_paths(temporary)
 

@@ -87,10 +87,10 @@ def find_cut_off_citation(text: str) -> int | None:
     whole = [citation.span() for citation in _match_citations(text)]
     found = _compile_pattern("CUT_OFF_CITATION").search(text)
     while found:
-        place = found.start()
-        end = next((last for first, last in whole if first <= place < last), None)
+        start = found.start()
+        end = next((last for first, last in whole if first <= start < last), None)
         if end is None:
-            return place
+            return start
         found = _compile_pattern("CUT_OFF_CITATION").search(text, end)
     return None
 
@@ -210,9 +210,9 @@ def number_cited_rows(
 ) -> str:
     """Replace each cited position in `rows` by the number of that row in `numbers`."""
 
-    def find_row_number(section: str, place: int) -> int | None:
+    def find_row_number(section: str, position: int) -> int | None:
         cited = rows.get(section, ())
-        return int(numbers[section][cited[place]]) if 0 <= place < len(cited) else None
+        return int(numbers[section][cited[position]]) if 0 <= position < len(cited) else None
 
     return renumber_canonical(text, find_row_number)
 

@@ -396,7 +396,7 @@ def test_every_place_of_ours_is_one_that_our_prompt_has(tmp_path: Path) -> None:
     for name, prompt in RULES["prompts"].items():
         package = "graphrag_query" if "_search" in prompt["keys"][0] else "graphrag_index"
         own = Prompts(tmp_path, package).read_prompt(name)
-        for place in prompt["places"].values():
+        for place in prompt["fields"].values():
             assert not place.startswith("{{") or place in own, name
 
 
