@@ -52,8 +52,7 @@ class MicrosoftIndex:
     """The tables and vectors of a Microsoft GraphRAG index; data is read on first use.
 
     `tables` has our public tables by name, including `mentions`. `raw_tables` has the files with
-    our column names and types. `damaged_vectors` has the path and the error of vectors that
-    cannot be opened.
+    our column names and types. `damaged_vectors` has path and error of vectors that do not open.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -48,8 +48,7 @@ def _split_entities(
     """Split entities into parts, each with the text units that refer to the part.
 
     `entities` are (number, title, type). A text unit that matches no part refers to a part with
-    the title of the entity. Parts are numbered from `first` on, sorted by entity, then by
-    first mention.
+    the title of the entity. Parts are numbered from `first` on, by entity and first mention.
     """
     parts: list[SplitEntityPart] = []
     for number, title, kind in entities:
