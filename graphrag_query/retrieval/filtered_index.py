@@ -306,7 +306,7 @@ class FilteredLinks(Links):
 
     def __init__(self, index: FilteredIndex, masks: FilterMasks) -> None:
         super().__init__(index.open_mapped, index.whole.links.n_text_units)
-        self._index, self._masks = index, masks
+        self._masks = masks
 
     def _read_linked(self, name: str, key: str, number: int, column: str) -> LinkedRows:
         numbers, is_subject = super()._read_linked(name, key, number, column)
@@ -346,7 +346,7 @@ class FilteredLinks(Links):
         """Return the kept claims about an entity."""
         claims = super().claims_of(entity)
         columns = ("text_unit", "start_date", "end_date")
-        rows = self._index.open_mapped("claim_rows").rows(claims, *columns).iter_rows()
+        rows = self._open("claim_rows").rows(claims, *columns).iter_rows()
         kept: Numbers = claims[np.array([self._masks.keeps_claim(*row) for row in rows], bool)]
         return kept
 

@@ -97,14 +97,13 @@ def run_cypher(
         found = run_query(run_graph, name, {"graph": path}, query, limits)
     except DamagedError:
         # A full disk or a killed process has damaged the database: build it again.
-        path.unlink(missing_ok=True)
-        path = graph_database(index, say)
+        path = graph_database(index, say, is_damaged=True)
         found = run_query(run_graph, name, {"graph": path}, query, limits)
     return replace(found, version=index.version.number)
 
 
-def graph_database(index: "IndexStore", say: MessageFunction) -> Path:
-    """Return the path of a version's graph database; build the database if it is missing.
+def graph_database(index: "IndexStore", say: MessageFunction, is_damaged: bool = False) -> Path:
+    """Return the path of a version's graph database; build it if it is missing or damaged.
 
     If several processes need it, one builds it and the others wait. The file is moved to its path
     only when it is complete.
@@ -115,14 +114,14 @@ def graph_database(index: "IndexStore", say: MessageFunction) -> Path:
     inputs = repr((SCHEMA_VERSION, library, version_of(library.replace("_", "-")), digests))
     digest = blake2b(inputs.encode(), digest_size=8).hexdigest()
     path = index.backend.graphs / f"{index.version.number}-{digest}.db"
-    if path.exists():
+    if path.exists() and not is_damaged:
         return path
     from filelock import FileLock
 
     tables = table_files(index)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.parent / ".lock"):
-        if path.exists():
+        if path.exists() and not is_damaged:
             return path
         for leftover in path.parent.glob(".*.tmp*"):
             # A worker may still write to the file if only the parent process was killed.

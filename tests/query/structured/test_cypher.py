@@ -137,6 +137,8 @@ def test_a_database_is_made_once_and_again_where_it_is_damaged(small: IndexStore
 
     def say(text: str) -> None:
         said.append(text)
+        # Another process may have it open: the new one takes its place when it is complete.
+        assert path.read_bytes() == b"broken"
         # By a process whose parent was killed, and which goes on with what is its own.
         still_written.mkdir()
 
