@@ -1,16 +1,22 @@
 """Progress of a run on the terminal: a bar for a long step, a line for a finished step."""
 
+import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from graphrag_index.pipeline.run import Watcher
+from graphrag_index.pipeline.shards import measure_peak_memory
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord
+
+if TYPE_CHECKING:
+    from rich.progress import Task
 
 # Tables whose row counts are printed when a step finishes. Other tables are intermediate.
 _PRINTED_TABLES = frozenset(
@@ -74,12 +80,23 @@ class BarWatcher(TerminalWatcher):
 
 
 class ProgressBar:
-    """Progress bar of one step, with its rate and the remaining time."""
+    """Progress bar of one step, with its rate, the remaining time and the memory in use."""
 
     def __init__(self, out: TextIO, name: str) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            ProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
         from rich.progress import Progress as Bars
+        from rich.text import Text
+
+        class MemoryColumn(ProgressColumn):
+            def render(self, task: "Task") -> Text:
+                return Text(f"{(measure_memory() or 0) / 1e6:,.0f} MB")
 
         self.bars: Bars = Bars(
             TextColumn("     {task.description:<28}"),
@@ -87,6 +104,7 @@ class ProgressBar:
             MofNCompleteColumn(),
             TextColumn("{task.fields[unit]}{task.fields[rate]}"),
             TimeRemainingColumn(),
+            MemoryColumn(),
             console=Console(file=out),
             transient=True,
         )
@@ -101,6 +119,15 @@ class ProgressBar:
         speed = self.bars.tasks[0].speed
         if speed:
             self.bars.update(self.task, rate=f", {speed:,.0f} a second")
+
+
+def measure_memory() -> int | None:
+    """Return the resident memory of this process, in bytes; its peak on macOS; None on Windows."""
+    try:
+        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return measure_peak_memory()
+    return n_pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager

@@ -95,7 +95,7 @@ class Workers:
 
     def measure_peak_memory(self) -> int | None:
         """Return the peak memory of the largest process so far, in bytes; None on Windows."""
-        peak = _measure_peak_memory()
+        peak = measure_peak_memory()
         return peak and max(peak, self._peak_memory_bytes)
 
     def _get_pool(self) -> ProcessPoolExecutor:
@@ -291,14 +291,14 @@ def _process_shard(function: Path, shard: bytes, part: Path) -> _Usage:
     global _counted_seconds
     make_part(function, shard, part)
     before, _counted_seconds = _counted_seconds, time.process_time()
-    return _Usage(_counted_seconds - before, _measure_peak_memory() or 0)
+    return _Usage(_counted_seconds - before, measure_peak_memory() or 0)
 
 
 # CPU time of this worker process that is part of the usage of earlier shards.
 _counted_seconds = 0.0
 
 
-def _measure_peak_memory() -> int | None:
+def measure_peak_memory() -> int | None:
     """Return the peak resident memory of this process, in bytes; None on Windows."""
     try:
         import resource

@@ -61,6 +61,7 @@ class TestTerminal:
         frames = [text for text in re.split(r"[\r\n]", drawn) if "list_numbers" in text]
         assert any("━" in text and "2/4" in text and "batches" in text for text in frames)
         assert any("a second" in text for text in frames)
+        assert any(re.search(r"\d MB", text) for text in frames)
         assert re.search(r"1  list_numbers +\d\.\d s  12 numbers\r\n", drawn)
         assert re.search(r"\nDone in \d+\.\d s\.\r\n", drawn)
         assert "\x1b[35m" in drawn or "\x1b[38" in drawn
