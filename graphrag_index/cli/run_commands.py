@@ -136,7 +136,7 @@ def estimate(
     set_: Set = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
 ) -> None:
-    """Estimate the requests of a run and their price; nothing is sent."""
+    """Estimate the requests of a run, their price and its time; nothing is sent."""
     settings, workflow = load_project(root, set_)
     from graphrag_index.cli.request_tables import write_estimate
     from graphrag_index.cli.terminal import BarWatcher
@@ -145,9 +145,8 @@ def estimate(
 
     check_steps(workflow, settings, root)
     found = estimate(workflow, settings, root, sample, BarWatcher(), batch)
-    if found is None:
+    if not found.lines:
         print(f"The workflow {workflow.name} asks no model: a run costs nothing.")
-        return
     write_estimate(found, sys.stdout)
 
 

@@ -1,59 +1,53 @@
-"""Estimate of the requests of a run and their price; no request is sent.
+"""Estimate of the requests, the price and the time of a run; no request is sent.
 
-The steps up to the last step that asks a model run in a temporary folder. `CountingModels` replace
-the models, so the prompts are real. A request in the ledger (the cache of replies) gets its stored
-reply, and any other request gets a simulated reply. If there are many documents, a sample is read,
-and the counts are scaled to all documents. Each further document adds fewer new names to the graph,
-and this decrease depends on the corpus. So a cheap pattern counts the names in all documents, and
-the graph of the sample is scaled by these counts.
+The steps run in a temporary folder. `CountingModels` replace the models, so the prompts are real.
+A request in the ledger (the cache of replies) gets its stored reply, and any other request gets a
+simulated reply. If there are many documents, a sample is read, and the counts are scaled to all
+documents. Each further document adds fewer new names to the graph, and this decrease depends on the
+corpus. So a cheap pattern counts the names in all documents, and the graph of the sample is scaled
+by these counts.
 """
 
-import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import polars as pl
 
 from graphrag_index.llm.limits import cost_of, price_of_model
 from graphrag_index.llm.request import Usage
-from graphrag_index.microsoft.import_folder import has_imported
-from graphrag_index.pipeline.counting_models import NAME, CountingModels, PastReplies, RequestCount
-from graphrag_index.pipeline.run import Watcher, run_workflow
-from graphrag_index.pipeline.workflow import Service, Workflow, find_asking_steps, make_services
+from graphrag_index.pipeline.counting_models import PastReplies, RequestCount
+from graphrag_index.pipeline.pace import (
+    MIN_ANNOUNCED_TEXT_UNITS,
+    MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL,
+    Pace,
+    StepTime,
+    seconds_per_request,
+)
+from graphrag_index.pipeline.run import Watcher
+from graphrag_index.pipeline.sample import (
+    CHARACTERS_PER_TOKEN,
+    GrowthRatios,
+    LoadedDocuments,
+    Sample,
+    SampleRuns,
+    average_growth,
+)
+from graphrag_index.pipeline.shards import count_cores
+from graphrag_index.pipeline.workflow import Workflow, find_asking_steps
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.step import Step, step
-from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.versions import Version
+from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
+from graphrag_index.step import Step
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import StepRecord, Version
 
 # If the length of replies is a guess, the bounds of the cost assume replies that are longer and
 # shorter by this factor.
 GUESSED_REPLY_LENGTH_FACTOR = 2.0
-# Number of documents per batch. The number limits memory and does not change the results.
-BATCH_DOCUMENTS = 256
-# Approximate number of characters per token.
-CHARACTERS_PER_TOKEN = 4
-# If fewer passages contain a name, no model summarizes the descriptions of the name: two
-# descriptions are usually short enough to be joined.
-MIN_PASSAGES_WITH_NAME = 3
-# If the sample has fewer names, pairs or passages than this number, no ratio is computed from them.
-MIN_COUNT_IN_SAMPLE = 20
-
-
-@dataclass(frozen=True)
-class GrowthRatios:
-    """Ratios of counts in all documents to counts in the sample."""
-
-    text_units: float = 1.0
-    # Ratios of the numbers of names, of pairs of adjacent names, of names that occur in several
-    # passages, and of these passages.
-    names: float = 1.0
-    pairs: float = 1.0
-    repeated: float = 1.0
-    repetitions: float = 1.0
+# Number of characters, and minimum number of documents, of the sample before a long run.
+SAMPLE_CHARACTERS, MIN_ANNOUNCED_DOCUMENTS = 320_000, 16
 
 
 @dataclass(frozen=True)
@@ -77,12 +71,15 @@ class StepCosts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated requests of a run."""
+    """The estimated requests and the estimated time of a run."""
 
-    lines: tuple[StepCosts, ...]
+    lines: tuple[StepCosts, ...]  # empty if no step asks a model
     n_documents: int
     n_sampled: int
     has_past: bool
+    times: tuple[StepTime, ...]
+    # (name, seconds) of the default embedding model, if the settings name another local model.
+    default_model: tuple[str, float] | None
 
 
 def estimate(
@@ -93,56 +90,98 @@ def estimate(
     watcher: Watcher | None = None,
     batch: bool = False,
     only: Collection[str] | None = None,
-) -> Estimate | None:
-    """Estimate the requests of a workflow; return None if no step asks a model.
+    *,
+    loaded: LoadedDocuments | None = None,
+    max_characters: int | None = None,
+    n_workers: int | None = None,
+) -> Estimate:
+    """Estimate the requests and the time of a run.
 
     No request is sent, and the output folder is not changed. At most `max_documents` evenly spaced
-    documents are read. With `batch`, the price of the batch API is used for chat requests. `only`
-    has the names of the steps in the result; None means all steps.
+    documents are read, and at most the first `max_characters` of each. With `batch`, the price of
+    the batch API is used for chat requests. `only` has the names of the steps in the result; None
+    means all steps. `loaded` are the documents if they are loaded already. `n_workers` is the
+    number of processes of the run; None means one per core.
     """
-    names = find_asking_steps(workflow, settings)
-    asking = [number for number, one in enumerate(workflow.steps, 1) if one.name in names]
-    if not asking:
-        return None
-    steps = [*workflow.steps[: asking[-1]]]
-    sample = Sample(max_documents, settings.create_text_units.max_tokens)
-    if workflow.loader in steps:
-        to_sample = step(writes=["loaded_documents"])(sample.sample_documents)
-        steps.insert(steps.index(workflow.loader) + 1, to_sample)
     with (
         closing(PastReplies(root / settings.output)) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
-        # Do not compute a layout, because nobody sees the temporary graph.
-        plain = settings.finalize_graph.model_copy(update={"layout": False})
-        temporary = settings.model_copy(update={"output": folder, "finalize_graph": plain})
-        store = TableStore(root / settings.output)
-        last = Previous(store, store.read_pointer())
-        vectors = last.tables["text_unit_text"].vectors if "text_unit_text" in last.tables else None
-        dimension = vectors.dimension if vectors and has_imported(root) else None
-        models: Any = CountingModels(settings.models, past, dimension)
-        services = {
-            **make_services(temporary, models, root),
-            "previous": Service(open=lambda step, section: last),
-        }
-        sampled = Workflow(workflow.name, tuple(steps))
-        # Hide warnings about simulated replies.
-        logger = logging.getLogger("graphrag_index.steps")
-        level = logger.level
-        logger.setLevel(logging.ERROR)
-        try:
-            version = run_workflow(sampled, temporary, root, services, watcher).version
-        finally:
-            logger.setLevel(level)
-        by_name, tables = {one.name: one for one in steps}, TableStore(Path(folder))
-        lines = []
-        for count in models.counts:
-            if only is None or count.step in only:
-                growth = _estimate_growth(
-                    by_name[count.step], count, sample.growth, tables, version
-                )
-                lines.append(_estimate_step_costs(count, growth, settings, past, batch))
-        return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
+        runs = SampleRuns(workflow, settings, root, past, Path(folder))
+        size = settings.create_text_units.max_tokens
+        asks = bool(find_asking_steps(workflow, settings))
+        sample = Sample(max_documents, size, max_characters, counts_pairs=asks)
+        steps = {step.name: step for step in workflow.steps if only is None or step.name in only}
+        times = []
+        if loaded is None and workflow.loader:
+            loaded, taken = runs.load_documents(workflow.loader, watcher)
+            if workflow.loader.name in steps:
+                times.append(StepTime(workflow.loader.name, taken.wall, taken.cpu))
+        fixed: dict[str, float] = {}
+        if loaded and (max_characters is not None or len(loaded) > max_documents):
+            # The first run loads libraries. The second run has only the fixed costs of each step.
+            fixed = [runs.run(None, loaded) for _ in range(2)][1].cpu_seconds
+        result, version = runs.run(sample, loaded, watcher), runs.last.version
+        lines = [
+            _estimate_step_costs(
+                count,
+                _estimate_growth(
+                    steps[count.step], count, sample.growth, result.store, result.version
+                ),
+                *(settings, past, batch),
+            )
+            for count in result.counts
+            if count.step in steps
+        ]
+        pace = Pace(result, fixed, sample.growth, runs.model, n_workers or count_cores())
+        for step in steps.values():
+            n_requests = sum(line.n_to_ask for line in lines if line.step == step.name)
+            if n_requests:
+                # A provider completes a batch within a day; nobody knows when.
+                per_request = None if batch else seconds_per_request(past, step.name, version)
+                seconds = None if per_request is None else n_requests * per_request
+                times.append(StepTime(step.name, seconds, None, n_requests))
+            elif not (loaded and step is workflow.loader):
+                times.append(pace.estimate_step(step))
+        return Estimate(
+            *(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty),
+            *(tuple(times), pace.estimate_default_model(settings)),
+        )
+
+
+def estimate_steps_ahead(
+    workflow: Workflow,
+    settings: Settings,
+    root: Path,
+    ahead: Collection[str],
+    record: StepRecord,
+    changed_share: float,
+    batch: bool = False,
+    n_workers: int | None = None,
+) -> Estimate | None:
+    """Estimate the time of the steps `ahead` after documents were loaded; None if it is short.
+
+    `record` is the step that has loaded the documents. `changed_share` of them are new or changed.
+    """
+    loader = workflow.loader
+    if loader is None or not ahead:
+        return None
+    loaded = LoadedDocuments(TableStore(root / settings.output), record, str(loader.input_table))
+    n_characters = loaded.count_characters()
+    n_text_units = n_characters / (settings.create_text_units.max_tokens * CHARACTERS_PER_TOKEN)
+    embeds_slowly = settings.generate_text_embeddings.model != GenerateTextEmbeddings().model
+    is_slow = embeds_slowly or bool(find_asking_steps(workflow, settings))
+    minimum = MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL if is_slow else MIN_ANNOUNCED_TEXT_UNITS
+    if n_text_units * changed_share < minimum:
+        return None
+    # Read enough short documents, and only the starts of long documents.
+    n_sampled = max(MIN_ANNOUNCED_DOCUMENTS, SAMPLE_CHARACTERS * len(loaded) // n_characters)
+    return estimate(
+        *(workflow, settings, root, n_sampled, None, batch, ahead),
+        loaded=loaded,
+        max_characters=SAMPLE_CHARACTERS // MIN_ANNOUNCED_DOCUMENTS,
+        n_workers=n_workers,
+    )
 
 
 def _estimate_growth(
@@ -158,21 +197,16 @@ def _estimate_growth(
         units = store.scan("text_units", version.tables["text_units"])
         n_units, n_tokens = units.select(pl.len(), pl.col("n_tokens").sum()).collect().row(0)
         n_texts = max(1, count.n_to_ask + count.n_answered)
-        calls = _average_growth(growth.text_units, growth.names, n_units / n_texts)
+        calls = average_growth(growth.text_units, growth.names, n_units / n_texts)
         share = n_tokens / max(1, count.prompt_tokens) * count.n_to_ask / n_texts
-        return calls, _average_growth(growth.text_units, growth.names, share), calls
+        return calls, average_growth(growth.text_units, growth.names, share), calls
     if "communities" in tables:
         return growth.names, growth.pairs, growth.names
     if "extracted_entities" in tables:
         # The length of a summary grows less than the number of descriptions that it summarizes.
-        replies = _average_growth(growth.repeated, growth.repetitions, 0.5)
+        replies = average_growth(growth.repeated, growth.repetitions, 0.5)
         return growth.repeated, growth.repetitions, replies
     return growth.text_units, growth.text_units, growth.text_units
-
-
-def _average_growth(first: float, second: float, share: float) -> float:
-    share = min(1.0, share)
-    return first * share + second * (1 - share)
 
 
 def _estimate_step_costs(
@@ -209,78 +243,3 @@ def _estimate_step_costs(
         estimate_cost(guess),
         known is not None or not reply,
     )
-
-
-@dataclass
-class Sample:
-    """A sample of the documents; `sample_documents` sets its counts and its growth."""
-
-    max_documents: int
-    text_unit_tokens: int
-    n_documents: int = 0
-    n_sampled: int = 0
-    growth: GrowthRatios = field(default_factory=GrowthRatios)
-
-    def sample_documents(self, loaded_documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """Keep evenly spaced documents, and measure the growth from the sample to all documents.
-
-        This method is run as a step.
-        """
-        self.n_documents = loaded_documents.select(pl.len()).collect().item()
-        self.n_sampled = min(self.max_documents, self.n_documents)
-        chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
-        size = self.text_unit_tokens * CHARACTERS_PER_TOKEN
-        whole, sampled = _NameCounts(size), _NameCounts(size)
-        for offset in range(0, self.n_documents, BATCH_DOCUMENTS):
-            batch = loaded_documents.slice(offset, BATCH_DOCUMENTS).collect()
-            mine = batch[[row for row in range(batch.height) if offset + row in chosen]]
-            if self.n_sampled < self.n_documents:
-                for names, rows in ((whole, batch), (sampled, mine)):
-                    for text in rows["text"]:
-                        names.add_document(text)
-            yield mine
-        self.growth = whole.compute_growth(sampled)
-
-
-class _NameCounts:
-    """Counts of names in documents, and of the passages with each name."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size  # number of characters per passage
-        self.n_characters = 0
-        self.n_passages = 0
-        # Hash of a name → (number of the last passage with the name, number of passages).
-        self.passages: dict[int, tuple[int, int]] = {}
-        self.pairs: set[int] = set()
-
-    def add_document(self, text: str) -> None:
-        self.n_characters += len(text)
-        last, last_end = 0, -self.size
-        for match in NAME.finditer(text):
-            name = hash(match[0])
-            passage = self.n_passages + match.start() // self.size
-            before, n = self.passages.get(name, (-1, 0))
-            if before != passage:
-                self.passages[name] = passage, n + 1
-            if match.start() - last_end < self.size // 4 and name != last:
-                self.pairs.add(hash((last, name)))
-            last, last_end = name, match.end()
-        self.n_passages += len(text) // self.size + 1
-
-    def compute_growth(self, part: "_NameCounts") -> GrowthRatios:
-        """Return the ratios of these counts to the counts of a sample of the same documents.
-
-        If a count of the sample is below `MIN_COUNT_IN_SAMPLE`, for example without capital letters
-        in the script, the ratio of text units replaces the ratio of this count.
-        """
-        counts = zip(self._count_names(), part._count_names(), strict=True)
-        ratios = [whole / n if n >= MIN_COUNT_IN_SAMPLE else None for whole, n in counts]
-        text_units = ratios[0] or 1.0
-        return GrowthRatios(*(ratio or text_units for ratio in ratios))
-
-    def _count_names(self) -> list[int]:
-        repeated = [n for _, n in self.passages.values() if n >= MIN_PASSAGES_WITH_NAME]
-        return [
-            *(self.n_characters, len(self.passages), len(self.pairs)),
-            *(len(repeated), sum(repeated)),
-        ]

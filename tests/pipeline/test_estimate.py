@@ -1,6 +1,7 @@
 """Estimates: their parts, and the requests that a run then sends."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ from graphrag_index.pipeline.counting_models import (
     simulate_reply,
     split_sentences_with_names,
 )
-from graphrag_index.pipeline.estimate import Estimate, GrowthRatios, Sample, estimate
+from graphrag_index.pipeline.estimate import Estimate, estimate
+from graphrag_index.pipeline.sample import GrowthRatios, Sample
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
@@ -140,7 +142,9 @@ def test_an_unknown_price_is_told_and_never_0(whole: Estimate) -> None:
     lines = out.getvalue().splitlines()
     assert next(line for line in lines if "embeddings" in line).split()[-3:] == ["?"] * 3
     assert next(line for line in lines if line.startswith("all")).endswith(" + ?")
-    assert "set `price` of this model" in lines[-2]
+    assert "set `price` of this model" in lines[-3]
+    assert lines[-1].startswith("A run on this machine: ")
+    assert "without extract_graph (38 requests)," in lines[-1]
 
 
 def test_batches_cost_half(tmp_path: Path) -> None:
@@ -156,7 +160,9 @@ def test_a_workflow_without_models_costs_nothing(project: Path) -> None:
         project, "estimate", "--set", "workflow=embedded", "--set", settings, MODEL_KEY=KEY
     )
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == "The workflow embedded asks no model: a run costs nothing.\n"
+    first, second = result.stdout.splitlines()
+    assert first == "The workflow embedded asks no model: a run costs nothing."
+    assert re.fullmatch(r"A run on this machine: .*about .+ in all\.", second)
 
 
 def test_a_run_asks_what_was_estimated(whole: Estimate, indexed: Path, server: Server) -> None:
@@ -341,6 +347,16 @@ def test_a_graph_grows_as_names_do() -> None:
     other = story + " met ".join(f"{name}x" for name in names) + ". "
     chosen_from(sample, [story, other])
     assert sample.growth.names == 2
+
+
+def test_names_without_pairs_are_counted_in_the_starts_of_documents() -> None:
+    names = [f"{first}{last}" for first in ("Ab", "Ec", "Id", "Of", "Ul") for last in "abcdef"]
+    story = " met ".join(names) + ". "
+    other = " met ".join(f"{name}xyz" for name in names) + ". "
+    sample = Sample(1, 100, max_characters=len(story), counts_pairs=False)
+    assert chosen_from(sample, [story + other] * 2) == [story]
+    assert sample.growth.names == 2
+    assert sample.growth.text_units == sample.growth.pairs == pytest.approx(4, rel=0.5)
 
 
 def test_documents_are_chosen_evenly() -> None:
