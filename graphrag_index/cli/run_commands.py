@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.cli import Root, Set, indent_first_lines, load_project, root_option
-from graphrag_index.errors import ExitCode, WaitingError, format_count
+from graphrag_index.errors import ExitCode, GraphRAGError, WaitingError, format_count
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import PurgeCounts
@@ -234,7 +234,7 @@ class _RunSession:
         def new_watcher() -> Watcher:
             if options.quiet:
                 return Watcher()
-            return TerminalWatcher(bars=not options.verbose, remark=self._describe_changes)
+            return TerminalWatcher(bars=not options.verbose, remark=self._describe_input)
 
         restored = restore_imported(self.workflow, self.settings, root, new_watcher())
         if restored and not options.quiet:
@@ -285,15 +285,43 @@ class _RunSession:
         queue = self.models.newest_queue
         wait_for_batches(queue.get_progress, queue.settings.batch.poll_seconds, out)
 
-    def _describe_changes(self, record: "StepRecord") -> str:
-        """Describe how the input documents have changed since the last run."""
+    def _describe_input(self, record: "StepRecord") -> str:
+        """Describe the loaded documents: changes since the last run, and the time of a long run."""
         from graphrag_index.pipeline.changes import compare_with_index
 
         version, loader = self.store.read_pointer(), self.workflow.loader
         if loader is None or record.name != loader.name:
             return ""
         changes = compare_with_index(self.store, version, loader, record)
-        return f"Since version {version.number}: {changes}." if version and changes else ""
+        described = f"Since version {version.number}: {changes}." if version and changes else ""
+        # Without changed documents, steps run because their settings have changed.
+        share = changes.changed_share if changes else 1.0
+        return "\n".join(filter(None, (described, self._announce_time(record, share))))
+
+    def _announce_time(self, record: "StepRecord", changed_share: float) -> str:
+        """Describe the time of the steps ahead; empty if the run is short.
+
+        Steps of the user are not run on a sample, because their side effects are not known.
+        """
+        import logging
+
+        from graphrag_index.cli.request_tables import describe_times
+        from graphrag_index.pipeline.changes import plan_steps
+        from graphrag_index.pipeline.estimate import estimate_steps_ahead
+
+        if not all(step.is_shipped for step in self.workflow.steps):
+            return ""
+        project, options = (self.workflow, self.settings, self.root), self.options
+        try:
+            ahead = plan_steps(*project)[0]
+            found = estimate_steps_ahead(
+                *(*project, ahead, record, changed_share, options.batch, options.n_workers)
+            )
+        except (GraphRAGError, OSError):
+            # The run itself may succeed: its documents differ from the sample.
+            logging.getLogger(__name__).debug("The time of the run is unknown:", exc_info=True)
+            return ""
+        return f"Ahead: {describe_times(found)}" if found else ""
 
     def _is_complete(self, result: "RunResult") -> bool:
         """Return whether all input was read and no more requests failed than allowed."""

@@ -111,6 +111,12 @@ class Changes:
     def __bool__(self) -> bool:
         return self.count(UNCHANGED) < self.rows.height
 
+    @property
+    def changed_share(self) -> float:
+        """The number of new and changed documents, divided by the number of loaded documents."""
+        n_loaded = self.rows["row"].count()
+        return (self.count(ADDED) + self.count(CHANGED)) / max(1, n_loaded)
+
     def __str__(self) -> str:
         """Summarize the changes on one line, for example "3 added, 1 deleted documents"."""
         counts = [(kind, n) for kind in CHANGE_KINDS if (n := self.count(kind))]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from graphrag_index.cli.request_tables import describe_times, format_duration
@@ -22,6 +23,7 @@ from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.steps.create_text_units import create_text_units
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, Version, VersionOrigin
+from tests.fixtures.commands import call
 
 
 class CountingModel:
@@ -135,3 +137,25 @@ def test_what_is_not_known_is_told() -> None:
         "about 1 s in all, without extract_graph (20,000 requests), generate_text_embeddings, "
         "whose pace is not known."
     )
+
+
+# 18 characters a sentence, and 40 characters a text unit: a run of 24,000 text units is announced.
+@pytest.mark.parametrize(
+    ("n_sentences", "option", "n_lines"),
+    [(53_333, "--verbose", 0), (53_334, "--verbose", 1), (53_334, "--quiet", 0)],
+)
+def test_a_long_run_is_announced_after_the_documents(
+    tmp_path: Path, n_sentences: int, option: str, n_lines: int
+) -> None:
+    (tmp_path / "input").mkdir()
+    (tmp_path / "workflows").mkdir()
+    (tmp_path / "input" / "a.txt").write_text("A short sentence. " * n_sentences, encoding="utf-8")
+    steps = "- load_documents\n- create_text_units\n"
+    (tmp_path / "workflows" / "cut.yaml").write_text(steps, encoding="utf-8")
+    settings = "workflow: cut\ncreate_text_units: {max_tokens: 10, overlap_tokens: 0}\n"
+    (tmp_path / "settings.yaml").write_text(settings, encoding="utf-8")
+    result = call(tmp_path, "run", option)
+    assert result.returncode == 0, result.stderr
+    ahead = [line for line in result.stdout.splitlines() if line.startswith("Ahead: ")]
+    assert len(ahead) == n_lines
+    assert not pl.read_parquet(tmp_path / "output" / "documents.parquet").is_empty()
