@@ -8,7 +8,7 @@ corpus. So a cheap pattern counts the names in all documents, and the graph of t
 by these counts.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,8 @@ from graphrag_index.storage.versions import StepRecord, Version
 # If the length of replies is a guess, the bounds of the cost assume replies that are longer and
 # shorter by this factor.
 GUESSED_REPLY_LENGTH_FACTOR = 2.0
+# Number of characters of each document in the runs that measure fixed costs.
+WARM_UP_CHARACTERS = 2_000
 # Number of characters, and minimum number of documents, of the sample before a long run.
 SAMPLE_CHARACTERS, MIN_ANNOUNCED_DOCUMENTS = 320_000, 16
 
@@ -112,15 +114,17 @@ def estimate(
         asks = bool(find_asking_steps(workflow, settings))
         sample = Sample(max_documents, size, max_characters, counts_pairs=asks)
         steps = {step.name: step for step in workflow.steps if only is None or step.name in only}
-        times = []
-        if loaded is None and workflow.loader:
-            loaded, taken = runs.load_documents(workflow.loader, watcher)
-            if workflow.loader.name in steps:
-                times.append(StepTime(workflow.loader.name, taken.wall, taken.cpu))
-        fixed: dict[str, float] = {}
-        if loaded and (max_characters is not None or len(loaded) > max_documents):
+        times, loader = [], workflow.loader
+        if loader and not loaded:
+            _, record = loaded = runs.load_documents(loader, watcher)
+            if loader.name in steps:
+                times.append(StepTime(record.name, record.seconds, record.cpu_seconds))
+        fixed: Mapping[str, StepRecord] = {}
+        n_documents = loaded[1].tables[str(loader.input_table)].rows if loader and loaded else 0
+        if n_documents > max_documents or max_characters is not None:
             # The first run loads libraries. The second run has only the fixed costs of each step.
-            fixed = [runs.run(None, loaded) for _ in range(2)][1].cpu_seconds
+            tiny = Sample(2, size, WARM_UP_CHARACTERS, is_measured=False)
+            fixed = [runs.run(tiny, loaded) for _ in range(2)][1].records
         result, version = runs.run(sample, loaded, watcher), runs.last.version
         lines = [
             _estimate_step_costs(
@@ -141,11 +145,14 @@ def estimate(
                 per_request = None if batch else seconds_per_request(past, step.name, version)
                 seconds = None if per_request is None else n_requests * per_request
                 times.append(StepTime(step.name, seconds, None, n_requests))
-            elif not (loaded and step is workflow.loader):
+            elif step is not loader:
                 times.append(pace.estimate_step(step))
+        default, model = GenerateTextEmbeddings().model, None
+        if result.embedded and default != settings.generate_text_embeddings.model:
+            model = runs.open_local_model(default)
         return Estimate(
-            *(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty),
-            *(tuple(times), pace.estimate_default_model(settings)),
+            *(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty, tuple(times)),
+            (default, pace.estimate_embedding(model)[0]) if model else None,
         )
 
 
@@ -166,8 +173,9 @@ def estimate_steps_ahead(
     loader = workflow.loader
     if loader is None or not ahead:
         return None
-    loaded = LoadedDocuments(TableStore(root / settings.output), record, str(loader.input_table))
-    n_characters = loaded.count_characters()
+    store, table = TableStore(root / settings.output), str(loader.input_table)
+    lengths = store.scan(table, record.tables[table]).select(pl.col("text").str.len_chars().sum())
+    n_characters = int(lengths.collect(engine="streaming").item())
     n_text_units = n_characters / (settings.create_text_units.max_tokens * CHARACTERS_PER_TOKEN)
     embeds_slowly = settings.generate_text_embeddings.model != GenerateTextEmbeddings().model
     is_slow = embeds_slowly or bool(find_asking_steps(workflow, settings))
@@ -175,10 +183,12 @@ def estimate_steps_ahead(
     if n_text_units * changed_share < minimum:
         return None
     # Read enough short documents, and only the starts of long documents.
-    n_sampled = max(MIN_ANNOUNCED_DOCUMENTS, SAMPLE_CHARACTERS * len(loaded) // n_characters)
+    n_sampled = max(
+        MIN_ANNOUNCED_DOCUMENTS, SAMPLE_CHARACTERS * record.tables[table].rows // n_characters
+    )
     return estimate(
         *(workflow, settings, root, n_sampled, None, batch, ahead),
-        loaded=loaded,
+        loaded=(store, record),
         max_characters=SAMPLE_CHARACTERS // MIN_ANNOUNCED_DOCUMENTS,
         n_workers=n_workers,
     )

@@ -6,17 +6,9 @@ from dataclasses import dataclass
 
 from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS, PastReplies
-from graphrag_index.pipeline.sample import (
-    EMBEDDING_STEP,
-    GrowthRatios,
-    SampleResult,
-    Seconds,
-    find_local_model,
-)
-from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
+from graphrag_index.pipeline.sample import EMBEDDING_STEP, GrowthRatios, SampleResult
 from graphrag_index.step import Step
-from graphrag_index.storage.versions import Version
+from graphrag_index.storage.versions import StepRecord, Version
 
 # A model is measured until one call takes this many seconds, or until it has embedded all texts.
 MIN_EMBEDDING_SECONDS = 0.3
@@ -44,11 +36,11 @@ class StepTime:
 class Pace:
     """The times of the steps in a sample, to be scaled to all documents.
 
-    `fixed` has the CPU seconds that each step takes for any number of documents.
+    `fixed` are the steps in a run on almost no text.
     """
 
     sample: SampleResult
-    fixed: Mapping[str, float]
+    fixed: Mapping[str, StepRecord]
     growth: GrowthRatios
     model: EmbeddingModel | None
     n_workers: int
@@ -60,13 +52,13 @@ class Pace:
         """
         grows_with_names = any(read.table.endswith("entities") for read in step.reads)
         growth = self.growth.names if grows_with_names else self.growth.text_units
-        cpu = self.sample.cpu_seconds[step.name]
-        fixed = min(cpu, self.fixed.get(step.name, 0.0))
+        cpu = self.sample.records[step.name].cpu_seconds
+        fixed = min(cpu, self.fixed[step.name].cpu_seconds) if self.fixed else 0.0
         growing = (cpu - fixed) * growth
         shards = self.sample.shards.get(step.name)
         parallel = min(growing, shards.cpu_seconds * growth) if shards else 0.0
         # Elapsed time per CPU second, which depends on the other programs on this machine.
-        records = self.sample.version.steps
+        records = self.sample.records.values()
         load = sum(one.seconds for one in records) / max(
             0.001, sum(one.cpu_seconds for one in records)
         )
@@ -75,32 +67,25 @@ class Pace:
         if step.name == EMBEDDING_STEP and self.sample.embedded:
             if self.model is None:
                 return StepTime(step.name, None, None)
-            vectors = self._estimate_embedding(self.model)
-            wall, cpu = wall + vectors.wall, cpu + vectors.cpu
+            wall_vectors, cpu_vectors = self.estimate_embedding(self.model)
+            wall, cpu = wall + wall_vectors, cpu + cpu_vectors
         return StepTime(step.name, wall, cpu)
 
-    def estimate_default_model(self, settings: Settings) -> tuple[str, float] | None:
-        """Return (name, seconds) of the default embedding model; None if it is the chosen one."""
-        name = GenerateTextEmbeddings().model
-        if not self.sample.embedded or name == settings.generate_text_embeddings.model:
-            return None
-        model = find_local_model(name)
-        return (name, self._estimate_embedding(model).wall) if model else None
-
-    def _estimate_embedding(self, model: EmbeddingModel) -> Seconds:
+    def estimate_embedding(self, model: EmbeddingModel) -> tuple[float, float]:
+        """Return the elapsed seconds and CPU seconds in which a model embeds all texts."""
         version, store = self.sample.version, self.sample.store
         units = store.scan("text_units", version.tables["text_units"]).select("text").collect()
         known, wall, cpu = set(units["text"]), 0.0, 0.0
         for texts in self.sample.embedded:
             # The texts of one call are of one kind: text units, entities or reports.
             growth = self.growth.text_units if texts[0] in known else self.growth.names
-            seconds = measure_embedding(model, texts)
-            wall, cpu = wall + seconds.wall * growth, cpu + seconds.cpu * growth
-        return Seconds(wall, cpu)
+            sampled_wall, sampled_cpu = measure_embedding(model, texts)
+            wall, cpu = wall + sampled_wall * growth, cpu + sampled_cpu * growth
+        return wall, cpu
 
 
-def measure_embedding(model: EmbeddingModel, texts: Sequence[str]) -> Seconds:
-    """Return the time in which a model embeds all texts, from the time for some of them."""
+def measure_embedding(model: EmbeddingModel, texts: Sequence[str]) -> tuple[float, float]:
+    """Return the elapsed seconds and CPU seconds for all texts, measured with some of them."""
     model.embed(texts[:1])  # The first call loads parts of the model.
     n = 2
     while True:
@@ -110,7 +95,7 @@ def measure_embedding(model: EmbeddingModel, texts: Sequence[str]) -> Seconds:
         model.embed(chosen)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         if n == len(texts) or wall >= MIN_EMBEDDING_SECONDS:
-            return Seconds(wall * len(texts) / n, cpu * len(texts) / n)
+            return wall * len(texts) / n, cpu * len(texts) / n
         n *= 4
 
 

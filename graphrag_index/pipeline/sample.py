@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from graphrag_index.errors import ModelError
-from graphrag_index.llm.local.local_models import EmbeddingModel, load_embedding_model
+from graphrag_index.errors import GraphRAGError
+from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.counting_models import (
     DUMMY_DIMENSION,
@@ -23,6 +23,7 @@ from graphrag_index.pipeline.counting_models import (
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow, make_services
 from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.step import Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from graphrag_index.step import ShardFrames
 
 T = TypeVar("T")
+# The step that has loaded the documents, and the store of its tables.
+LoadedDocuments = tuple[TableStore, StepRecord]
 
 EMBEDDING_STEP = "generate_text_embeddings"
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 256
-# Number of characters of each document in a run that measures fixed costs.
-WARM_UP_CHARACTERS = 2_000
 # Approximate number of characters per token.
 CHARACTERS_PER_TOKEN = 4
 # If fewer passages contain a name, no model summarizes the descriptions of the name: two
@@ -69,33 +70,6 @@ def average_growth(first: float, second: float, share: float) -> float:
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """Elapsed time and CPU time."""
-
-    wall: float
-    cpu: float
-
-
-@dataclass(frozen=True)
-class LoadedDocuments:
-    """The tables of the first step of a workflow, which has loaded the documents."""
-
-    store: TableStore
-    record: StepRecord
-    table: str  # name of the table of the documents
-
-    def __len__(self) -> int:
-        return self.record.tables[self.table].rows
-
-    def count_characters(self) -> int:
-        lengths = self.scan(self.table).select(pl.col("text").str.len_chars().sum())
-        return int(lengths.collect(engine="streaming").item())
-
-    def scan(self, name: str) -> pl.LazyFrame:
-        return self.store.scan(name, self.record.tables[name])
-
-
-@dataclass(frozen=True)
 class SampleResult:
     """The tables of a run on a sample, and what its services have counted."""
 
@@ -105,19 +79,11 @@ class SampleResult:
     # The texts of each call of a local embedding model by `EMBEDDING_STEP`.
     embedded: list[Sequence[str]]
     shards: Mapping[str, "TimedShards"]  # by name of the step
-
-    @property
-    def cpu_seconds(self) -> dict[str, float]:
-        """CPU seconds of each step, by name."""
-        return {record.name: record.cpu_seconds for record in self.version.steps}
+    records: Mapping[str, StepRecord]  # by name of the step
 
 
 class SampleRuns:
-    """Runs of a workflow on samples. Each run has a folder of its own in `folder`.
-
-    `model` is the local embedding model; None if the settings name a remote model, or if the local
-    model is not on this machine.
-    """
+    """Runs of a workflow on samples. Each run has a folder of its own in `folder`."""
 
     def __init__(
         self, workflow: Workflow, settings: Settings, root: Path, past: PastReplies, folder: Path
@@ -126,45 +92,40 @@ class SampleRuns:
         self.past, self.folder, self.n_runs = past, folder, 0
         store = TableStore(root / settings.output)
         self.last = Previous(store, store.read_pointer())
-        name = settings.generate_text_embeddings.model
-        self.model = None if name in settings.models else find_local_model(name)
+        self.model = self.open_local_model(settings.generate_text_embeddings.model)
 
-    def load_documents(
-        self, loader: Step, watcher: Watcher | None
-    ) -> tuple[LoadedDocuments, Seconds]:
-        """Load all documents; return them with the time."""
+    def open_local_model(self, name: str) -> EmbeddingModel | None:
+        """Open a local embedding model; return None if it is remote or not on this machine."""
+        section = GenerateTextEmbeddings(model=name)
+        settings = self.settings.model_copy(update={"generate_text_embeddings": section})
+        service: Any = make_services(settings, None, self.root)["embedding_model"]
+        try:
+            return None if name in settings.models else service.open(None, section)
+        except GraphRAGError:
+            return None
+
+    def load_documents(self, loader: Step, watcher: Watcher | None) -> LoadedDocuments:
+        """Run the step that loads all documents."""
         result = self._run((loader,), watcher)
-        (record,) = result.version.steps
-        loaded = LoadedDocuments(result.store, record, str(loader.input_table))
-        return loaded, Seconds(record.seconds, record.cpu_seconds)
+        return result.store, result.records[loader.name]
 
     def run(
-        self,
-        sample: "Sample | None",
-        loaded: LoadedDocuments | None,
-        watcher: Watcher | None = None,
+        self, sample: "Sample", loaded: LoadedDocuments | None, watcher: Watcher | None = None
     ) -> SampleResult:
-        """Run all steps on a sample of the loaded documents.
-
-        Without a sample, the steps run on the starts of two documents. If `loaded` is None, the
-        workflow loads no documents, and its steps run as they are.
-        """
-        if loaded is None:
+        """Run all steps on a sample of the loaded documents; without documents, as they are."""
+        loader = self.workflow.loader
+        if loader is None or loaded is None:
             return self._run(self.workflow.steps, watcher)
+        store, record = loaded
 
         def load_sample() -> Iterator[Mapping[str, pl.DataFrame]]:
-            for name in loaded.record.tables.keys() - {loaded.table}:
-                yield {name: loaded.scan(name).collect()}
-            documents = loaded.scan(loaded.table)
-            if sample is None:
-                starts = pl.col("text").str.head(WARM_UP_CHARACTERS)
-                yield {loaded.table: documents.head(2).with_columns(starts).collect()}
-                return
-            for batch in sample.sample_documents(documents):
-                yield {loaded.table: batch}
+            for name, table in record.tables.items():
+                rows = store.scan(name, table)
+                is_sampled = name == loader.input_table
+                for batch in sample.sample_documents(rows) if is_sampled else [rows.collect()]:
+                    yield {name: batch}
 
-        loader = self.workflow.loader
-        source = step(writes=loader.writes if loader else [])(load_sample)
+        source = step(writes=loader.writes)(load_sample)
         steps = [source if one is loader else one for one in self.workflow.steps]
         return self._run(steps, watcher)
 
@@ -183,15 +144,14 @@ class SampleRuns:
             "previous": Service(open=lambda step, section: self.last),
             "shards": Service(lambda step, section: shards[step.name]),
         }
-        name = settings.generate_text_embeddings.model
+        name, original = settings.generate_text_embeddings.model, services["embedding_model"]
 
-        def open_local_model(step: Step, section: Any) -> Any:
-            if step.name == EMBEDDING_STEP:
+        def open_model(step: Step, section: Any) -> Any:
+            if step.name == EMBEDDING_STEP and name not in settings.models:
                 return CollectingModel(name, self.model, embedded)
-            return load_embedding_model(name)
+            return original.open(step, section)
 
-        if name not in settings.models:
-            services["embedding_model"] = Service(open_local_model)
+        services["embedding_model"] = Service(open_model, original.identity)
         # Hide warnings about simulated replies.
         logger = logging.getLogger("graphrag_index.steps")
         level = logger.level
@@ -201,15 +161,9 @@ class SampleRuns:
             result = run_workflow(workflow, settings, self.root, services, watcher, n_workers=1)
         finally:
             logger.setLevel(level)
-        return SampleResult(TableStore(folder), result.version, models.counts, embedded, shards)
-
-
-def find_local_model(name: str) -> EmbeddingModel | None:
-    """Load a local embedding model; return None if it is not on this machine."""
-    try:
-        return load_embedding_model(name)
-    except ModelError:
-        return None
+        records = {record.name: record for record in result.version.steps}
+        store = TableStore(folder)
+        return SampleResult(store, result.version, models.counts, embedded, shards, records)
 
 
 class CollectingModel:
@@ -221,7 +175,7 @@ class CollectingModel:
     def __init__(self, name: str, model: EmbeddingModel | None, calls: list[Sequence[str]]) -> None:
         self.name, self.calls = name, calls
         self.dimension = model.dimension if model else DUMMY_DIMENSION
-        self.identity = model.identity if model else None
+        self.identity = model.identity if model else (name, None)
 
     def embed(
         self, texts: Sequence[str], advance: Callable[[int], None] | None = None
@@ -262,6 +216,8 @@ class Sample:
     max_characters: int | None = None  # limit of each document; None: documents are not cut
     # Without pairs, only names are counted, which is several times as fast.
     counts_pairs: bool = True
+    # If the growth is not measured, the first documents are the sample.
+    is_measured: bool = True
     n_documents: int = 0
     n_sampled: int = 0
     growth: GrowthRatios = field(default_factory=GrowthRatios)
@@ -271,6 +227,8 @@ class Sample:
 
         This method is run as a step.
         """
+        if not self.is_measured:
+            loaded_documents = loaded_documents.head(self.max_documents)
         self.n_documents = loaded_documents.select(pl.len()).collect().item()
         self.n_sampled = min(self.max_documents, self.n_documents)
         chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
@@ -281,7 +239,8 @@ class Sample:
             mine = batch[[row for row in range(batch.height) if offset + row in chosen]]
             if self.max_characters is not None:
                 mine = mine.with_columns(pl.col("text").str.head(self.max_characters))
-            if self.max_characters is not None or self.n_sampled < self.n_documents:
+            is_cut = self.max_characters is not None
+            if self.is_measured and (is_cut or self.n_sampled < self.n_documents):
                 for names, rows in ((whole, batch), (sampled, mine)):
                     if not self.counts_pairs:
                         names.add_names(rows["text"])

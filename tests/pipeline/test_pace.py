@@ -49,10 +49,15 @@ def make_pace(n_workers: int, folder: Path) -> Pace:
     )
     shards = TimedShards()
     shards.cpu_seconds = 2
+    records = {record.name: record for record in steps}
+    shards_of = {"create_text_units": shards}
     result = SampleResult(
-        TableStore(folder), Version(1, "w", "", steps), [], [], {"create_text_units": shards}
+        TableStore(folder), Version(1, "w", "", steps), [], [], shards_of, records
     )
-    fixed = {"create_text_units": 0.5, "create_communities": 1.0}
+    fixed = {
+        "create_text_units": StepRecord("create_text_units", "a", {}, cpu_seconds=0.5),
+        "create_communities": StepRecord("create_communities", "b", {}, cpu_seconds=1),
+    }
     return Pace(result, fixed, GrowthRatios(text_units=100, names=10), None, n_workers)
 
 
