@@ -58,13 +58,12 @@ def check(
     from graphrag_index.health.checks import check_index
     from graphrag_index.health.health_report import report_as_json as to_json
     from graphrag_index.health.health_report import report_as_text, write_page
-    from graphrag_index.schema.settings.models import vector_identity
+    from graphrag_index.llm.local.local_models import find_vector_identity
 
     if folder is None:
         index = open_own(root / settings.output, as_of)
         if as_of is None:
-            model = settings.generate_text_embeddings.model
-            index.question_model = vector_identity(settings.models, model)
+            index.question_model = find_vector_identity(settings)
     else:
         index = open_for_check(folder, as_of)
     with temporary_bar(sys.stderr, "check") as progress:

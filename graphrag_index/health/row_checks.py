@@ -17,13 +17,13 @@ from graphrag_index.health.checked_index import (
     CheckedIndex,
     CheckResult,
     Finding,
-    ModelIdentity,
     count_rows,
     explode_lists,
     find_defects,
     name_row,
 )
 from graphrag_index.microsoft.read_files import MicrosoftVectors
+from graphrag_index.schema.settings.models import describe_vector_identity
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF
 
 _KEY_PLURALS = {"id": "ids", "title": "titles"}
@@ -271,18 +271,15 @@ def find_stale_vectors(index: CheckedIndex, tables: list[EmbeddedTable]) -> Chec
     current, models = index.question_model, index.vector_models
     others = {t.name: models[t.name] for t in tables if models.get(t.name, current) != current}
     if current is not None and others:
-        examples = tuple(f"{name}: {_describe_model(model)}" for name, model in others.items())
+        examples = tuple(
+            f"{name}: {describe_vector_identity(model)}" for name, model in others.items()
+        )
         means = (
-            f"The settings embed with {_describe_model(current)}, and another model made these "
-            "vectors: questions are refused. `graphrag-index run` embeds again."
+            f"The settings embed with {describe_vector_identity(current)}, and another model made "
+            "these vectors: questions are refused. `graphrag-index run` embeds again."
         )
         findings.append(Finding("vectors", 1, len(models), examples, means))
     return CheckResult(sum(table.n_vectors for table in tables) if tables else None, findings)
-
-
-def _describe_model(model: ModelIdentity) -> str:
-    name, dimensions = model
-    return f"{name} ({dimensions:,} dimensions)" if dimensions else name
 
 
 def read_vectors(vectors: MicrosoftVectors) -> pl.DataFrame:

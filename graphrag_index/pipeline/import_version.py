@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import InputError, SettingsError, WorkflowError
+from graphrag_index.llm.local.local_models import find_vector_identity, load_embedding_model
 from graphrag_index.microsoft.import_folder import (
     ImportedIndex,
     ImportSource,
@@ -18,7 +19,6 @@ from graphrag_index.microsoft.import_folder import (
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Workflow, load_step, make_services, read_step_names
-from graphrag_index.schema.settings.models import vector_identity
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore
@@ -106,7 +106,7 @@ def restore_imported(
         return None
     imported = ImportedIndex(root)
     name = settings.generate_text_embeddings.model
-    identity = vector_identity(settings.models, name)
+    identity = find_vector_identity(settings)
     # Use the vectors only if the model of the settings created them; else a run replaces them.
     is_same = imported.vectors and imported.embedded_by == identity
     model = _VectorModel(name, identity, max(imported.vectors.values())) if is_same else None
@@ -135,7 +135,7 @@ def _check_vector_model(source: ImportSource, settings: Settings) -> _VectorMode
     Model name and dimension are compared. Raises SettingsError if one of them differs.
     """
     name = settings.generate_text_embeddings.model
-    identity = vector_identity(settings.models, name)
+    identity = find_vector_identity(settings)
     fix = (
         "name that model in generate_text_embeddings.model, or import without them "
         "(--no-vectors) and have them made by `graphrag-index run --set workflow=imported`"
@@ -148,8 +148,6 @@ def _check_vector_model(source: ImportSource, settings: Settings) -> _VectorMode
     if name in settings.models:
         expected = settings.models[name].dimensions
     else:
-        from graphrag_index.llm.local.local_models import load_embedding_model
-
         expected = load_embedding_model(name).dimension
     for vectors in source.vectors.values():
         expected = expected or vectors.dimension

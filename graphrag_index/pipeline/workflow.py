@@ -18,8 +18,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from graphrag_index.errors import GraphRAGError, SettingsError, WorkflowError, describe_error
+from graphrag_index.llm.local.local_models import (
+    check_embedding_model,
+    find_vector_identity,
+    load_embedding_model,
+)
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.schema.settings.models import find_model, identity, vector_identity
+from graphrag_index.schema.settings.models import find_model, identity
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.section import Section, describe_validation_error, read_yaml
 from graphrag_index.step import Project, Step
@@ -257,15 +262,11 @@ def make_services(
 
     def check_embedding(step: Step, section: Any) -> None:
         if vectors not in settings.models:
-            from graphrag_index.llm.local.local_models import check_embedding_model
-
             check_embedding_model(vectors)
 
     def open_embedding(step: Step, section: Any) -> Any:
         if vectors in settings.models:
             return remote().open_embedding_model(vectors, step.name)
-        from graphrag_index.llm.local.local_models import load_embedding_model
-
         return load_embedding_model(vectors)
 
     return {
@@ -280,7 +281,7 @@ def make_services(
         ),
         "embedding_model": Service(
             open=open_embedding,
-            identity=lambda step, section: vector_identity(settings.models, vectors),
+            identity=lambda step, section: find_vector_identity(settings),
             check=check_embedding,
             close=_record_embedding_model,
         ),
@@ -300,9 +301,8 @@ def _get_chat_model_name(section: Any) -> str:
 def _record_embedding_model(
     model: Any, tables: Mapping[str, StoredTable]
 ) -> Mapping[str, StoredTable]:
-    """Add the name of the embedding model to the record of each vector table."""
-    # Record the name of a local model, because it has no identity.
-    name, dimensions = model.identity or (model.name, None)
+    """Add the identity of the embedding model to the record of each vector table."""
+    name, dimensions = model.identity
     stored = dict(tables)
     for table_name, table in tables.items():
         if table.vectors:

@@ -1,5 +1,6 @@
 """Vectors of texts, and the other tables for searches."""
 
+import logging
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -7,13 +8,15 @@ import polars as pl
 
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.local.local_models import EmbeddingModel
-from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.models import ModelSettings, describe_vector_identity
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import Previous
+
+logger = logging.getLogger(__name__)
 
 # Number of rows per batch. The number limits memory and does not change the results.
 BATCH_VECTORS = 2_048
@@ -59,10 +62,18 @@ def generate_text_embeddings(
     `text_unit_vectors` is a second copy, from which searches read many rows quickly.
     """
     sources = select_embedded_rows(text_units, entities, community_reports)
+    made_by = {identity for name in sources if (identity := _find_identity(previous, name))}
+    if made_by - {embedding_model.identity}:
+        logger.warning(
+            "Another model made the vectors of the last version (%s): the model %s embeds all "
+            "texts again.",
+            ", ".join(sorted(map(describe_vector_identity, made_by))),
+            describe_vector_identity(embedding_model.identity),
+        )
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
     progress.start(sum(counts), "texts")
     for name, rows in sources.items():
-        known = _read_known_vectors(previous, name, settings.model, embedding_model)
+        known = _read_known_vectors(previous, name, embedding_model)
         for batch in read_batches(rows, BATCH_VECTORS, at_least_one=True):
             texts = batch.select(EMBEDDED[name]).to_series()
             yield make_vector_tables(
@@ -101,17 +112,17 @@ def make_vector_tables(
     return tables
 
 
+def _find_identity(previous: Previous, name: str) -> tuple[str, int | None] | None:
+    """Return the identity of the model that made the last version of a vector table."""
+    table = previous.tables.get(name)
+    return table.vectors.identity if table and table.vectors else None
+
+
 def _read_known_vectors(
-    previous: Previous, name: str, model_name: str, model: EmbeddingModel
+    previous: Previous, name: str, model: EmbeddingModel
 ) -> pl.DataFrame | None:
     """Return the texts and vectors of the last version; None if another model created them."""
-    settings = previous.settings.get("generate_text_embeddings", {})
-    made_by = previous.settings.get("models", {}).get(model_name)
-    if settings.get("model") != model_name or model.identity != (
-        ModelSettings.model_validate(made_by).vector_identity() if made_by else None
-    ):
-        return None
-    rows = previous.scan(name)
+    rows = previous.scan(name) if _find_identity(previous, name) == model.identity else None
     if rows is None or rows.collect_schema()["vector"] != pl.Array(pl.Float32, model.dimension):
         return None
     # `collect` comes first, because `unique` is much slower in the same query.

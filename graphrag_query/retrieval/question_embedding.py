@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.schema.settings.models import vector_identity
+from graphrag_index.llm.local.local_models import (
+    EmbeddingModel,
+    find_vector_identity,
+    load_embedding_model,
+)
+from graphrag_index.schema.settings.models import describe_vector_identity
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 
 if TYPE_CHECKING:
-    from graphrag_index.llm.local.local_models import EmbeddingModel
     from graphrag_index.llm.registry import Models
     from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
@@ -38,7 +42,7 @@ class QuestionEmbedder:
             models.close()
 
     @cached_property
-    def model(self) -> "EmbeddingModel":
+    def model(self) -> EmbeddingModel:
         """The model that made the vectors.
 
         Raises `ModelError` if the model is not on this machine or does not answer, and
@@ -48,9 +52,10 @@ class QuestionEmbedder:
         name = settings.generate_text_embeddings.model
         made_with = settings.models.get(name)
         if made_with is None:
-            from graphrag_index.llm.local.local_models import load_embedding_model
-
-            return load_embedding_model(name)
+            model = load_embedding_model(name)
+            if model.identity != self.identity:
+                raise self._other_model_error(model.identity)
+            return model
         from graphrag_index.llm.registry import Models
 
         if name in models:
@@ -72,8 +77,7 @@ class QuestionEmbedder:
             if vectors is not None and vectors.identity is not None:
                 return vectors.identity
         # An index of Microsoft GraphRAG does not store the identity: take it from the settings.
-        settings = index.settings
-        return vector_identity(settings.models, settings.generate_text_embeddings.model)
+        return find_vector_identity(index.settings)
 
     @cached_property
     def dimension(self) -> int:
@@ -87,7 +91,7 @@ class QuestionEmbedder:
         """Raise `SettingsError` if the current settings name another model for the vectors."""
         if not self._index.has_table("text_unit_text"):
             return
-        current = vector_identity(settings.models, settings.generate_text_embeddings.model)
+        current = find_vector_identity(settings)
         if current != self.identity:
             raise self._other_model_error(current)
 
@@ -129,8 +133,8 @@ class QuestionEmbedder:
         version = "" if is_newest else f", version {index.version.number},"
         return SettingsError(
             f"The vectors of {index.backend.output}{version} were made by "
-            f"{_describe_identity(self.identity)}, and the settings now say "
-            f"{_describe_identity(current)}: {fix}."
+            f"{describe_vector_identity(self.identity)}, and the settings now say "
+            f"{describe_vector_identity(current)}: {fix}."
         )
 
     def _other_dimension_error(self, n_numbers: int) -> ModelError:
@@ -150,8 +154,3 @@ class QuestionEmbedder:
             f"the old model, or set models.{name}.dimensions to {n_numbers} and run "
             "`graphrag-index run`."
         )
-
-
-def _describe_identity(identity: "ModelIdentity") -> str:
-    name, dimensions = identity
-    return f"{name} ({dimensions} dimensions)" if dimensions else name

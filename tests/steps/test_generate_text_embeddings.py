@@ -1,6 +1,8 @@
 """Vectors, and the other tables that searches read."""
 
+import re
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -31,7 +34,7 @@ class LengthModel:
 
     name = "lengths"
     dimension = 2
-    identity: object = None
+    identity: tuple[str, int | None] = ("lengths", None)
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -61,12 +64,10 @@ def inputs(*texts: str) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
     return units.lazy(), entities.lazy(), reports.lazy()
 
 
-def embed(
-    model: LengthModel, previous: Previous, *texts: str, name: str = "lengths"
-) -> dict[str, pl.DataFrame]:
+def embed(model: LengthModel, previous: Previous, *texts: str) -> dict[str, pl.DataFrame]:
     batches = generate_text_embeddings(
         *inputs(*texts),
-        settings=GenerateTextEmbeddings(model=name),
+        settings=GenerateTextEmbeddings(model="lengths"),
         embedding_model=model,
         previous=previous,
         progress=Silent(),
@@ -85,10 +86,11 @@ def stored(output: Path, tables: dict[str, pl.DataFrame]) -> Previous:
     for name, frame in tables.items():
         with store.writer(1, TABLES[name], name) as writer:
             writer.append(frame)
-        records[name] = writer.stored
-    settings = {"generate_text_embeddings": {"model": "lengths"}}
+        vectors = writer.stored.vectors
+        made_by = vectors and replace(vectors, model="lengths", dimensions=None)
+        records[name] = replace(writer.stored, vectors=made_by)
     step = StepRecord("generate_text_embeddings", "key", records)
-    return Previous(store, Version(1, "w", "0", (step,), settings))
+    return Previous(store, Version(1, "w", "0", (step,), {}))
 
 
 def test_text_units_entities_and_reports_are_embedded(tmp_path: Path) -> None:
@@ -109,22 +111,23 @@ def test_known_texts_are_not_embedded_again(tmp_path: Path) -> None:
     assert second["text_unit_text"]["vector"].to_list() == [[8, 1], [5, 1], [3, 1]]
 
 
-def test_vectors_of_another_model_are_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("identity", [("other", None), ("lengths", 2)])
+def test_vectors_of_another_model_are_made_anew_and_a_sentence_says_so(
+    identity: tuple[str, int | None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     first = embed(LengthModel(), Previous(TableStore(tmp_path), None), "one")
+    assert not caplog.messages
     model = LengthModel()
-    embed(model, stored(tmp_path, first), "one", name="another")
+    model.identity = identity
+    embed(model, stored(tmp_path, first), "one")
     assert model.asked == ["one", "Tom:A man."]
-
-
-def test_vectors_of_another_model_by_the_same_name_are_not_used(tmp_path: Path) -> None:
-    first = embed(LengthModel(), Previous(TableStore(tmp_path), None), "one")
-    previous = stored(tmp_path, first)
-    previous.settings = {**previous.settings, "models": {"lengths": {"model": "small"}}}
-    for identity, asked in ((("small", None), []), (("large", None), ["one", "Tom:A man."])):
-        model = LengthModel()
-        model.identity = identity
-        embed(model, previous, "one")
-        assert model.asked == asked
+    named = "other" if identity[0] == "other" else r"lengths \(2 dimensions\)"
+    (message,) = caplog.messages
+    assert re.fullmatch(
+        r"Another model made the vectors of the last version \(lengths\): the model "
+        rf"{named} embeds all texts again\.",
+        message,
+    )
 
 
 def test_what_a_model_gave_no_vector_for_is_asked_again(tmp_path: Path) -> None:

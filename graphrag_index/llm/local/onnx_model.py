@@ -40,7 +40,7 @@ class OnnxModel:
         self.name = name
         self.dimension = DIMENSION
         # No settings change the vectors of this model: its name alone identifies them.
-        self.identity: object = None
+        self.identity: tuple[str, int | None] = (name, None)
         self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         self._tokenizer.enable_truncation(MAX_WORD_PIECES)
         self._tokenizer.no_padding()

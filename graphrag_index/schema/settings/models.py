@@ -152,12 +152,10 @@ def identity(models: Mapping[str, ModelSettings], section: Any) -> Any:
     return models[name].identity() if name in models else None
 
 
-def vector_identity(models: Mapping[str, ModelSettings], name: str) -> tuple[str, int | None]:
-    """Return (name, dimension) of an embedding model, which identify its vectors.
-
-    A model that is not in the section `models` runs locally. Its name identifies the model.
-    """
-    return models[name].vector_identity() if name in models else (name, None)
+def describe_vector_identity(identity: tuple[str, int | None]) -> str:
+    """Describe an embedding model, as `ModelSettings.vector_identity` returns it, for messages."""
+    name, dimensions = identity
+    return f"{name} ({dimensions:,} dimensions)" if dimensions else name
 
 
 def find_model(models: Mapping[str, ModelSettings], name: str, step: str) -> ModelSettings:

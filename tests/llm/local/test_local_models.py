@@ -11,8 +11,8 @@ from graphrag_index.llm.local.model_package import MINILM
 REPOSITORY = Path(__file__).parents[3]
 
 
-def test_an_unknown_model_is_refused_with_the_known_one() -> None:
-    with pytest.raises(SettingsError, match=r"'word2vec'; known: all-MiniLM-L6-v2\."):
+def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(SettingsError, match=r"'word2vec'; known: static, all-MiniLM-L6-v2\."):
         load_embedding_model("word2vec")
 
 
