@@ -69,8 +69,8 @@ def open(
             )
         backend = MicrosoftStore(output, settings or parse_settings({}))
         models = settings.models if settings else {}
-        return Index(IndexStore(backend, backend.version, models), settings, root)
-    store = IndexStore.open(output, settings.models if settings else None, as_of)
+        return Index(IndexStore(backend, backend.version, models, root), settings, root)
+    store = IndexStore.open(output, settings.models if settings else None, as_of, root)
     store.check_search_tables()
     if settings is not None and as_of is None:
         store.embedder.check_settings(settings)

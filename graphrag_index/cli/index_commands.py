@@ -63,7 +63,7 @@ def check(
     if folder is None:
         index = open_own(root / settings.output, as_of)
         if as_of is None:
-            index.question_model = find_vector_identity(settings)
+            index.question_model = find_vector_identity(settings, root)
     else:
         index = open_for_check(folder, as_of)
     with temporary_bar(sys.stderr, "check") as progress:

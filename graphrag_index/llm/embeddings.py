@@ -64,7 +64,11 @@ class RemoteEmbeddingModel(RemoteModel):
         return f"dimension of {settings.model} at {settings.base_url}, {settings.dimensions}"
 
     def embed(
-        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
+        self,
+        texts: Sequence[str],
+        advance: Callable[[int], None] | None = None,
+        *,
+        are_queries: bool = False,
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text: an array of shape (texts, dimension).
 

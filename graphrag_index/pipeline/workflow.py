@@ -262,12 +262,12 @@ def make_services(
 
     def check_embedding(step: Step, section: Any) -> None:
         if vectors not in settings.models:
-            check_embedding_model(vectors)
+            check_embedding_model(vectors, root)
 
     def open_embedding(step: Step, section: Any) -> Any:
         if vectors in settings.models:
             return remote().open_embedding_model(vectors, step.name)
-        return load_embedding_model(vectors)
+        return load_embedding_model(vectors, root)
 
     return {
         "chat_model": Service(
@@ -281,7 +281,7 @@ def make_services(
         ),
         "embedding_model": Service(
             open=open_embedding,
-            identity=lambda step, section: find_vector_identity(settings),
+            identity=lambda step, section: find_vector_identity(settings, root),
             check=check_embedding,
             close=_record_embedding_model,
         ),

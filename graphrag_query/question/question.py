@@ -193,7 +193,8 @@ class Question:
     @cached_property
     def vector(self) -> "np.ndarray[Any, Any]":
         """The question's embedding, a vector of length 1."""
-        vector: np.ndarray[Any, Any] = self.index.embedder.embed([self.text])[0]
+        embed = self.index.embedder.embed
+        vector: np.ndarray[Any, Any] = embed([self.text], are_queries=True)[0]
         return vector
 
     @cached_property

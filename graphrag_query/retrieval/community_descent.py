@@ -255,7 +255,8 @@ class QueryScores:
         """Score text units by cosine and full text; the best score of all queries counts."""
         vectors = question.vector[np.newaxis]
         if len(queries) > 1:
-            vectors = np.vstack([vectors, question.index.embedder.embed(list(queries[1:]))])
+            embed = question.index.embedder.embed
+            vectors = np.vstack([vectors, embed(list(queries[1:]), are_queries=True)])
         table = question.index.vectors("text_unit_text")
         numbers: set[int] = set()
         shares: dict[int, float] = {}

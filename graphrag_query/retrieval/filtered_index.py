@@ -192,7 +192,7 @@ class FilteredIndex(IndexStore):
     """An index store that contains only the rows that the filters keep."""
 
     def __init__(self, whole: IndexStore, filters: Filters) -> None:
-        super().__init__(whole.backend, whole.version, whole.models)
+        super().__init__(whole.backend, whole.version, whole.models, whole.root)
         self.whole = whole
         self.embedder, self.threads = whole.embedder, whole.threads
         within = whole.masks if isinstance(whole, FilteredIndex) else None

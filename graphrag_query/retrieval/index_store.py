@@ -122,8 +122,11 @@ class IndexStore:
         backend: "TableStore | MicrosoftStore",
         version: Version,
         models: "Mapping[str, ModelSettings] | None" = None,
+        root: Path | None = None,
     ) -> None:
         self.backend = backend
+        # Folder of the settings; the paths in the settings are relative to it.
+        self.root = backend.output.parent if root is None else root
         self.models = models or {}
         self.version = version
         self._vectors: dict[str, VectorTable | InMemoryVectors] = {}
@@ -135,6 +138,7 @@ class IndexStore:
         output: Path,
         models: "Mapping[str, ModelSettings] | None" = None,
         as_of: int | None = None,
+        root: Path | None = None,
     ) -> "IndexStore":
         """Open the index in an output folder, at its current version or at version `as_of`.
 
@@ -144,7 +148,7 @@ class IndexStore:
         version = backend.read_pointer() if as_of is None else backend.read_version(as_of)
         if version is None:
             raise TableError(f"There is no index in {output}: make one with `graphrag-index run`.")
-        return cls(backend, version, models)
+        return cls(backend, version, models, root)
 
     @cached_property
     def settings(self) -> Settings:

@@ -31,7 +31,8 @@ class QuestionEmbedder:
 
     def __init__(self, index: "IndexStore") -> None:
         self._index = index
-        self._cache: dict[str, np.ndarray[Any, Any]] = {}
+        # (text, whether it is a question) → its vector.
+        self._cache: dict[tuple[str, bool], np.ndarray[Any, Any]] = {}
         self._models: Models | None = None
 
     def close(self) -> None:
@@ -52,7 +53,7 @@ class QuestionEmbedder:
         name = settings.generate_text_embeddings.model
         made_with = settings.models.get(name)
         if made_with is None:
-            model = load_embedding_model(name)
+            model = load_embedding_model(name, self._index.root)
             if model.identity != self.identity:
                 raise self._other_model_error(model.identity)
             return model
@@ -77,7 +78,7 @@ class QuestionEmbedder:
             if vectors is not None and vectors.identity is not None:
                 return vectors.identity
         # An index of Microsoft GraphRAG does not store the identity: take it from the settings.
-        return find_vector_identity(index.settings)
+        return find_vector_identity(index.settings, index.root)
 
     @cached_property
     def dimension(self) -> int:
@@ -91,11 +92,11 @@ class QuestionEmbedder:
         """Raise `SettingsError` if the current settings name another model for the vectors."""
         if not self._index.has_table("text_unit_text"):
             return
-        current = find_vector_identity(settings)
+        current = find_vector_identity(settings, self._index.root)
         if current != self.identity:
             raise self._other_model_error(current)
 
-    def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
+    def embed(self, texts: list[str], *, are_queries: bool = False) -> "np.ndarray[Any, Any]":
         """Return one vector of length 1 per text. Known texts are read from the cache.
 
         Raises `ModelError` if the model does not answer, returns no vector for a text, or has
@@ -107,10 +108,11 @@ class QuestionEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
         cache = self._cache
-        known = {text: cache[text] for text in texts if text in cache}
-        new = [text for text in dict.fromkeys(texts) if text not in known]
+        keys = [(text, are_queries) for text in texts]
+        known = {key: cache[key] for key in keys if key in cache}
+        new = [key for key in dict.fromkeys(keys) if key not in known]
         if new:
-            vectors = self.model.embed(new)
+            vectors = self.model.embed([text for text, _ in new], are_queries=are_queries)
             if vectors.shape[1] != self.dimension:
                 raise self._other_dimension_error(vectors.shape[1])
             if not vectors.any(axis=1).all():
@@ -122,7 +124,7 @@ class QuestionEmbedder:
             known |= made
             # Assign a new dict, because other threads may still read the old one.
             self._cache = dict([*cache.items(), *made.items()][-MAX_CACHED_TEXTS:])
-        return np.array([known[text] for text in texts])
+        return np.array([known[key] for key in keys])
 
     def _other_model_error(self, current: "ModelIdentity") -> SettingsError:
         """Build the error that the settings name another model than the index's vectors have."""

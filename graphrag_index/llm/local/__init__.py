@@ -1,6 +1,10 @@
 """Embedding models that run on this machine.
 
-local_models.py   finds and loads a model by its name in the settings
-onnx_model.py     a sentence transformer in onnxruntime
-model_package.py  the download of a model
+local_models.py       finds and loads a model by its name or its folder
+static_model.py       a table of vectors, the sum of which is the vector of a text
+word_pieces.py        the tokens of the table in this package
+onnx_model.py         a sentence transformer in onnxruntime
+own_model.py          a model of the user: its description and the checks of its files
+library_tokenizer.py  tokenizers of models that are not in this package
+model_package.py      the download of all-MiniLM-L6-v2
 """

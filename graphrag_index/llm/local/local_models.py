@@ -1,6 +1,7 @@
 """Embedding models that run on this machine, found by their names in the settings."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from graphrag_index.errors import SettingsError
@@ -33,45 +34,62 @@ class EmbeddingModel(Protocol):
         """
 
     def embed(
-        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
+        self,
+        texts: Sequence[str],
+        advance: Callable[[int], None] | None = None,
+        *,
+        are_queries: bool = False,
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text: an array of shape (texts, dimension).
 
-        A vector of zeros stands for a text whose request failed. `advance` is called with the
-        number of texts finished since its last call.
+        `are_queries` distinguishes questions from passages. A vector of zeros stands for a text
+        whose request failed. `advance` is called with the number of texts finished since its
+        last call.
         """
 
 
-def load_embedding_model(name: str) -> EmbeddingModel:
-    """Load an embedding model by its name in the settings.
+def load_embedding_model(name: str, root: Path = Path()) -> EmbeddingModel:
+    """Load an embedding model by its name, or by its folder relative to `root`.
 
-    Raises `SettingsError` if no model has this name, and `ModelError` if a file of the model is
-    missing or damaged.
+    Raises `SettingsError` if there is no such model, and `ModelError` if a library is not
+    installed, or a file of the model is missing, damaged or of another kind.
     """
     if name == STATIC:
         from graphrag_index.llm.local.static_model import load_static_model
 
         return load_static_model()
-    if name != MINILM.model:
+    if name == MINILM.model:
+        folder = _find_minilm()
+        from graphrag_index.llm.local.onnx_model import OnnxModel, minilm_files
+
+        return OnnxModel(name, (name, None), minilm_files(folder))
+    if not (root / name).is_dir():
         raise SettingsError(
-            f"There is no embedding model {name!r}; known: {', '.join(BUILT_IN_MODELS)}."
+            f"There is no embedding model {name!r}: it is none of {', '.join(BUILT_IN_MODELS)}, no "
+            f"name in the section models, and no folder in {root.absolute()}."
         )
-    folder = model_folder()
-    from graphrag_index.llm.local.onnx_model import OnnxModel
+    from graphrag_index.llm.local.own_model import load_own_model
 
-    return OnnxModel(name, folder)
+    return load_own_model(name, root / name)
 
 
-def check_embedding_model(name: str) -> None:
+def check_embedding_model(name: str, root: Path = Path()) -> None:
     """Check the files of a model. Raises the same exceptions as `load_embedding_model`."""
     if name == MINILM.model:
-        # Loading takes long, and a file of the right size has been checked by its download.
-        model_folder()
+        # Loading takes long, and the download has checked the files.
+        _find_minilm()
     else:
-        load_embedding_model(name)
+        load_embedding_model(name, root)
 
 
-def find_vector_identity(settings: "Settings") -> tuple[str, int | None]:
+def _find_minilm() -> Path:
+    from graphrag_index.llm.local.library_tokenizer import check_libraries
+
+    check_libraries(MINILM.model, "onnxruntime", "tokenizers")
+    return model_folder()
+
+
+def find_vector_identity(settings: "Settings", root: Path = Path()) -> tuple[str, int | None]:
     """Return the identity of the embedding model in the settings, without loading the model."""
     name = settings.generate_text_embeddings.model
     if name in settings.models:
@@ -80,4 +98,8 @@ def find_vector_identity(settings: "Settings") -> tuple[str, int | None]:
         from graphrag_index.llm.local.static_model import read_static_identity
 
         return read_static_identity()
+    if name != MINILM.model and (root / name).is_dir():
+        from graphrag_index.llm.local.own_model import read_model_folder
+
+        return read_model_folder(root / name).identity
     return name, None

@@ -1,106 +1,203 @@
 """Sentence transformers that onnxruntime runs on the CPU.
 
-The model is all-MiniLM-L6-v2 (Reimers & Gurevych, Sentence-BERT, EMNLP 2019; Wang et al.,
-MiniLM, NeurIPS 2020). onnxruntime memory-maps its published weights. The ONNX graph is a file of
-this package, built by `tools/embedding_graph.py`.
+The model all-MiniLM-L6-v2 (Reimers & Gurevych, Sentence-BERT, EMNLP 2019; Wang et al., MiniLM,
+NeurIPS 2020) is one of them. onnxruntime memory-maps its published weights; its ONNX graph is a
+file of this package, built by `tools/embedding_graph.py`.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
+
+from graphrag_index.errors import ModelError, describe_error
+from graphrag_index.llm.local.library_tokenizer import encode_texts, open_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+# Of all-MiniLM-L6-v2: the dimension, and the maximum number of word pieces of a text, as in its
+# training. The rest of a text is ignored.
 DIMENSION = 384
-# Maximum number of word pieces of a text, as in the training of the model. The rest is ignored.
 MAX_WORD_PIECES = 256
-
-# Maximum number of word pieces in a batch. A larger batch needs more memory and is not faster:
-# this many rows keep one core busy, and the cores process several batches in parallel.
-BATCH_WORD_PIECES = 256
-
 GRAPH_FILE = "all-MiniLM-L6-v2.onnx"
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
 
+# Maximum number of tokens in a batch. A larger batch needs more memory and is not faster: this
+# many rows keep one core busy, and the cores process several batches in parallel.
+BATCH_TOKENS = 256
+# Maximum difference to 1 of the length of a vector that is taken as it is.
+MAX_LENGTH_ERROR = 0.01
+# Known inputs of a graph → their values for the tokens of a batch without padding.
+INPUTS: "dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]]" = {
+    "input_ids": lambda tokens: tokens,
+    "word_pieces": lambda tokens: tokens,
+    "attention_mask": lambda tokens: tokens * 0 + 1,
+    "token_type_ids": lambda tokens: tokens * 0,
+    "position_ids": lambda tokens: (tokens * 0 + 1).cumsum(axis=1) - 1,
+}
+# Pooling of the vectors of tokens; none: the graph has an output with one vector per text.
+Pooling = Literal["mean", "cls", "last", "none"]
+
+
+@dataclass(frozen=True)
+class OnnxFiles:
+    """The files of a model, and what is not in the files."""
+
+    graph: Path
+    tokenizer: Path
+    pooling: Pooling
+    max_tokens: int  # maximum number of tokens of a text; the rest of the text is ignored
+    normalize: bool  # scale vectors to length 1; False: the vectors of the graph have length 1
+    # Folder of the weights, if the graph does not lie beside them.
+    weights: Path | None = None
+
+
+def minilm_files(folder: Path) -> OnnxFiles:
+    """Return the files of all-MiniLM-L6-v2, whose weights and tokenizer lie in a folder."""
+    graph = Path(str(files("graphrag_index.llm.local").joinpath(GRAPH_FILE)))
+    return OnnxFiles(graph, folder / TOKENIZER_FILE, "none", MAX_WORD_PIECES, False, folder)
+
 
 class OnnxModel:
-    """An embedding model that onnxruntime runs."""
+    """An embedding model that onnxruntime runs.
 
-    def __init__(self, name: str, folder: Path) -> None:
-        import onnxruntime
-        import tokenizers
+    Raises `ModelError` if a library is missing, or if the files are not those of such a model.
+    """
+
+    def __init__(self, name: str, identity: tuple[str, int | None], model: OnnxFiles) -> None:
+        import numpy as np
 
         self.name = name
-        self.dimension = DIMENSION
-        # No settings change the vectors of this model: its name alone identifies them.
-        self.identity: tuple[str, int | None] = (name, None)
-        self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
-        self._tokenizer.enable_truncation(MAX_WORD_PIECES)
-        self._tokenizer.no_padding()
-
-        options = onnxruntime.SessionOptions()
-        options.add_session_config_entry(
-            "session.model_external_initializers_file_folder_path", str(folder.resolve())
-        )
-        # Use one thread per batch, so that the vectors do not depend on the number of cores.
-        options.intra_op_num_threads = 1
-        # The graph in the file is optimized already; optimizing it again would slow down loading.
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 3  # errors
-        graph = files("graphrag_index.llm.local").joinpath(GRAPH_FILE).read_bytes()
-        self._session = onnxruntime.InferenceSession(
-            graph, options, providers=["CPUExecutionProvider"]
-        )
+        self.identity = identity
+        self._model = model
+        self._tokenizer = open_tokenizer(model.tokenizer, name)
+        self._tokenizer.enable_truncation(model.max_tokens)
+        self._session = _open_session(name, model)
+        inputs = {value.name: value.type for value in self._session.get_inputs()}
+        if unknown := sorted(inputs.keys() - INPUTS.keys()):
+            raise ModelError(
+                f"{model.graph} has the input {unknown[0]}, which is not known; known: "
+                f"{', '.join(INPUTS)}."
+            )
+        self._inputs = {name: np.dtype(kind[len("tensor(") : -1]) for name, kind in inputs.items()}
+        n_axes = 2 if model.pooling == "none" else 3
+        outputs = self._session.get_outputs()
+        fitting = [value.name for value in outputs if len(value.shape) == n_axes]
+        if not fitting:
+            raise ModelError(
+                f"{model.graph} has no output for the pooling {model.pooling}, which needs one "
+                f"with {n_axes} axes; it has: "
+                + ", ".join(f"{value.name} with {len(value.shape)}" for value in outputs)
+                + "."
+            )
+        self._output = fitting[0]
+        (vector,) = self._run(np.zeros((1, 1), np.int64))
+        self.dimension = len(vector)
 
     def embed(
-        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
+        self,
+        texts: Sequence[str],
+        advance: Callable[[int], None] | None = None,
+        *,
+        are_queries: bool = False,
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text: an array of shape (texts, dimension).
 
-        `advance` is called with the number of texts finished since its last call. On one
-        machine, the vector of a text is always identical to the last bit: a batch contains only
-        texts with the same number of word pieces, so that no text is padded. One call with many
-        texts is faster than many calls with few texts. An empty text has a vector too; a lone
-        surrogate counts as U+FFFD.
+        `advance` is called with the number of texts finished since its last call. A batch contains
+        only texts with the same number of tokens, so that no text is padded: on one machine, the
+        vector of a text by all-MiniLM-L6-v2 is always identical to the last bit. One call with
+        many texts is faster than many calls with few texts. An empty text has a vector too; a
+        lone surrogate counts as U+FFFD.
         """
         import numpy as np
 
-        # The library `tokenizers` rejects surrogates: join pairs of them, and replace the others.
-        valid = [
-            text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
-        ]
-        encodings = self._tokenizer.encode_batch_fast(valid)
-        word_pieces = [encoding.ids for encoding in encodings]
+        # A tokenizer without special tokens finds no token in an empty text.
+        tokens = [ids or [0] for ids in encode_texts(self._tokenizer, texts)]
         vectors = np.empty((len(texts), self.dimension), np.float32)
 
         def embed_batch(rows: list[int]) -> int:
-            batch = np.array([word_pieces[row] for row in rows], np.int64)
-            (vectors[rows],) = self._session.run(None, {"word_pieces": batch})
+            vectors[rows] = self._run(np.array([tokens[row] for row in rows], np.int64))
             return len(rows)
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             # The loop waits for all batches, and raises the exception of a failed thread.
-            for done in threads.map(embed_batch, _batch_rows([len(ids) for ids in word_pieces])):
+            for done in threads.map(embed_batch, _batch_rows([len(ids) for ids in tokens])):
                 if advance is not None:
                     advance(done)
         return vectors
 
+    def _run(self, tokens: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float32]":
+        import numpy as np
+
+        values = {name: INPUTS[name](tokens).astype(kind) for name, kind in self._inputs.items()}
+        try:
+            (found,) = self._session.run([self._output], values)
+        except _runtime_errors() as error:
+            raise ModelError(
+                f"onnxruntime cannot run {self._model.graph}: {describe_error(error)[:200]}."
+            ) from error
+        vectors: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
+        if self._model.pooling == "mean":
+            vectors = vectors.mean(axis=1)
+        elif self._model.pooling != "none":
+            vectors = vectors[:, 0 if self._model.pooling == "cls" else -1]
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if self._model.normalize:
+            return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+        if np.abs(lengths - 1).max() > MAX_LENGTH_ERROR:
+            raise ModelError(
+                f"{self._model.graph} gives vectors of length {lengths.max():.3g} instead of 1: "
+                "set normalize to true."
+            )
+        return vectors
+
+
+def _open_session(name: str, model: OnnxFiles) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    # Use one thread per batch, so that the vectors do not depend on the number of cores.
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3  # errors
+    graph: str | bytes = str(model.graph)
+    if model.weights is not None:
+        options.add_session_config_entry(
+            "session.model_external_initializers_file_folder_path", str(model.weights.resolve())
+        )
+        # The packaged graph is optimized already; optimizing it again would slow down loading.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        graph = model.graph.read_bytes()
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except _runtime_errors() as error:
+        raise ModelError(
+            f"onnxruntime cannot load {model.graph}: {describe_error(error)[:200]}."
+        ) from error
+
+
+def _runtime_errors() -> tuple[type[Exception], ...]:
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    # The errors of the library have no base class of their own.
+    names = "Fail InvalidArgument InvalidGraph InvalidProtobuf NoSuchFile NotImplemented"
+    return tuple(getattr(state, name) for name in [*names.split(), "RuntimeException"])
+
 
 def _batch_rows(lengths: Sequence[int]) -> list[list[int]]:
-    """Split row numbers into batches of texts with the same number of word pieces (`lengths`).
+    """Split row numbers into batches of texts with the same number of tokens (`lengths`).
 
     The longest texts come first, so that all threads end at about the same time.
     """
     batches = []
     ordered = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     for length, group in groupby(ordered, key=lengths.__getitem__):
-        rows, size = list(group), max(1, BATCH_WORD_PIECES // length)
+        rows, size = list(group), max(1, BATCH_TOKENS // length)
         batches += [rows[start : start + size] for start in range(0, len(rows), size)]
     return batches

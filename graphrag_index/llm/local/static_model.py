@@ -68,7 +68,11 @@ class StaticModel:
         self._unknown = unknown_row if unknown_row.any() else np.ones(self.dimension)
 
     def embed(
-        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
+        self,
+        texts: Sequence[str],
+        advance: Callable[[int], None] | None = None,
+        *,
+        are_queries: bool = False,
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text: an array of shape (texts, dimension).
 

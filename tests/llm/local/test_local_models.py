@@ -12,7 +12,9 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SettingsError, match=r"'word2vec'; known: static, all-MiniLM-L6-v2\."):
+    with pytest.raises(
+        SettingsError, match=r"'word2vec': it is none of static, all-MiniLM-L6-v2, no name in "
+    ):
         load_embedding_model("word2vec")
 
 

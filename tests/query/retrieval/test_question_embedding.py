@@ -11,18 +11,21 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.llm.local.local_models import load_embedding_model
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
-from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_index.schema.settings.project_settings import init_project, load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Vectors
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.fixtures.model_project import KEY, write_project
+from tests.fixtures.own_models import describe_files, write_own_model, write_own_table
 from tests.server import Server
 
 TABLES = ("text_unit_text", "entity_description", "community_full_content")
 STEP = "generate_text_embeddings"
+R2 = 0.5**0.5
 OTHER = "models.embedding.model=other-embedding"
 
 
@@ -96,8 +99,9 @@ def test_the_index_says_what_its_vectors_are(indexed: Path) -> None:
     assert vectors_of(indexed) == dict.fromkeys(TABLES, Vectors(32, True, "test-embedding", None))
 
 
-def test_the_embedded_model_is_noted_by_its_name(sample_project: Path) -> None:
-    noted = Vectors(384, True, "all-MiniLM-L6-v2", None)
+def test_the_static_model_is_noted_by_its_table(sample_project: Path) -> None:
+    model = load_embedding_model("static")
+    noted = Vectors(model.dimension, True, *model.identity)
     assert vectors_of(sample_project) == dict.fromkeys(TABLES, noted)
 
 
@@ -107,6 +111,7 @@ def test_the_embedded_model_is_noted_by_its_name(sample_project: Path) -> None:
         (OTHER, "other-embedding"),
         ("models.embedding.dimensions=16", r"test-embedding \(16 dimensions\)"),
         ("generate_text_embeddings.model=all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+        ("generate_text_embeddings.model=static", "static [0-9a-f]{8}"),
     ],
 )
 def test_another_model_is_refused_when_the_index_is_opened(
@@ -200,3 +205,58 @@ def test_the_model_for_questions_is_closed_with_the_index(indexed: Path) -> None
     assert index.store.embedder.embed(["ice"]).shape == (1, 32)
     index.close()
     assert threading.active_count() == before
+
+
+def test_a_model_of_a_user_embeds_questions_and_another_at_its_place_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "project"
+    init_project(root)
+    (root / "input" / "a.txt").write_text("The ship carried coal.", encoding="utf-8")
+    (root / "input" / "b.txt").write_text("The ice was thick.", encoding="utf-8")
+    mine = "generate_text_embeddings.model=models/mine"
+    write_own_model(root / "models" / "mine")
+    run(root, mine)
+    (made_by,) = {vectors and vectors.model for vectors in vectors_of(root).values()}
+    assert made_by is not None
+    assert made_by.startswith("mine ")
+    # Questions find the folder from the settings of the index, too.
+    for index in (opened(root, mine), graphrag_query.open(root / "output")):
+        (vector,) = index.store.embedder.embed(["ship"], are_queries=True)
+        assert vector.tolist() == [0, 1, 0, 0]
+    assert run(root, mine).steps_run == ()
+    assert not caplog.messages
+
+    write_own_table(root / "models" / "mine")
+    describe_files(root / "models" / "mine", query_prefix="coal ")
+    (root / "models" / "mine" / "model.onnx").unlink()
+    describe_files(root / "models" / "mine", query_prefix="coal ")
+    with pytest.raises(SettingsError, match=rf"by {made_by}, and the settings now say mine "):
+        opened(root, mine)
+    with pytest.raises(SettingsError, match=rf"by {made_by}, and the settings now say mine "):
+        graphrag_query.open(root / "output").store.embedder.embed(["ship"])
+    assert run(root, mine).steps_run == (STEP,)
+    assert [message for message in caplog.messages if made_by in message]
+    store = opened(root, mine).store
+    assert store.embedder.embed(["ship"]).tolist() == [[0, 1, 0, 0]]
+    (vector,) = store.embedder.embed(["ship"], are_queries=True)
+    assert vector.tolist() == pytest.approx([0, R2, R2, 0])
+
+
+def test_an_index_of_an_earlier_default_is_refused_and_embedded_anew(
+    tmp_path: Path, minilm_files: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / "project"
+    init_project(root)
+    (root / "input" / "a.txt").write_text("The ship carried coal.", encoding="utf-8")
+    run(root, "generate_text_embeddings.model=all-MiniLM-L6-v2")
+    with pytest.raises(
+        SettingsError, match=r"by all-MiniLM-L6-v2, and the settings now say static "
+    ):
+        opened(root)
+    assert run(root).steps_run == (STEP,)
+    (message,) = caplog.messages
+    assert message.startswith(
+        "Another model made the vectors of the last version (all-MiniLM-L6-v2"
+    )
+    assert opened(root).store.embedder.identity[0].startswith("static ")
