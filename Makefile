@@ -26,7 +26,6 @@ help:
 	@echo 'Add PYTHON=python3.12 to any of them to choose another Python.'
 
 demo: $(INSTALLED)
-	$(BIN)/graphrag-index download-model
 	$(BIN)/graphrag-index run
 	@echo
 	$(BIN)/graphrag-query global "What are the main themes?"
@@ -40,14 +39,12 @@ test: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/graphrag-index download-model
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 slow-tests: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest -m slow
 
 bench: $(INSTALLED)
-	$(BIN)/graphrag-index download-model
 	$(BIN)/graphrag-index run --quiet
 	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/index.py

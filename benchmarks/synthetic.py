@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel
 
+from graphrag_index.llm.local.static_model import load_static_model
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import Workflow
 from graphrag_index.schema.list_columns import gather_lists
@@ -25,7 +26,8 @@ RELATIONSHIPS, MENTIONS = 5, 10
 ENTITIES_OF_TOPIC, TEXT_UNITS_OF_TOPIC, TEXT_UNITS_OF_DOCUMENT = 100, 50, 8
 MENTIONS_OF_TEXT_UNIT = MENTIONS * ENTITIES_OF_TOPIC // TEXT_UNITS_OF_TOPIC
 CHARS_OF_TEXT_UNIT = 600
-DIMENSIONS = 384
+# That of the model that embeds the questions.
+DIMENSIONS = load_static_model().dimension
 WORDS = 40_000
 # Share of mentions and relationships that leave their topic.
 ABROAD = 0.15

@@ -2,7 +2,7 @@
 
     python examples/index_and_ask.py [--documents FOLDER] [--question TEXT] [--root PROJECT]
 
-The embedding model is downloaded once; every later call works offline.
+Nothing is downloaded, and no network is used.
 """
 
 import argparse
@@ -32,7 +32,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = options.root or Path(temporary) / "project"
         graphrag_index("init", root, "--input", options.documents.resolve())
-        graphrag_index("download-model")
         graphrag_index("run", "--root", root)
         with graphrag_query.open(root / "output") as index:
             answer = index.local(options.question)

@@ -4,7 +4,7 @@
     python examples/local_model.py [--base-url URL] [--model NAME]
 
 Any OpenAI-compatible server will do. The environment variables LOCAL_MODEL_URL and LOCAL_MODEL
-set the defaults. The vectors need `graphrag-index download-model` once.
+set the defaults.
 """
 
 import argparse

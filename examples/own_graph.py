@@ -1,8 +1,6 @@
 """Make a graph that you already have searchable: two CSV files in, cited answers out.
 
-    python examples/own_graph.py
-
-Needs the embedding model: run `graphrag-index download-model` once.
+python examples/own_graph.py
 """
 
 import subprocess

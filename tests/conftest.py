@@ -1,4 +1,4 @@
-"""What tests share: the embedding model, and the index of the sample, made once."""
+"""What tests share: the model all-MiniLM-L6-v2, and the index of the sample, made once."""
 
 import logging
 import os
@@ -42,8 +42,8 @@ def log_level() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def embedding_model_files() -> Path:
-    """Where the embedding model lies; it is fetched if it is not there."""
+def minilm_files() -> Path:
+    """The folder of the model all-MiniLM-L6-v2; the model is downloaded if it is not there."""
     try:
         download_model()
     except ModelError as error:
@@ -67,7 +67,7 @@ def run_project(root: Path, *overrides: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def sample_project(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path) -> Path:
+def sample_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sample project with its index in `output`. Tests must not change it.
 
     Processes that share the tests share it.

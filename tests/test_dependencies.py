@@ -29,11 +29,14 @@ ONLY_FOR_INDEXING = {
     "graphrag_index.steps",
     "graspologic_native",
     "httpx2",
+    "huggingface_hub",
     "igraph",
     "leidenalg",
     "markitdown",
     "networkx",
+    "onnxruntime",
     "openai",
+    "tokenizers",
     "torch",
 }
 

@@ -19,6 +19,7 @@ from typer.main import get_command
 
 import graphrag_query
 from graphrag_index.errors import ExitCode
+from graphrag_index.llm.local.own_model import ModelDescription
 from graphrag_index.nlp.uncased import LANGUAGE_CODES as CASELESS
 from graphrag_index.resolution.decisions_file import DecisionsParser
 from graphrag_index.schema.settings.models import ModelSettings
@@ -197,6 +198,9 @@ def test_yaml_examples_are_settings_or_workflows(
     if example.mark == "resolutions.yaml":
         assert DecisionsParser(example.code, tmp_path).parse().split
         return
+    if example.mark == "embedding.yaml":
+        assert ModelDescription.model_validate(content).sha256
+        return
     for name in re.findall(r"\$\{(\w+)\}", example.code):
         monkeypatch.setenv(name, "somewhere")
     (tmp_path / "settings.yaml").write_text(example.code, encoding="utf-8")
@@ -301,7 +305,6 @@ def test_own_settings_are_strict_as_the_page_says(redacted_project: Path) -> Non
     assert "did you mean 'names'?" in result.stderr
 
 
-@pytest.mark.usefixtures("embedding_model_files")
 def test_the_graph_of_the_example_gives_the_answer_that_is_shown(tmp_path: Path) -> None:
     shown = {
         example.mark.removeprefix("graph: "): example.code

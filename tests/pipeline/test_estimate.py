@@ -155,7 +155,7 @@ def test_batches_cost_half(tmp_path: Path) -> None:
 
 
 def test_a_workflow_without_models_costs_nothing(project: Path) -> None:
-    settings = "generate_text_embeddings.model=all-MiniLM-L6-v2"
+    settings = "generate_text_embeddings.model=static"
     result = call(
         project, "estimate", "--set", "workflow=embedded", "--set", settings, MODEL_KEY=KEY
     )

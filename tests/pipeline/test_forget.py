@@ -226,7 +226,6 @@ def test_a_request_is_about_the_file_that_asks_for_it_now(
     assert "shackleton.md" not in told.err
 
 
-@pytest.mark.usefixtures("embedding_model_files")
 def test_no_byte_stays_without_a_model_either(tmp_path: Path, graphrag_index: Call) -> None:
     root = write_project(tmp_path, "embedded")
     assert graphrag_index("run", "--root", root).code == 0

@@ -89,9 +89,7 @@ def rounds(text: str) -> set[int]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("n_kills", [1, pytest.param(50, marks=pytest.mark.slow)])
-def test_a_reader_sees_whole_versions_only(
-    tmp_path: Path, embedding_model_files: Path, n_kills: int
-) -> None:
+def test_a_reader_sees_whole_versions_only(tmp_path: Path, n_kills: int) -> None:
     root = project(tmp_path / "killed")
     write_generation(root, 0)
     began = time.monotonic()

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from graphrag_index.storage.table_store import TableStore
 from tests.conftest import copy_project, run_project
@@ -54,7 +53,6 @@ def vectors_of(output: Path) -> dict[str, pl.DataFrame]:
     }
 
 
-@pytest.mark.usefixtures("embedding_model_files")
 def test_vectors_of_two_runs_are_equal(tmp_path: Path) -> None:
     roots = [small_project(tmp_path / name) for name in ("one", "two")]
     for root in roots:
@@ -72,7 +70,6 @@ def test_vectors_of_two_runs_are_equal(tmp_path: Path) -> None:
         assert one[name].equals(two[name])
 
 
-@pytest.mark.usefixtures("embedding_model_files")
 def test_a_renamed_file_keeps_every_id(tmp_path: Path) -> None:
     root = small_project(tmp_path)
     run_project(root)

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_index.llm.local.local_models import load_embedding_model
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.vector_store import VectorTable
@@ -333,7 +334,7 @@ def test_vectors_belong_to_their_rows(
     assert version is not None
     opened = VectorTable.open(output / "lancedb", vectors, version.tables[vectors].lance_version)
     rows = opened.lazy().collect()
-    assert opened.dimension == 384
+    assert opened.dimension == load_embedding_model("static").dimension
     assert rows["id"].to_list() == tables[table]["id"].to_list()
     assert rows["text"].to_list() == tables[table].select(text).to_series().to_list()
     lengths = rows["vector"].cast(pl.List(pl.Float64)).list.eval(pl.element() ** 2).list.sum()

@@ -17,6 +17,7 @@ from graphrag_index.schema.settings.project_settings import (
     Settings,
     init_project,
     load_settings,
+    parse_settings,
     shipped_workflows,
 )
 from tests.fixtures.small_steps import SMALL
@@ -105,10 +106,11 @@ def test_a_model_that_is_not_here_is_missed_only_by_workflows_that_need_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(tmp_path))
-    services = make_services(Settings())
+    settings = parse_settings({"generate_text_embeddings": {"model": "all-MiniLM-L6-v2"}})
+    services = make_services(settings)
     check_services(SMALL, {}, services)
     embedded = load_workflow(REPOSITORY, "embedded")
-    sections = select_sections(embedded, Settings())
+    sections = select_sections(embedded, settings)
     with pytest.raises(ModelError, match="`graphrag-index download-model`"):
         check_services(embedded, sections, services)
     without = tuple(s for s in embedded.steps if s.name != "generate_text_embeddings")

@@ -217,8 +217,10 @@ class GenerateTextEmbeddings(Section):
     """Vectors of text units, entities and reports."""
 
     model: str = setting(
-        "all-MiniLM-L6-v2",
-        "all-MiniLM-L6-v2, which runs locally, or the name of a model in `models`.",
+        "static",
+        "static, the table of this package; all-MiniLM-L6-v2, which is finer and needs the extra "
+        "minilm; the folder of a model of your own, relative to settings.yaml; or the name of a "
+        "model in `models`. See docs/embedding-models.md.",
     )
 
 

@@ -1,6 +1,5 @@
 """Questions in scripts that the built-in embedding model cannot read."""
 
-from pathlib import Path
 from shutil import rmtree
 
 import pytest
@@ -20,7 +19,7 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path) -> Index:
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     root = copy_project(tmp_path_factory.mktemp("scripts") / "project")
     rmtree(root / "input")
     (root / "input").mkdir()

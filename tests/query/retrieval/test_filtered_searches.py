@@ -63,7 +63,6 @@ def models(server: Server) -> dict[str, object]:
 def project(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    embedding_model_files: Path,
     server: Server,
 ) -> Path:
     more = {} if request.param == "linguistic" else {"workflow": request.param, **models(server)}

@@ -87,7 +87,9 @@ def test_without_any_model_it_is_searched_by_names_and_words(
     answer = without_models.search(method, SEARCHES[method])
     assert answer.outcome is Outcome.ANSWERED, answer.text
     check_citations(without_models, answer)
-    assert answer.notes[-1].startswith(f"The vectors of {MICROSOFT} have 3,072 numbers, and all-")
+    assert answer.notes[-1].startswith(
+        f"The vectors of {MICROSOFT}, of 3,072 numbers, were made by another model and not by st"
+    )
     assert answer.notes[-1].endswith("and set generate_text_embeddings.model to its name.")
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ QUESTION = "What is known of Bell?"
 
 
 @pytest.fixture(scope="module")
-def bells(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path) -> Iterator[Index]:
+def bells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     folder = tmp_path_factory.mktemp("bells")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(benchmarks.synthetic, "title_of", lambda number: f"Bell {number}")

@@ -273,7 +273,6 @@ def test_without_a_model_every_citation_resolves(sample_project: Path, text: str
     check_citations(answer, sample_project / "output")
 
 
-@pytest.mark.usefixtures("embedding_model_files")
 def test_an_index_of_one_sentence_can_be_asked(tmp_path: Path) -> None:
     project = copy_project(tmp_path / "project")
     shutil.rmtree(project / "input")

@@ -75,7 +75,6 @@ def test_asked_for_the_main_ones_of_a_kind_it_lists_entities(
     check_citations(answer, sample_project / "output")
 
 
-@pytest.mark.usefixtures("embedding_model_files")
 def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
     project = copy_project(tmp_path / "project")
     shutil.rmtree(project / "input")

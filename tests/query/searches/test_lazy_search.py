@@ -339,7 +339,7 @@ def test_over_http_failing_tests_are_told_and_an_outage_is_an_outcome(
         llm = f"models.chat={{model: test-model, base_url: '{server.url}', retry_seconds: 0.5}}"
         settings = load_settings(sample_project, [llm, "search.model=chat"])
         with graphrag_query.open(sample_project / "output", settings, sample_project) as index:
-            server.faults = Faults(by_text={"Passage of tom-crean.txt": "content_filter"})
+            server.faults = Faults(by_text={"Passage of Dogs, Ponies and Motors": "content_filter"})
             part = index.lazy(DOGS, budget=30)
             n_failed = part.looked_at["relevance_tests_failed"]
             assert 0 < n_failed < part.looked_at["relevance_tests"] == 30
@@ -351,7 +351,7 @@ def test_over_http_failing_tests_are_told_and_an_outage_is_an_outcome(
 
 
 @pytest.fixture(scope="module")
-def lazy_project(tmp_path_factory: pytest.TempPathFactory, embedding_model_files: Path) -> Path:
+def lazy_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = copy_project(tmp_path_factory.mktemp("lazy") / "project")
     for path in sorted((root / "input").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()

@@ -79,7 +79,8 @@ def test_only_entities_of_the_type_that_is_asked_for_are_named(index: Index) -> 
 @pytest.mark.parametrize(
     "question",
     [
-        "How do I bake sourdough bread?",
+        # A report tells who baked bread, but none tells of pizza.
+        "How do I bake sourdough pizza?",
         "What is the capital of Mongolia?",
         "What are the main ingredients of sourdough?",
         "What are the main themes of Moby-Dick?",
