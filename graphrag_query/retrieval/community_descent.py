@@ -18,11 +18,7 @@ from graphrag_query.answering.extractive import FULL_WORD_COVERAGE, MIN_WORD_COV
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.text_unit_ranking import (
-    FULL_TEXT_WEIGHT,
-    full_text_shares,
-    match_stems,
-)
+from graphrag_query.retrieval.text_unit_ranking import full_text_shares, match_stems
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,6 +35,8 @@ MAX_TEXT_UNITS_READ = 2_000
 MIN_SHARE_OF_LARGEST = 0.5
 # Number of failed tests in a row after which the search ends, because the model is down.
 MAX_FAILED_IN_A_ROW = 8
+# Weight of the full-text score (see `full_text_shares`), added to the cosine.
+FULL_TEXT_WEIGHT = 0.25
 # Weight of the share of the question's words that a text unit contains, added to the cosine.
 COVERAGE_WEIGHT = 0.35
 

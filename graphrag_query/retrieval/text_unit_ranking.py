@@ -31,15 +31,20 @@ if TYPE_CHECKING:
 
 # Number of text units that each of the two searches, by vector and by full text, returns.
 TOP_K_MATCHES = 100
-# If a weight changes by a third, recall changes by about one percentage point.
-# Weight of the full-text score (see `full_text_shares`), added to the cosine.
-FULL_TEXT_WEIGHT = 0.25
+# The weights serve the static model and all-MiniLM-L6-v2, whose cosines have the same scale. If a
+# weight changes by a third, recall changes by about one percentage point.
+# Weight of the cosine similarity to the question.
+SIMILARITY_WEIGHT = 0.5
+# Weight of the full-text score (see `full_text_shares`).
+FULL_TEXT_WEIGHT = 0.2
+# Weight of the share of the question's words, weighted by rarity, that the text unit contains.
+COVERAGE_WEIGHT = 0.1
 # Weight of an entity's rarity if the question names it and the text unit describes it.
-NAMED_ENTITY_WEIGHT = 0.25
+NAMED_ENTITY_WEIGHT = 0.4
 # Number of text units (seeds) from which links are followed in each of the two steps.
-N_SEEDS = 5
+N_SEEDS = 7
 # Weight, in the score of a link, of the seed's score times the rarity of the linking entity.
-LINK_WEIGHT = 0.6
+LINK_WEIGHT = 0.8
 # Weight, in the score of a link, of question words that only the linked text unit contains.
 NEW_WORDS_WEIGHT = 0.6
 # Factor for a linked text unit that only names the entity, if no text unit describes the entity.
@@ -271,7 +276,8 @@ class TextUnitRanking:
         for number, cosine, row in zip(new, similarity.tolist(), words, strict=True):
             self.words[number] = row
             self.matches[number] = (
-                cosine
+                SIMILARITY_WEIGHT * cosine
+                + COVERAGE_WEIGHT * float(row @ self.word_weights)
                 + FULL_TEXT_WEIGHT * self.full_text.get(number, 0.0)
                 + NAMED_ENTITY_WEIGHT * (self.named[number][0] if number in self.named else 0.0)
             )

@@ -122,6 +122,12 @@ def test_a_link_to_words_of_the_question_that_its_seed_lacks_counts_more() -> No
     assert numbers(rows) == [0, 2, 1]
 
 
+def test_a_text_unit_with_rarer_words_of_the_question_counts_more() -> None:
+    words = {0: [True, False], 1: [False, True], 2: [True, False]}
+    rows = ranked(SmallLinks(3, {}), [0.3, 0.3, 0.3], [0, 1, 2], words=words)
+    assert numbers(rows) == [1, 0, 2]
+
+
 def test_what_leads_to_a_good_text_unit_gains_by_it() -> None:
     pairs = {(0, 1): False, (5, 1): True}
     rows = ranked(SmallLinks(20, pairs), [0.50, 0.51, *[0.0] * 18], [0, 1])
