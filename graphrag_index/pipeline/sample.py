@@ -106,7 +106,7 @@ class SampleRuns:
 
     def load_documents(self, loader: Step, watcher: Watcher | None) -> LoadedDocuments:
         """Run the step that loads all documents."""
-        result = self._run((loader,), watcher)
+        result = self._run((loader,), watcher, hidden="graphrag_index.steps")
         return result.store, result.records[loader.name]
 
     def run(
@@ -129,7 +129,10 @@ class SampleRuns:
         steps = [source if one is loader else one for one in self.workflow.steps]
         return self._run(steps, watcher)
 
-    def _run(self, steps: Sequence[Step], watcher: Watcher | None) -> SampleResult:
+    def _run(
+        self, steps: Sequence[Step], watcher: Watcher | None, hidden: str = "graphrag_index"
+    ) -> SampleResult:
+        """Run steps in a folder of their own; messages of the logger `hidden` are not shown."""
         self.n_runs += 1
         folder = self.folder / str(self.n_runs)
         settings = self.settings.model_copy(update={"output": str(folder)})
@@ -152,8 +155,8 @@ class SampleRuns:
             return original.open(step, section)
 
         services["embedding_model"] = Service(open_model, original.identity)
-        # Hide warnings about simulated replies.
-        logger = logging.getLogger("graphrag_index.steps")
+        # The messages are about simulated replies, or the run itself logs them again.
+        logger = logging.getLogger(hidden)
         level = logger.level
         logger.setLevel(logging.ERROR)
         try:

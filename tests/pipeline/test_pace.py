@@ -161,6 +161,8 @@ def test_a_long_run_is_announced_after_the_documents(
     (tmp_path / "settings.yaml").write_text(settings, encoding="utf-8")
     result = call(tmp_path, "run", option)
     assert result.returncode == 0, result.stderr
+    # The steps that ran on the sample do not log that they ran.
+    assert result.stderr.count("create_text_units runs with") == (option == "--verbose")
     ahead = [line for line in result.stdout.splitlines() if line.startswith("Ahead: ")]
     assert len(ahead) == n_lines
     assert not pl.read_parquet(tmp_path / "output" / "documents.parquet").is_empty()
