@@ -3,10 +3,11 @@
     python benchmarks/retrieval.py
     python harness.py run retrieval:embedded      # where retrieval.py is on PYTHONPATH
 
-Two factories for the harness of `../shared/tools/retrieval`, each `make(dataset)` that returns
+Factories for the harness of `../shared/tools/retrieval`, each `make(dataset)` that returns
 `retrieve(query, k)`, the ids of passages, best first: `embedded` indexes the passages with the
 workflow `embedded`; `recorded` with the workflow `standard` and the extractions that a model once
-gave, which a server replays. `embedded_untitled` takes the titles away. One passage is one
+gave, which a server replays. `embedded_untitled` takes the titles away. `embedded_minilm` and
+`embedded_minilm_untitled` embed with all-MiniLM-L6-v2, which must be installed. One passage is one
 document and one text unit. What is found is what the context of `index.local(...)` is made of.
 Without the sets and the harness, this says so.
 """
@@ -55,7 +56,7 @@ class Dataset(Protocol):
 
 
 def embedded(dataset: Dataset) -> Retrieve:
-    """Index the passages with rules and the small embedding model."""
+    """Index the passages with rules and the static embedding model."""
     project = write_project(dataset, "embedded", {"workflow": "embedded"})
     index(project)
     return opened(project, dataset)
@@ -67,6 +68,22 @@ def embedded_untitled(dataset: Dataset) -> Retrieve:
     project = write_project(dataset, "untitled", settings, titled=False)
     index(project)
     return opened(project, dataset)
+
+
+def embedded_minilm(dataset: Dataset, titled: bool = True) -> Retrieve:
+    """As `embedded`, with vectors of all-MiniLM-L6-v2."""
+    settings = {
+        "workflow": "embedded",
+        "generate_text_embeddings": {"model": "all-MiniLM-L6-v2"},
+    }
+    project = write_project(dataset, "minilm" if titled else "minilm-untitled", settings, titled)
+    index(project)
+    return opened(project, dataset)
+
+
+def embedded_minilm_untitled(dataset: Dataset) -> Retrieve:
+    """As `embedded_minilm`, of passages without titles."""
+    return embedded_minilm(dataset, titled=False)
 
 
 def recorded(dataset: Dataset) -> Retrieve | None:
@@ -175,9 +192,12 @@ def replay(name: str) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    factories = [embedded, embedded_untitled, recorded]
+    factories = [
+        *(embedded, embedded_untitled, recorded),
+        *(embedded_minilm, embedded_minilm_untitled),
+    ]
     names = [factory.__name__ for factory in factories]
-    parser.add_argument("--factories", nargs="+", choices=names, default=names)
+    parser.add_argument("--factories", nargs="+", choices=names, default=names[:3])
     parser.add_argument("--sets", nargs="+", help="names of sets; all of them")
     chosen = parser.parse_args(arguments)
     if not (HARNESS / "harness.py").exists() or not SETS.exists():
