@@ -69,7 +69,7 @@ $(MADE): | python
 	@touch $@
 
 $(INSTALLED): $(MADE) pyproject.toml
-	@echo 'Installing the program and its dependencies, about 1 GB; the first time takes a minute or more.'
+	@echo 'Installing the program and its dependencies, about 0.9 GB; the first time takes a minute or more.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
