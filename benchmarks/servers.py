@@ -45,8 +45,6 @@ def write_project(root: Path, workflow: str, arguments: argparse.Namespace) -> P
     if arguments.embedding_model:
         lines.append(f"  vectors: {{model: {arguments.embedding_model}, {server}}}")
         lines.append("generate_text_embeddings: {model: vectors}")
-    else:
-        lines.append("generate_text_embeddings: {model: all-MiniLM-L6-v2}")
     (root / "settings.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return root
 
@@ -110,7 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base-url", required=True)
     parser.add_argument("--model", required=True)
-    parser.add_argument("--embedding-model", help="of the same server; else all-MiniLM-L6-v2")
+    parser.add_argument("--embedding-model", help="of the same server; else static")
     parser.add_argument("--api-key", default="")
     parser.add_argument("--kill-after", type=float, default=15.0, help="seconds of the first run")
     parser.add_argument("--start", help="command that starts the server")

@@ -104,16 +104,17 @@ class MicrosoftStore:
             where = "; ".join(damaged) or f"{self.output} has no vectors in lancedb/"
             return f"{where}: {by_words}."
         name = settings.generate_text_embeddings.model
-        if name not in BUILT_IN_MODELS or self._may_be_made_by(settings):
+        identity = find_vector_identity(settings)
+        if name not in BUILT_IN_MODELS or self._may_be_made_by(identity):
             return ""
         made_by = self._made_by or "another model"
         return (
             f"The vectors of {self.output}, of {self.dimension:,} numbers, were made by {made_by} "
-            f"and not by {name}: {by_words}. Add the model that made the vectors to the section "
-            "models, and set generate_text_embeddings.model to its name."
+            f"and not by {identity[0]}: {by_words}. Add the model that made the vectors to the "
+            "section models, and set generate_text_embeddings.model to its name."
         )
 
-    def _may_be_made_by(self, settings: Settings) -> bool:
+    def _may_be_made_by(self, identity: tuple[str, int | None]) -> bool:
         """Return whether a model that needs no settings may have made the vectors.
 
         Only an export of this program records the model of its vectors. The static model is
@@ -121,7 +122,6 @@ class MicrosoftStore:
         """
         from graphrag_index.llm.local.onnx_model import DIMENSION
 
-        identity = find_vector_identity(settings)
         if self._made_by is not None:
             return bool(self._made_by == identity[0])
         return identity == (MINILM.model, None) and self.dimension == DIMENSION

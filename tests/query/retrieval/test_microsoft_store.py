@@ -11,9 +11,11 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.microsoft.export_index import export
 from graphrag_index.microsoft.microsoft_store import InMemoryVectors
 from graphrag_index.microsoft.read_files import ParquetVectors
 from graphrag_index.schema.settings.project_settings import Settings, parse_settings
+from graphrag_index.storage.table_store import open_index
 from graphrag_query.answer import Outcome
 from graphrag_query.answering.cited_text import supporting_text_units
 from graphrag_query.index import Index
@@ -324,3 +326,17 @@ def test_the_command_takes_the_folder_and_tells_what_is_missing(tmp_path: Path) 
     assert (result.returncode, result.stdout) == (1, "")
     assert f"{folder} has no relationships.parquet" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_an_export_is_searched_by_vectors_only_with_the_table_that_made_them(
+    sample_project: Path, tmp_path: Path
+) -> None:
+    store, version = open_index(sample_project / "output")
+    export(store, version, tmp_path / "exported")
+    assert graphrag_query.open(tmp_path / "exported").local("Who was Tom Crean?").notes == ()
+    path = tmp_path / "exported" / "graphrag_index" / "export.json"
+    description = json.loads(path.read_text(encoding="utf-8"))
+    description["embedding_model"] = "static 00000000"
+    path.write_text(json.dumps(description), encoding="utf-8")
+    (note,) = graphrag_query.open(tmp_path / "exported").local("Who was Tom Crean?").notes
+    assert "were made by static 00000000 and not by static " in note
