@@ -18,7 +18,6 @@ Every message has one or two sentences: what happened, where, and what the user 
 
 import atexit
 import errno
-import importlib.util
 import os
 import re
 import shlex
@@ -105,19 +104,6 @@ class WaitingError(GraphRAGError):
     """A run that ends while its requests are in a batch; a later run collects the replies."""
 
     exit_code = ExitCode.WAITING
-
-
-def require_libraries(user: str, extra: str, *libraries: str) -> None:
-    """Raise `SettingsError` if a library is not installed that `user` needs.
-
-    `user` is the subject of the message, and `extra` installs the libraries.
-    """
-    for library in libraries:
-        if importlib.util.find_spec(library) is None:
-            raise SettingsError(
-                f"{user} needs the library {library}, which is not installed: "
-                f'run `pip install "graphrag-index[{extra}]"`.'
-            )
 
 
 def describe_error(error: BaseException) -> str:

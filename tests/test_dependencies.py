@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_index.errors import SettingsError, require_libraries
-from tests.conftest import REPOSITORY, copy_project
+from tests.conftest import REPOSITORY
 from tests.server import Server
 
 PYPROJECT = REPOSITORY / "pyproject.toml"
@@ -47,15 +46,6 @@ import graphrag_query
 index = graphrag_query.open(sys.argv[1])
 outcomes = [index.local("Who was Tom Crean?").outcome, index.global_("Main themes?").outcome]
 print(json.dumps({"outcomes": outcomes, "modules": sorted(sys.modules)}))
-"""
-
-WITHOUT_EXTRAS = """
-import importlib.util, sys
-find = importlib.util.find_spec
-hidden = {"igraph", "leidenalg", "openai", "onnxruntime", "tokenizers"}
-importlib.util.find_spec = lambda name: None if name in hidden else find(name)
-from graphrag_index.__main__ import main
-main()
 """
 
 EMBED = """
@@ -168,39 +158,3 @@ def test_help_imports_no_heavy_library(command: str) -> None:
     assert "Usage" in shown
     heavy = {"lancedb", "numpy", "onnxruntime", "polars", "pyarrow", "pydantic", "rich", "scipy"}
     assert heavy.intersection(modules.split()) == set()
-
-
-def test_a_missing_library_is_one_sentence_with_the_extra_that_brings_it() -> None:
-    require_libraries("The option", "extra", "json")
-    with pytest.raises(SettingsError) as raised:
-        require_libraries("The option --batch", "batch", "json", "no_such_library")
-    assert str(raised.value) == (
-        "The option --batch needs the library no_such_library, which is not installed: run "
-        '`pip install "graphrag-index[batch]"`.'
-    )
-
-
-@pytest.mark.parametrize(
-    ("overrides", "extra"),
-    [
-        (["create_communities.engine=leidenalg"], "engines"),
-        (["generate_text_embeddings.model=all-MiniLM-L6-v2"], "minilm"),
-    ],
-)
-def test_what_an_extra_brings_is_missed_before_the_first_step(
-    tmp_path: Path, overrides: list[str], extra: str
-) -> None:
-    root = copy_project(tmp_path / "project")
-    arguments = [word for override in overrides for word in ("--set", override)]
-    # An import hook hides the libraries, as in an installation without extras.
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXTRAS, "validate", "--root", str(root), *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(
-        rf'Error: [^\n]* not installed: run `pip install "graphrag-index\[{extra}\]"`\.\n',
-        done.stderr,
-    )

@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from graphrag_index.errors import (
-    GraphRAGError,
-    SettingsError,
-    WorkflowError,
-    describe_error,
-    require_libraries,
-)
+from graphrag_index.errors import GraphRAGError, SettingsError, WorkflowError, describe_error
 from graphrag_index.llm.local.local_models import (
     check_embedding_model,
     find_vector_identity,
@@ -328,8 +322,6 @@ def open_models(
     """Return the models of a workflow; a model is opened when a step asks for the model."""
     from graphrag_index.llm.registry import Models
 
-    if batch:
-        require_libraries("The option --batch", "batch", "openai", "httpx2")
     needed: dict[str, str] = {}
     for step, name, embeds in _find_model_uses(workflow, settings):
         find_model(settings.models, name, step.name)

@@ -35,24 +35,16 @@ from graphrag_index.communities.simple_graph import (
     check_weights,
     compute_modularity,
 )
-from graphrag_index.errors import require_libraries
 from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunities
-from graphrag_index.step import Project, step
+from graphrag_index.step import step
 from graphrag_index.storage.memo import locate_list_values
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
 
 
-def check_engine(settings: CreateCommunities, project: Project) -> None:
-    """Raise `SettingsError` if the libraries of the engine are not installed."""
-    if settings.engine in ("igraph", "leidenalg"):
-        user = f"create_communities.engine: {settings.engine}"
-        require_libraries(user, "engines", "igraph", settings.engine)
-
-
-@step(writes=["communities", "community_lineage"], code_version=4, check=check_engine)
+@step(writes=["communities", "community_lineage"], code_version=4)
 def create_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,

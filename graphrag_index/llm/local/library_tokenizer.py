@@ -1,10 +1,21 @@
 """Tokenizers of models that are not in this package, by the library `tokenizers`."""
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import ModelError, describe_error
+
+
+def check_libraries(name: str, *libraries: str) -> None:
+    """Raise `ModelError` if a library that the model `name` needs is not installed."""
+    for library in libraries:
+        if importlib.util.find_spec(library) is None:
+            raise ModelError(
+                f"The embedding model {name} needs the library {library}, which is not installed: "
+                'install it with `pip install "graphrag-index[minilm]"`.'
+            )
 
 
 def open_tokenizer(path: Path, name: str) -> Any:

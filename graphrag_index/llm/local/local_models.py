@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from graphrag_index.errors import SettingsError, require_libraries
+from graphrag_index.errors import SettingsError
 from graphrag_index.llm.local.model_package import MINILM, model_folder
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ def check_embedding_model(name: str, root: Path = Path()) -> None:
 
 
 def _find_minilm() -> Path:
-    user = f"The embedding model {MINILM.model}"
-    require_libraries(user, "minilm", "onnxruntime", "tokenizers")
+    from graphrag_index.llm.local.library_tokenizer import check_libraries
+
+    check_libraries(MINILM.model, "onnxruntime", "tokenizers")
     return model_folder()
 
 

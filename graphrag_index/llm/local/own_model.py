@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from graphrag_index.errors import ModelError, SettingsError, require_libraries
-from graphrag_index.llm.local.library_tokenizer import encode_texts, open_tokenizer
+from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.llm.local.library_tokenizer import (
+    check_libraries,
+    encode_texts,
+    open_tokenizer,
+)
 from graphrag_index.llm.local.onnx_model import OnnxFiles, OnnxModel, Pooling
 from graphrag_index.llm.local.static_model import StaticModel, read_safetensors
 from graphrag_index.schema.settings.section import (
@@ -149,7 +153,7 @@ def load_own_model(name: str, folder: Path) -> OwnModel:
                 f"sha256 should be {expected} and is {actual}."
             )
     if found.model.name == GRAPH_FILE:
-        require_libraries(f"The embedding model {name}", "minilm", "onnxruntime", "tokenizers")
+        check_libraries(name, "onnxruntime", "tokenizers")
         model: StaticModel | OnnxModel = OnnxModel(
             name,
             found.identity,
@@ -162,7 +166,7 @@ def load_own_model(name: str, folder: Path) -> OwnModel:
             ),
         )
     else:
-        require_libraries(f"The embedding model {name}", "minilm", "tokenizers")
+        check_libraries(name, "tokenizers")
         model = _load_table(name, found)
     if description.dimensions not in (None, model.dimension):
         raise ModelError(
