@@ -3,7 +3,7 @@
     python tools/static_table.py --work FOLDER
 
 Needs torch 2.13, wordfreq 3.1 and the model (`graphrag-index download-model`), on a Debian system
-for `apt-get download`. Takes about 15 minutes of a processor core, nearly all of it for the
+for `apt-get download`. Takes about 20 minutes of a processor core, nearly all of it for the
 vectors that the table learns from; these are kept in FOLDER. It prints the sha256 of its result.
 The same inputs give the same file on one machine; on another machine, torch may add in another
 order, and single numbers may differ by one.
