@@ -131,6 +131,15 @@ def run_program(app: Callable[[], Any]) -> None:
         signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))
 
 
+def let_ctrl_c_end_waits() -> None:
+    """Make Ctrl-C end a wait for input or for another thread. Call it after polars is imported.
+
+    The signal handler of polars lets the wait go on, until something arrives.
+    """
+    if hasattr(signal, "siginterrupt"):  # not on Windows
+        signal.siginterrupt(signal.SIGINT, True)
+
+
 @contextmanager
 def explain_failures() -> Iterator[None]:
     """Print a GraphRAGError or an OSError as one line, and exit with its exit code."""

@@ -1,4 +1,4 @@
-"""Printed tables of requests to models: their state, an estimate and a dry run."""
+"""Printed tables of requests to models, of estimates and dry runs, and lists of what failed."""
 
 import json
 import time
@@ -19,6 +19,7 @@ from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts
 from graphrag_index.pipeline.sample import EMBEDDING_STEP
 
+MAX_PRINTED_FILES = 20  # maximum number of unread files printed
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
 MIN_SHARE_OF_LONG_STEP = 0.05  # a step with a smaller share of a run counts as one of the others
@@ -235,3 +236,12 @@ def dry_run_as_json(found: DryRun) -> str:
         "times": [asdict(one) for one in found.estimate.times] if found.estimate else [],
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def describe_unread_files(unread: Sequence[tuple[str, str]]) -> str:
+    """List the first files that were not read, with the reasons."""
+    what = "1 file or record was" if len(unread) == 1 else f"{len(unread)} files or records were"
+    files = [f"{path}: {reason}" for path, reason in unread]
+    lines = indent_first_lines(files, MAX_PRINTED_FILES, ", all in the table unread_files.")
+    end = "All others are in the index. Correct or remove these files and run again."
+    return "\n".join([f"\n{what} not read:", *lines, end])

@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, indent_first_lines, load_project, root_option
-from graphrag_index.errors import ExitCode, GraphRAGError, WaitingError, format_count
+from graphrag_index.cli import Root, Set, load_project, root_option
+from graphrag_index.errors import (
+    ExitCode,
+    GraphRAGError,
+    WaitingError,
+    format_count,
+    let_ctrl_c_end_waits,
+)
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import PurgeCounts
     from graphrag_index.pipeline.run import RunResult
     from graphrag_index.storage.versions import StepRecord
 
-MAX_PRINTED_FILES = 20  # maximum number of unread files printed
 SAMPLE_DOCUMENTS = 100  # number of documents in the sample of an estimate
 
 Budget = Annotated[
@@ -197,6 +202,7 @@ def _open_session(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         session = _RunSession(root, overrides, options)
+        let_ctrl_c_end_waits()
         with closing(session.models):
             yield session
     except KeyboardInterrupt:
@@ -342,7 +348,9 @@ class _RunSession:
             self._print_summary(result)
         unread = self._unread_files(result)
         if unread:
-            print(_describe_unread_files(unread), file=sys.stderr)
+            from graphrag_index.cli.request_tables import describe_unread_files
+
+            print(describe_unread_files(unread), file=sys.stderr)
         failed = self.models.quarantined_requests(
             [r.name for r in result.version.steps if r.quarantined]
         )
@@ -376,14 +384,6 @@ class _RunSession:
                 f"versions still hold what was deleted: `graphrag-index gc --keep 1{root}` "
                 "deletes them."
             )
-
-
-def _describe_unread_files(unread: list[tuple[str, str]]) -> str:
-    what = "1 file or record was" if len(unread) == 1 else f"{len(unread)} files or records were"
-    files = [f"{path}: {reason}" for path, reason in unread]
-    lines = indent_first_lines(files, MAX_PRINTED_FILES, ", all in the table unread_files.")
-    end = "All others are in the index. Correct or remove these files and run again."
-    return "\n".join([f"\n{what} not read:", *lines, end])
 
 
 def _parse_share(text: str) -> float:

@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -79,7 +80,7 @@ class Workers:
             make_part(function, shard, part)
             done.set_result(_Usage(0, 0))
             return done
-        with _explain_killed_worker(), _hidden_main_module():
+        with _explain_killed_worker(), _separate_processes():
             return self._get_pool().submit(_process_shard, function, shard, part)
 
     def wait(self, shard: Future[_Usage]) -> None:
@@ -119,17 +120,24 @@ class Workers:
 
 
 @contextmanager
-def _hidden_main_module() -> Iterator[None]:
-    """Keep a process that starts in the `with` block from importing the main module.
+def _separate_processes() -> Iterator[None]:
+    """Keep processes that start in the `with` block apart from the main module and from Ctrl-C.
 
-    The main module may be a script of a user that would start a run in each worker.
+    The main module may be a script of a user, which would start a run in each worker. The
+    terminal sends Ctrl-C to all processes; only the main process handles it.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
+    can_block = hasattr(signal, "pthread_sigmask")  # not on Windows
+    if can_block:
+        # A new process inherits the mask. In this process the signal arrives after the block.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         sys.modules["__main__"] = main
+        if can_block:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @contextmanager
@@ -271,10 +279,8 @@ def _prepare_worker(listener: "Connection") -> None:
     polars is not imported yet, since a worker imports the module of a function with its first
     shard.
     """
-    import signal
-
     os.environ["POLARS_MAX_THREADS"] = "1"
-    # The main process handles Ctrl-C, which the terminal sends to all processes.
+    # On Windows the process starts without the block of `_separate_processes`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_run() -> None:

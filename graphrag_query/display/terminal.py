@@ -1,12 +1,11 @@
 """Output of the command line: rendered Markdown in a terminal, plain text in a pipe."""
 
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from graphrag_index.errors import format_count
+from graphrag_index.errors import format_count, let_ctrl_c_end_waits
 from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import AnswerStream
 from graphrag_query.display.notebook import format_place
@@ -107,9 +106,7 @@ def converse(ask: Callable[[str], Answer]) -> None:
     if is_terminal:
         print("Ask; an empty line ends the conversation.")
     while True:
-        # Polars changes the signal handling so that `input` continues after Ctrl-C; undo this.
-        if hasattr(signal, "siginterrupt"):
-            signal.siginterrupt(signal.SIGINT, True)
+        let_ctrl_c_end_waits()
         try:
             question = input("\n> " if is_terminal else "")
         except EOFError:

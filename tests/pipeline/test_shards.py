@@ -122,24 +122,33 @@ def test_finished_parts_survive_a_failure(
     assert squares(parts, log, n_workers=2) == [0, 10, 40, 90, 160]
 
 
-def test_workers_end_with_a_killed_run(tmp_path: Path) -> None:
-    code = (
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_a_run_that_is_stopped(tmp_path: Path, stop: signal.Signals) -> None:
+    # The script has no main guard: a worker must not run it again.
+    script = tmp_path / "script.py"
+    script.write_text(
         "from pathlib import Path; from tests.pipeline import test_shards as t\n"
+        "from graphrag_index.errors import let_ctrl_c_end_waits; let_ctrl_c_end_waits()\n"
         f"folder = Path({str(tmp_path)!r})\n"
         "t.squares(folder / 'parts', folder / 'log', t.square_slowly, n_workers=2)\n"
     )
-    script = tmp_path / "script.py"
-    script.write_text(code)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    run = subprocess.Popen([sys.executable, str(script)], env=environment)
+    run = subprocess.Popen(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     log = tmp_path / "log"
     deadline = time.monotonic() + 60
     while len(list(log.glob("*"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     pids = [int(path.read_text()) for path in log.iterdir()]
     assert len(pids) == 2
-    run.kill()
-    run.wait()
+    # Ctrl-C reaches the whole group; a kill only the main process.
+    os.killpg(run.pid, stop) if stop == signal.SIGINT else run.kill()
+    _, err = run.communicate(timeout=60)
+    assert err.count("Traceback") == (stop == signal.SIGINT)
     while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(is_running, pids))
