@@ -30,7 +30,7 @@ from pathlib import Path
 
 import polars as pl
 import yaml
-from index import EMBEDDING, describe_machine, markdown, working_folder
+from index import describe_machine, markdown, working_folder
 from models import server
 from planted import make_corpus
 
@@ -42,6 +42,7 @@ MAX_VALUES = 3  # printed of one table
 MAX_CHARACTERS = 140  # printed of one value from the first difference on
 PRECEDING_CHARACTERS = 60  # printed before it
 
+EMBEDDING = "generate_text_embeddings"
 RUN = (("run", "--quiet"), ("check", "--json"))
 SAMPLE_QUESTIONS = (
     ("ask", "Who was Tom Crean?"),

@@ -2,10 +2,9 @@
 
     python benchmarks/index.py --sizes 1000 10000 100000
 
-For each size a corpus is made and indexed by `graphrag-index run` in a process of its own, without
-embeddings unless `--embed` is given. Printed as Markdown: seconds, CPU seconds and peak memory per
-step, what they grow by from size to size, and how much of the planted truth was found. Linux and
-macOS.
+For each size a corpus is made and indexed by `graphrag-index run`, in as many processes as there
+are cores, or `--workers N`. Printed as Markdown: seconds, CPU seconds and peak memory per step,
+what they grow by from size to size, and how much of the planted truth was found. Linux and macOS.
 """
 
 import argparse
@@ -27,8 +26,9 @@ import yaml
 from planted import make_corpus
 from score import score
 
+from graphrag_index.pipeline.shards import count_cores
+
 REPOSITORY = Path(__file__).parent.parent
-EMBEDDING = "generate_text_embeddings"
 MIB = 2**20
 
 
@@ -47,7 +47,7 @@ class Measured:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
-    parser.add_argument("--embed", action="store_true", help="run the embedding step too")
+    parser.add_argument("--workers", type=int, default=count_cores(), help="passed to the run")
     parser.add_argument(
         "--generator",
         type=Path,
@@ -64,8 +64,8 @@ def main() -> None:
         for size in arguments.sizes:
             print(f"{size:,} text units ...", file=sys.stderr, flush=True)
             project = folder / str(size)
-            write_project(project, size, arguments.generator, arguments.embed)
-            runs.append(measure(project, arguments.set))
+            write_project(project, size, arguments.generator)
+            runs.append(measure(project, arguments.workers, arguments.set))
     print(describe_machine())
     for run in runs:
         print()
@@ -86,7 +86,7 @@ def working_folder(folder: Path | None) -> Iterator[Path]:
         yield Path(temporary)
 
 
-def write_project(project: Path, text_units: int, generator: Path | None, embed: bool) -> None:
+def write_project(project: Path, text_units: int, generator: Path | None) -> None:
     """Write a corpus with its settings and workflow; a corpus that is there already is kept."""
     if not (project / "ground_truth.json").exists():
         if generator is None:
@@ -95,8 +95,6 @@ def write_project(project: Path, text_units: int, generator: Path | None, embed:
             size = ["--chunks", str(text_units), "--out", str(project)]
             subprocess.run([sys.executable, str(generator), *size], check=True, stdout=sys.stderr)
     steps = yaml.safe_load((REPOSITORY / "workflows/embedded.yaml").read_text(encoding="utf-8"))
-    if not embed:
-        steps.remove(EMBEDDING)
     settings = {
         "workflow": "benchmark",
         "create_text_units": {"max_tokens": 600, "overlap_tokens": 100},
@@ -106,10 +104,11 @@ def write_project(project: Path, text_units: int, generator: Path | None, embed:
         (project / path).write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
-def measure(project: Path, overrides: Sequence[str]) -> Measured:
+def measure(project: Path, n_workers: int, overrides: Sequence[str]) -> Measured:
     """Index a project from nothing, in a process of its own."""
     output = f"output-{time.time_ns()}"
     command = [sys.executable, "-m", "graphrag_index", "run", "--quiet", "--root", str(project)]
+    command += ["--workers", str(n_workers)]
     for override in (*overrides, f"output={output}"):
         command += ["--set", override]
     started = time.perf_counter()

@@ -14,6 +14,7 @@ from pathlib import Path
 from index import describe_machine, markdown, measure
 
 from graphrag_index.pipeline.estimate import MIN_ANNOUNCED_DOCUMENTS, SAMPLE_CHARACTERS, estimate
+from graphrag_index.pipeline.shards import count_cores
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import load_settings
 
@@ -40,7 +41,7 @@ def main() -> None:
         taken = time.process_time() - started
         columns.append({one.step: one.cpu_seconds or 0.0 for one in found.times})
         totals.append(f"{sum(columns[-1].values()):.1f} (itself {taken:.1f})")
-    run = measure(arguments.project, arguments.set)
+    run = measure(arguments.project, count_cores(), arguments.set)
     columns.append({name: step["cpu_seconds"] for name, step in run.steps.items()})
     rows = [[name, *(f"{column[name]:.1f}" for column in columns)] for name in columns[-1]]
     rows.append(["sum", *totals, f"{sum(columns[-1].values()):.1f}"])

@@ -2,16 +2,18 @@
 
 import logging
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.llm.embeddings import text_key
-from graphrag_index.llm.local.local_models import EmbeddingModel
+from graphrag_index.llm.local.local_models import STATIC, EmbeddingModel
+from graphrag_index.llm.local.static_model import load_static_model
 from graphrag_index.schema.settings.models import ModelSettings, describe_vector_identity
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, ShardFrames, Shards, step
 from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import Previous
@@ -52,6 +54,7 @@ def generate_text_embeddings(
     embedding_model: EmbeddingModel,
     previous: Previous,
     progress: Progress,
+    shards: Shards,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Embed the text of text units, `title:description` of entities, and whole reports.
 
@@ -74,11 +77,23 @@ def generate_text_embeddings(
     progress.start(sum(counts), "texts")
     for name, rows in sources.items():
         known = _read_known_vectors(previous, name, embedding_model)
-        for batch in read_batches(rows, BATCH_VECTORS, at_least_one=True):
-            texts = batch.select(EMBEDDED[name]).to_series()
-            yield make_vector_tables(
-                name, batch, _embed_texts(texts, known, embedding_model, progress)
-            )
+        batches = read_batches(rows, BATCH_VECTORS, at_least_one=True)
+        work = (
+            _find_missing_vectors(batch, EMBEDDED[name], known, embedding_model.dimension)
+            for batch in batches
+        )
+        # Other models use all cores, or a server, for the texts of one batch.
+        is_static = embedding_model.name == STATIC
+        mapped = shards.map(_embed_shard, work, embedding_model.identity) if is_static else work
+        for (batch, vectors, missing), part in mapped:
+            progress.advance(len(vectors) - len(missing))
+            if len(missing) and is_static:
+                vectors[missing] = part["vectors"]["vector"].to_numpy()
+                progress.advance(len(missing))
+            elif len(missing):
+                texts = part["texts"]["text"].to_list()
+                vectors[missing] = embedding_model.embed(texts, progress.advance)
+            yield make_vector_tables(name, batch, vectors)
 
 
 def select_embedded_rows(
@@ -132,20 +147,31 @@ def _read_known_vectors(
     return found.filter(pl.Series(is_known, dtype=pl.Boolean))
 
 
-def _embed_texts(
-    texts: pl.Series, known: pl.DataFrame | None, model: EmbeddingModel, progress: Progress
-) -> np.ndarray:
-    vectors = np.empty((len(texts), model.dimension), np.float32)
-    missing = np.arange(len(texts))
+def _find_missing_vectors(
+    batch: pl.DataFrame, embedded: pl.Expr, known: pl.DataFrame | None, dimension: int
+) -> tuple[tuple[pl.DataFrame, np.ndarray, np.ndarray], ShardFrames]:
+    """Return (batch, vectors, rows without a vector), and a shard with the texts of these rows."""
+    texts = batch.select(text=embedded)
+    vectors = np.empty((batch.height, dimension), np.float32)
+    missing = np.arange(batch.height)
     if known is not None and known.height:
-        found = pl.DataFrame({"text": texts}).with_row_index("row").join(known, on="text")
+        found = texts.with_row_index("row").join(known, on="text")
         rows = found["row"].to_numpy()
         vectors[rows] = found["vector"].to_numpy()
         missing = np.setdiff1d(missing, rows)
-        progress.advance(len(rows))
-    if len(missing):
-        vectors[missing] = model.embed(texts.gather(missing).to_list(), progress.advance)
-    return vectors
+    return (batch, vectors, missing), {"texts": texts[missing]}
+
+
+def _embed_shard(shard: ShardFrames, identity: tuple[str, int | None]) -> ShardFrames:
+    """Embed texts with the static model; its identity is part of the name of the result."""
+    model = _load_static_model()
+    vectors = model.embed(shard["texts"]["text"].to_list())
+    dtype = pl.Array(pl.Float32, model.dimension)
+    return {"vectors": pl.DataFrame({"vector": pl.Series(vectors, dtype=dtype)})}
+
+
+# A worker process embeds many shards with one model.
+_load_static_model = cache(load_static_model)
 
 
 # This step writes all memory-mapped tables except text_unit_vectors.

@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Silent
+from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.generate_text_embeddings import (
     create_search_tables,
     generate_text_embeddings,
@@ -71,6 +71,7 @@ def embed(model: LengthModel, previous: Previous, *texts: str) -> dict[str, pl.D
         embedding_model=model,
         previous=previous,
         progress=Silent(),
+        shards=SerialShards(),
     )
     tables: dict[str, pl.DataFrame] = {}
     for batch in batches:
@@ -161,6 +162,7 @@ def test_without_reports_their_vectors_are_an_empty_table(tmp_path: Path) -> Non
         embedding_model=LengthModel(),
         previous=Previous(TableStore(tmp_path), None),
         progress=Silent(),
+        shards=SerialShards(),
     )
     tables = {name: frame for batch in batches for name, frame in batch.items()}
     assert [frame.height for frame in tables.values()] == [1, 1, 1, 0]
@@ -188,6 +190,7 @@ def test_of_a_report_whose_citations_alone_changed_the_vector_is_kept(tmp_path: 
             embedding_model=model,
             previous=previous,
             progress=Silent(),
+            shards=SerialShards(),
         )
         return {name: frame for batch in batches for name, frame in batch.items()}
 
