@@ -9,7 +9,7 @@ import polars as pl
 
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.local.local_models import STATIC, EmbeddingModel
-from graphrag_index.llm.local.static_model import load_static_model
+from graphrag_index.llm.local.static_model import StaticModel, load_static_model
 from graphrag_index.schema.settings.models import ModelSettings, describe_vector_identity
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
@@ -83,7 +83,7 @@ def generate_text_embeddings(
             for batch in batches
         )
         # Other models use all cores, or a server, for the texts of one batch.
-        is_static = embedding_model.name == STATIC
+        is_static = isinstance(embedding_model, StaticModel) and embedding_model.name == STATIC
         mapped = shards.map(_embed_shard, work, embedding_model.identity) if is_static else work
         for (batch, vectors, missing), part in mapped:
             progress.advance(len(vectors) - len(missing))
