@@ -131,13 +131,13 @@ def _separate_processes() -> Iterator[None]:
     can_block = hasattr(signal, "pthread_sigmask")  # not on Windows
     if can_block:
         # A new process inherits the mask. In this process the signal arrives after the block.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         sys.modules["__main__"] = main
         if can_block:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
