@@ -17,11 +17,18 @@ import pytest
 from graphrag_index.errors import StepError
 from graphrag_index.pipeline import shards
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.shards import StepShards, Workers, decode_frames, encode_frames
+from graphrag_index.pipeline.shards import (
+    StepShards,
+    Workers,
+    count_cores,
+    decode_frames,
+    encode_frames,
+)
 from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import ShardFrames
 from tests.conftest import copy_project
+from tests.fixtures.in_process import call_here
 
 # Larger than the size from which workers are started.
 N_ROWS = 200_000
@@ -168,6 +175,25 @@ def test_frames_are_encoded_alike_however_they_are_stored() -> None:
     decoded = decode_frames(encoded)
     assert decoded["rows"].equals(whole)
     assert decoded["none"].schema == whole.schema
+
+
+@pytest.mark.parametrize(("option", "expected"), [(["--workers", "3"], 3), ([], count_cores())])
+def test_the_command_says_how_many_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: list[str], expected: int
+) -> None:
+    root = copy_project(tmp_path / "project")
+    (root / "workflows/loading.yaml").write_text("- load_documents\n", encoding="utf-8")
+    numbers: list[int] = []
+
+    class CountedWorkers(Workers):
+        def __init__(self, n: int) -> None:
+            numbers.append(n)
+            super().__init__(n)
+
+    monkeypatch.setattr("graphrag_index.pipeline.run.Workers", CountedWorkers)
+    command = ["run", "--set", "workflow=loading", *option]
+    assert call_here("graphrag-index", command, root).returncode == 0
+    assert numbers == [expected]
 
 
 def test_tables_are_equal_for_any_number_of_workers(
