@@ -29,9 +29,11 @@ from graphrag_index import __version__
 from graphrag_index.errors import WorkflowError
 from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.tables import TABLES, Table, content_id
+from graphrag_index.storage.partitions import Partitions
 
 __all__ = [
     "Frames",
+    "Partitions",
     "Progress",
     "Project",
     "Read",
@@ -88,6 +90,12 @@ class Shards(Protocol):
         shards, and can be pickled. A context stays in this process.
         """
 
+    def open_partitions(self, n: int, schema: Mapping[str, Any]) -> Partitions:
+        """Return `n` empty partitions for rows that are more than memory can hold.
+
+        Use them in a `with` block. Their file is in the folder of the step's parts.
+        """
+
 
 class SerialShards:
     """The service `Shards` in this process, without files."""
@@ -100,6 +108,9 @@ class SerialShards:
     ) -> Iterator[tuple[T, ShardFrames]]:
         for context, shard in shards:
             yield context, function(shard, *shared)
+
+    def open_partitions(self, n: int, schema: Mapping[str, Any]) -> Partitions:
+        return Partitions(n, schema)
 
 
 @dataclass(frozen=True)

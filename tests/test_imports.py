@@ -20,9 +20,9 @@ FOUNDATION = {"errors"}
 # The parts of the program, and the parts that each may import.
 PARTS = {
     "schema": "",
-    "step": "schema",
     "text": "schema",
     "storage": "schema text",
+    "step": "schema storage",
     "llm": "schema text storage",
     "communities": "schema storage",
     "nlp": "schema step text",

@@ -17,7 +17,7 @@ import threading
 import time
 import zipfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from graphrag_index.step import ShardFrames
+    from graphrag_index.storage.partitions import Partitions
 
 T = TypeVar("T")
 
@@ -159,6 +160,7 @@ class StepShards:
 
     def __init__(self, workers: Workers, folder: Path, code: str) -> None:
         self._workers, self._folder, self._code = workers, folder, code
+        self._n_files = 0  # number of files that partitions may use
 
     def map(
         self,
@@ -191,6 +193,13 @@ class StepShards:
                 yield self._finish_part(file, *waiting.popleft())
         while waiting and file:
             yield self._finish_part(file, *waiting.popleft())
+
+    def open_partitions(self, n: int, schema: "Mapping[str, Any]") -> "Partitions":
+        """Return `n` empty partitions; they replace a file that an interrupted run has left."""
+        from graphrag_index.storage.partitions import Partitions
+
+        self._n_files += 1
+        return Partitions(n, schema, self._folder / f"partitions-{self._n_files}")
 
     def _finish_part(
         self, function: Path, context: T, shard: bytes, part: Path, started: Future[_Usage] | None
