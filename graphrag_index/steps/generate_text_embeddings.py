@@ -181,5 +181,5 @@ create_search_tables = step(
         for table in TABLES.values()
         if table.kind == "mapped" and table.name != "text_unit_vectors"
     ],
-    code_version=3,
+    code_version=4,
 )(search_tables.create_search_tables)

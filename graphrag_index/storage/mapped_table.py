@@ -81,6 +81,14 @@ class MappedTable:
         found = pl.DataFrame(pa.Table.from_batches(parts, schema))
         return found[np.argsort(order)] if len(wanted) else found
 
+    def columns(self, *names: str) -> pl.DataFrame:
+        """Return columns of all rows."""
+        import pyarrow as pa
+
+        schema = pa.schema([self._schema.field(name) for name in names])
+        parts = [batch.select(list(names)) for batch in self._batches]
+        return pl.DataFrame(pa.Table.from_batches(parts, schema))
+
     def slice(self, column: str, first: int, stop: int) -> npt.NDArray[Any]:
         """Return the values of a column of numbers in the rows from `first` to `stop`."""
         parts = self._numbers(column)

@@ -56,7 +56,9 @@ def create_search_tables(
     yield from _community_tables(communities, ids["entity"])
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
-    yield from _copy_columns("report_rows", community_reports, LONG_ROWS_PER_BATCH)
+    # The length of the full content in bytes; searches read the content beside its vector.
+    reports = community_reports.with_columns(n_bytes=pl.col("full_content").str.len_bytes())
+    yield from _copy_columns("report_rows", reports, LONG_ROWS_PER_BATCH)
     yield from _community_place_tables(communities, community_reports)
     names = _entity_names(entities).sort("name", "entity").collect()
     yield from _split_into_batches("entity_names", names)

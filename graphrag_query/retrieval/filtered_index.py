@@ -131,7 +131,7 @@ class FilterMasks:
         text_units = table.slice("text_unit", 0, len(table))
         kept[table.slice("entity", 0, len(table))[self.text_units[text_units]]] = True
         if self.filters.entity_types:
-            types = self.index.open_mapped("entity_rows").rows(range(len(kept)), "type")["type"]
+            types = self.index.open_mapped("entity_rows").columns("type")["type"]
             wanted = [kind.lower() for kind in self.filters.entity_types]
             matching = types.str.to_lowercase().is_in(wanted).to_numpy()
             if not matching.any():
@@ -232,11 +232,17 @@ class FilteredIndex(IndexStore):
         return self._filtered[table]
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Open a table lazily. Only communities and reports are filtered."""
+        """Open a table lazily. Only communities are filtered."""
         rows = self.whole.scan(table)
-        if table in ("communities", "community_reports"):
+        if table == "communities":
             return rows.filter(pl.col("community").is_in(list(self.masks.communities)))
         return rows
+
+    @cached_property
+    def report_list(self) -> pl.DataFrame:
+        """The reports on communities that the filters keep, without their texts."""
+        is_kept = pl.col("community").is_in(list(self.masks.communities))
+        return self.whole.report_list.filter(is_kept)
 
     def reports(self, communities: Iterable[int]) -> pl.DataFrame:
         """Fetch the reports on communities that the filters keep."""
@@ -324,11 +330,12 @@ class FilteredLinks(Links):
 
     def n_relationships_of(self, entities: "npt.ArrayLike") -> "npt.NDArray[np.int64]":
         """Count the relationships of each entity for which the filters keep both entities."""
-        counts: npt.NDArray[np.int64] = self._n_relationships[np.asarray(entities, np.int32)]
+        counts: npt.NDArray[np.int64] = self.degrees[np.asarray(entities, np.int32)]
         return counts
 
     @cached_property
-    def _n_relationships(self) -> "npt.NDArray[np.int64]":
+    def degrees(self) -> "npt.NDArray[np.int64]":
+        """The number of relationships of each entity for which the filters keep both entities."""
         table = self._open("relationships_of_entities")
         entities, neighbours, relationships = (
             table.slice(name, 0, len(table)) for name in ("entity", "neighbour", "relationship")

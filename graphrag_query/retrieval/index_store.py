@@ -84,6 +84,13 @@ class Links:
         """Count the relationships of each of these entities, without reading them."""
         return self._count_links("relationships_of_entities", entities)
 
+    @cached_property
+    def degrees(self) -> "npt.NDArray[np.int64]":
+        """The number of relationships of each entity."""
+        table = self._open("relationships_of_entities")
+        entities = table.slice("entity", 0, len(table))
+        return np.bincount(entities, minlength=len(self._open("entity_rows")))
+
     def communities_of(self, entity: int) -> "tuple[Numbers, Numbers]":
         """Return the levels and numbers of an entity's communities, the coarsest level first."""
         table, first, stop = self._find_rows("communities_of_entities", "entity", entity)
@@ -330,10 +337,11 @@ class IndexStore:
     @cached_property
     def report_list(self) -> pl.DataFrame:
         """All reports without their texts: position in the hierarchy, title, rank, bytes."""
-        columns = ("community", "level", "parent", "children", "title", "rank", "size")
-        n_bytes = pl.col("full_content").str.len_bytes().cast(pl.Int64).alias("n_bytes")
-        rows = self.scan("community_reports").select(*columns, n_bytes)
-        return rows.sort("level", "community").collect()
+        names = ("community", "level", "parent", "children", "title", "rank", "size", "n_bytes")
+        reports = self.open_mapped("report_rows").columns(*names)
+        return reports.with_columns(pl.col("community", "n_bytes").cast(pl.Int64)).sort(
+            "level", "community"
+        )
 
     def with_texts(self, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
         """Add text columns to rows of `report_list`: summary, findings or full_content."""

@@ -20,6 +20,9 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD_LISTS, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
+# Maximum number of reports that are compared with a question. More are read only from an index
+# with more reports, of which others are not similar enough for an answer.
+MAX_SIMILAR_REPORTS = 4_096
 # Weight of a report's rank (divided by 10), added to its cosine similarity to the question.
 RANK_WEIGHT = 0.25
 # Minimum number of reports of a level; a level with fewer is too coarse to show the themes.
@@ -76,11 +79,13 @@ def subject_words(question: Question) -> list[str]:
 def score_reports(question: Question) -> pl.DataFrame:
     """Return all reports without their texts, with `similarity` to the question and `score`.
 
-    `similarity` is the cosine. `score` also takes the rank of the report into account.
+    `similarity` is the cosine, or 0 for a report that is not among the `MAX_SIMILAR_REPORTS`
+    nearest ones. `score` also takes the rank of the report into account.
     """
     reports = question.index.report_list
     table = question.index.vectors("community_full_content")
-    rows = table.nearest(question.vector, max(1, reports.height), ["community"])
+    n_nearest = max(1, min(reports.height, MAX_SIMILAR_REPORTS))
+    rows = table.nearest(question.vector, n_nearest, ["community"])
     return reports.join(rows, on="community", how="left", maintain_order="left").with_columns(
         pl.col("similarity").cast(pl.Float64).fill_null(0),
         score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10,

@@ -28,6 +28,10 @@ from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import find_passages
 from graphrag_query.retrieval.report_selection import reports_of_level, subject_words
 
+# Maximum number of reports that are read to learn how rare the words of the question are.
+MAX_SAMPLED_REPORTS = 1_024
+# Number of entities whose types are read first, in a search for the main entities of some types.
+FIRST_ENTITIES = 1_024
 # Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 24
 # Minimum cosine similarity between a sentence and the question.
@@ -111,9 +115,10 @@ def _matching_points(
     """Return the sentences of reports that answer the question, with their scores."""
     index = question.index
     unreadable = is_unreadable(index, question.text)
-    fitting = reports.sort("score", "community", descending=[True, False])
+    fitting = reports
     if not unreadable:
-        fitting = fitting.filter(pl.col("similarity") >= settings.min_similarity)
+        fitting = reports.filter(pl.col("similarity") >= settings.min_similarity)
+    fitting = fitting.sort("score", "community", descending=[True, False])
     candidates, report_of = [], {}
     read = index.with_texts(fitting.head(MAX_REPORTS), "summary", "findings")
     for report in read.iter_rows(named=True):
@@ -145,17 +150,20 @@ def _matching_points(
 
 
 def _weight_words(index: IndexStore, reports: pl.DataFrame, words: list[str]) -> dict[str, float]:
-    """Map each word of a question to its rarity: the fewer reports contain it, the higher."""
-    text = pl.col("full_content").str.to_lowercase()
+    """Map each word of a question to its rarity: the fewer reports contain it, the higher.
+
+    Of a large level, only every n-th report is read.
+    """
+    sample = reports.gather_every(reports.height // MAX_SAMPLED_REPORTS + 1)
+    read = index.reports(sample["community"])
+    explanations = pl.col("findings").list.eval(pl.element().struct["explanation"]).list.join(" ")
+    text = pl.concat_str("summary", explanations, separator=" ").str.to_lowercase()
     # The stem of "story" and "stories" is "stori", which "story" does not contain.
     patterns = {word: rf"\b{re.escape(word.removesuffix('i'))}" for word in words}
-    held = (
-        index.scan("community_reports")
-        .filter(pl.col("community").is_in(reports["community"].implode()))
-        .select(text.str.contains(pattern).sum().alias(word) for word, pattern in patterns.items())
-        .collect()
+    held = read.select(
+        text.str.contains(pattern).sum().alias(word) for word, pattern in patterns.items()
     )
-    return {word: word_weight(int(held[word][0]), reports.height) for word in words}
+    return {word: word_weight(int(held[word][0]), sample.height) for word in words}
 
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
@@ -266,10 +274,17 @@ def _list_main_entities(question: Question, kind: str, most: int) -> Answer:
 
 def main_entities(index: IndexStore, kinds: Sequence[str | None], most: int) -> pl.DataFrame:
     """Fetch the entities of some types with the most relationships; empty means all types."""
-    rows = index.scan("entities")
-    if kinds:
-        rows = rows.filter(pl.col("type").str.to_lowercase().is_in(kinds))
-    numbers = rows.select(pl.col("human_readable_id").sort()).collect().to_series()
-    kept = list(filter(index.keeps_entity, numbers))
-    order = np.argsort(-index.links.n_relationships_of(kept), kind="stable")[:most]
-    return index.entities(kept[place] for place in order)
+    degrees, table = index.links.degrees, index.open_mapped("entity_rows")
+    n_read, found = FIRST_ENTITIES, list[int]()
+    while len(found) < most:
+        # Read all entities with at least this degree, so that ties are in the order of the numbers.
+        least = np.partition(degrees, -n_read)[-n_read] if n_read < len(degrees) else 0
+        numbers = np.flatnonzero(degrees >= least)
+        numbers = numbers[np.argsort(-degrees[numbers], kind="stable")]
+        types = table.rows(numbers, "type")["type"].str.to_lowercase()
+        pairs = zip(numbers.tolist(), types, strict=True)
+        found = [n for n, kind in pairs if (not kinds or kind in kinds) and index.keeps_entity(n)]
+        if n_read >= len(degrees):
+            break
+        n_read *= 16
+    return index.entities(found[:most])

@@ -296,11 +296,11 @@ def ask_global(index: Index, selection: str) -> tuple[Answer, FakeLLM]:
 
 
 class WithoutReports(IndexStore):
-    """An index whose table of reports is empty."""
+    """An index whose list of reports is empty."""
 
-    def scan(self, table: str) -> pl.LazyFrame:
-        rows = super().scan(table)
-        return rows.clear() if table == "community_reports" else rows
+    @property
+    def report_list(self) -> pl.DataFrame:
+        return super().report_list.clear()
 
 
 def test_without_reports_global_asks_nothing_and_drift_begins_locally(index: Index) -> None:

@@ -8,8 +8,10 @@ from hypothesis import given
 import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
+from graphrag_query.retrieval import report_selection
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import subject_words
+from graphrag_query.searches import global_sentences
 from graphrag_query.searches.global_sentences import MAX_REPORTS, cited_sentences, locate_sentence
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
@@ -49,6 +51,20 @@ def test_the_texts_of_few_reports_are_read(index: Index, monkeypatch: pytest.Mon
         read.clear()
         assert search("How did scurvy affect the expeditions?").outcome is Outcome.ANSWERED
         assert 0 < len(read) <= MAX_REPORTS < index.store.n_rows("community_reports") / 4
+
+
+def test_a_large_index_is_not_read_as_a_whole(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("How did scurvy affect the expeditions?", "Who are the main people?")
+    whole = [index.global_(question).text for question in asked]
+    monkeypatch.setattr(report_selection, "MAX_SIMILAR_REPORTS", 100)
+    monkeypatch.setattr(global_sentences, "FIRST_ENTITIES", 1)
+    monkeypatch.setattr(IndexStore, "scan", lambda *_: pytest.fail("a whole table is read"))
+    assert [index.global_(question).text for question in asked] == whole
+    monkeypatch.setattr(global_sentences, "MAX_SAMPLED_REPORTS", 30)
+    sampled = index.global_(asked[0])
+    assert all("scurvy" in citation.quote.lower() for citation in sampled.citations[:3])
 
 
 def test_a_word_that_is_all_over_the_corpus_makes_no_point(index: Index) -> None:
