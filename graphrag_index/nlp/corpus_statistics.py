@@ -1,8 +1,11 @@
 """Counts of capitalized spans and their words in the whole corpus."""
 
+# Before Python 3.12, the annotation array[int] cannot be evaluated.
+from __future__ import annotations
+
 import re
+from array import array
 from collections import Counter, defaultdict
-from functools import cache
 from itertools import filterfalse
 
 import numpy as np
@@ -34,9 +37,10 @@ class CorpusStatistics:
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
 
-        def count_spans(flag: int, but: int = 0) -> np.ndarray:
+        def count_spans(flag: int, but: int = 0) -> array[int]:
             counted = flags & (flag | but) == flag
-            return np.bincount(surface[counted], minlength=len(found.names))
+            counts = np.bincount(surface[counted], minlength=len(found.names))
+            return array("i", counts.astype(np.int32).tobytes())
 
         self.total = count_spans(0)
         self.in_prose = count_spans(PROSE)
@@ -47,7 +51,6 @@ class CorpusStatistics:
         self.preposition = count_spans(name_spans.PREPOSITION)
         self.before_noun = count_spans(name_spans.BEFORE_NOUN)
         self.person = count_spans(name_spans.PERSON)
-        self.words = [name.split(" ") for name in found.names]
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
         # Counts of words at the start and at the end of spans of several words.
@@ -56,8 +59,9 @@ class CorpusStatistics:
         # Counts of the first words of spans: in all occurrences, and in those after an article.
         self.first_words: Counter[str] = Counter()
         self.first_after_article: Counter[str] = Counter()
-        columns = (column.tolist() for column in (self.inside, self.total, self.determiner))
-        for words, inside, total, determined in zip(self.words, *columns, strict=True):
+        rows = zip(found.names, self.inside, self.total, self.determiner, strict=True)
+        for name, inside, total, determined in rows:
+            words = name.split(" ")
             for word in words:
                 self.inside_words[word] += inside
             if len(words) > 1:
@@ -74,19 +78,23 @@ class CorpusStatistics:
             for word in self.in_longer & bases.keys()
         }
         self._same_base: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        for number, words in enumerate(self.words):
-            if found.languages[number].code in self._bases:
-                self._same_base[self.base_form(words, found.languages[number])].append(number)
+        for number, language in enumerate(found.languages if self._bases else ()):
+            if language.code in self._bases:
+                self._same_base[self.base_form(self.split_words(number), language)].append(number)
         # `is_name(number)` returns whether the corpus uses the span with this number as a name.
-        self.is_name = cache(self._is_used_as_name)
+        self.is_name = bytes(map(self._is_used_as_name, range(len(found.names)))).__getitem__
+
+    def split_words(self, number: int) -> list[str]:
+        """Return the words of a span. They are not stored, since spans are many."""
+        return self.found.names[number].split(" ")
 
     def _find_bases_by_language(self) -> dict[str, dict[str, str]]:
         """Return the base form of each word by language code, for languages that inflect names."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        rows = zip(self.words, self.found.languages, self.total.tolist(), strict=True)
-        for words, language, total in rows:
+        rows = zip(self.found.names, self.found.languages, self.total, strict=True)
+        for name, language, total in rows:
             if language.endings or language.genitive_s:
-                for word in filterfalse(str.islower, words):
+                for word in filterfalse(str.islower, name.split(" ")):
                     counts[language.code][word] += total
         return {
             code: find_base_forms(counted, language_of(code), self.opening, self.closing)
@@ -105,7 +113,7 @@ class CorpusStatistics:
         else:
             number = self.found.surfaces.get(" ".join(words))
             numbers = [] if number is None else [number]
-        return sum(int(self.total[number]) for number in numbers if self.is_name(number))
+        return sum(self.total[number] for number in numbers if self.is_name(number))
 
     def occurs_inside_sentence(self, words: list[str], language: Language) -> bool:
         """Return whether a span, in any inflected form, occurs inside a sentence."""
@@ -135,7 +143,7 @@ class CorpusStatistics:
         return self.closing[word] > self.opening[word]
 
     def _is_used_as_name(self, number: int) -> bool:
-        span = self.words[number]
+        span = self.split_words(number)
         if self.in_prose[number] == 0:
             # Reject spans that occur only in headings and tables: their capitals prove nothing.
             return False

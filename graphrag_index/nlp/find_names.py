@@ -4,7 +4,7 @@ An entity is a name, a noun phrase, or a recurring string in a script without ca
 are a table with one row per mention, in the order of the text; pairs are computed from its columns.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
 from graphrag_index.nlp.name_spans import PROSE, NameCandidates
 from graphrag_index.nlp.name_words import find_entity_type
 from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
-from graphrag_index.nlp.variants import Variants, merge_variants
+from graphrag_index.nlp.variants import NamesByDocument, Variants, merge_variants
 from graphrag_index.nlp.word_table import TermCandidates, Vocabulary
 from graphrag_index.schema.list_columns import distinct_pairs, gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
@@ -38,18 +38,19 @@ MENTION_COLUMNS = {**_NUMBER_COLUMNS, "flags": pl.UInt8}
 
 @dataclass
 class Entities:
-    """Entities as columns. The index of an entity is its number; `aliases` are other names."""
+    """Entities as columns. The index of an entity is its number.
+
+    `aliases` has the other names of the entities that have any.
+    """
 
     titles: list[str]
     types: list[str]
-    aliases: list[list[str]]
+    aliases: dict[int, list[str]]
 
     def add_entities(self, titles: Iterable[str], kind: str) -> None:
         """Add entities of one type, without aliases."""
-        for title in titles:
-            self.titles.append(title)
-            self.types.append(kind)
-            self.aliases.append([])
+        self.titles.extend(titles)
+        self.types.extend([kind] * (len(self.titles) - len(self.types)))
 
 
 def find_mentions(
@@ -132,7 +133,7 @@ def _find_names(
     found: NameCandidates, lower: Counter[str], settings: ExtractGraphNlp
 ) -> tuple[pl.DataFrame, Entities]:
     if not found.surfaces:
-        return pl.DataFrame(schema=MENTION_COLUMNS), Entities([], [], [])
+        return pl.DataFrame(schema=MENTION_COLUMNS), Entities([], [], {})
     classified = classify_names(found, lower)
     mentions = (
         pl.DataFrame(found.get_columns())
@@ -147,7 +148,7 @@ def _find_names(
         variants = _find_variants(found, classified, mentions, counts)
     mentions = _assign_entities(mentions, variants)
     names = variants.names
-    aliases: list[list[str]] = [[] for _ in names]
+    aliases: dict[int, list[str]] = defaultdict(list)
     forms = mentions.group_by("entity", "name").len()
     by_frequency = forms.sort("entity", "len", "name", descending=[False, True, False])
     for entity, name, _ in by_frequency.iter_rows():
@@ -160,14 +161,15 @@ def _find_names(
 def _find_variants(
     found: NameCandidates, classified: ClassifiedNames, mentions: pl.DataFrame, counts: np.ndarray
 ) -> Variants:
-    pairs = mentions.select("document", "name").unique().sort("document", "name")
-    whole = dict(classified.parts.filter(offset=0).select("surface", "name").iter_rows())
-    abbreviations = sorted(
-        (whole[short], whole[long])
-        for short, long in found.abbreviations
-        if short in whole and long in whole
-    )
-    return merge_variants(classified, counts, list(pairs.iter_rows()), abbreviations)
+    document, name = (mentions[column].to_numpy() for column in ("document", "name"))
+    by_document = NamesByDocument(*distinct_pairs(document, name))
+    # The name at the start of each span; -1 if none.
+    name_of = np.full(len(found.names), -1, np.int32)
+    first = classified.parts.filter(offset=0)
+    name_of[first["surface"].to_numpy()] = first["name"].to_numpy()
+    pairs = np.array(list(found.abbreviations), np.int64).reshape(-1, 2)
+    named = name_of[pairs][(name_of[pairs] >= 0).all(axis=1)]
+    return merge_variants(classified, counts, by_document, sorted(map(tuple, named.tolist())))
 
 
 def _assign_entities(mentions: pl.DataFrame, variants: Variants) -> pl.DataFrame:
@@ -211,7 +213,8 @@ def _find_term_mentions(
     entity_of[numbers] = len(entities.titles) + np.arange(len(numbers), dtype=np.int32)
     entities.add_entities((phrases[number] for number in numbers), "noun phrase")
     for number in np.flatnonzero((term_of >= 0) & (term_of != np.arange(len(phrases)))):
-        entities.aliases[entity_of[term_of[number]]].append(phrases[number])
+        aliases = entities.aliases.setdefault(int(entity_of[term_of[number]]), [])
+        aliases.append(phrases[number])
     term = term_of[np.frombuffer(terms.phrase, np.int32)]
     kept = term >= 0
     columns = {name: getattr(terms, name) for name in ("document", "start", "end")}

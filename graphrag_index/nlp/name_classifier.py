@@ -4,7 +4,12 @@ A word is not a name if the corpus mostly writes it in lower case, or capitalize
 start of sentences. A span that contains two names, or other words before a name, is cut.
 """
 
+# Before Python 3.12, the annotation array[int] cannot be evaluated.
+from __future__ import annotations
+
 import re
+import sys
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,38 +67,46 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     found.restore_cut_words()
     usage = CorpusStatistics(found, lower)
     # The second of two words is a surname if the first is a given name.
-    surnames = {words[1] for words in usage.words if len(words) == 2 and words[0] in GIVEN_NAMES}
+    pairs = (name.split(" ") for name in found.names if name.count(" ") == 1)
+    surnames = {surname for first, surname in pairs if first in GIVEN_NAMES}
     names: dict[str, int] = {}
     languages_of: list[Language] = []
-    rows: list[tuple[int, int, int, int]] = []
+    columns = {column: array("i") for column in ("surface", "name", "offset", "length")}
     for number in range(len(found.names)):
         for offset, text in _CapitalizedSpan(usage, surnames, number).find_names():
             name = names.setdefault(text, len(names))
             if name == len(languages_of):
                 languages_of.append(found.languages[number])
-            rows.append((number, name, offset, len(text)))
-    schema = dict.fromkeys(("surface", "name", "offset", "length"), pl.Int32)
-    parts = pl.DataFrame(rows, schema=schema, orient="row")
+            row = (number, name, offset, len(text))
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    parts = pl.DataFrame({name: np.frombuffer(a, np.int32) for name, a in columns.items()})
     surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
-    times = np.maximum(np.bincount(named, usage.total[surface], len(names)), 1)
+    times = np.maximum(np.bincount(named, np.asarray(usage.total)[surface], len(names)), 1)
     # The word before a span shows only the usage of the first name in the span.
     first = parts["offset"].to_numpy() == 0
-    whole = first & (parts["length"].to_numpy() == np.array([len(n) for n in found.names])[surface])
+    lengths = np.fromiter(map(len, found.names), np.int32, len(found.names))
+    whole = first & (parts["length"].to_numpy() == lengths[surface])
 
-    def share_of_mentions(count: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return np.bincount(named[rows], count[surface[rows]], len(names)) / times
+    def share_of_mentions(count: array[int], rows: np.ndarray) -> np.ndarray:
+        return np.bincount(named[rows], np.asarray(count)[surface[rows]], len(names)) / times
 
     named_in = zip(names, languages_of, strict=True)
+    words = {word for name in names for word in name.split(" ")}
     return ClassifiedNames(
         names=list(names),
         languages=languages_of,
-        bases=[usage.base_form(name.split(" "), language) for name, language in named_in],
+        # Names share the strings of their words, which saves memory.
+        bases=[
+            tuple(map(sys.intern, usage.base_form(name.split(" "), language)))
+            for name, language in named_in
+        ],
         parts=parts,
         place_share=share_of_mentions(usage.place, first),
         preposition_share=share_of_mentions(usage.preposition, first),
         determiner_share=share_of_mentions(usage.determiner, first),
         person_share=share_of_mentions(usage.person, whole),
-        common=frozenset(w for name in names for w in name.split(" ") if usage.is_common(w)),
+        common=frozenset(filter(usage.is_common, words)),
     )
 
 
@@ -102,7 +115,7 @@ class _CapitalizedSpan:
 
     def __init__(self, usage: CorpusStatistics, surnames: set[str], number: int) -> None:
         self.usage, self.surnames, self.number = usage, surnames, number
-        self.words = usage.words[number]
+        self.words = usage.split_words(number)
         self.language = usage.found.languages[number]
         self.times = usage.total[number]
         # True if the span occurs only at the start of sentences.
@@ -113,8 +126,10 @@ class _CapitalizedSpan:
         words = self.words
         for first, last in self._cut_into_parts(0, len(words)):
             part = words[first:last]
-            is_name = self._is_name(part) if part != words else self.usage.is_name(self.number)
-            if is_name:
+            if part == words:
+                if self.usage.is_name(self.number):
+                    yield 0, self.usage.found.names[self.number]
+            elif self._is_name(part):
                 yield sum(map(len, words[:first])) + first, " ".join(part)
 
     def _count_known_mentions(self, words: list[str]) -> int:

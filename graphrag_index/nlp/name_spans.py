@@ -153,9 +153,13 @@ class NameCandidates:
         times = Counter(name for _, ahead, name in self._longer if not ahead)
         flags = np.frombuffer(self.flags, np.uint8)
         surface = np.frombuffer(self.surface, np.int32)
-        totals = np.bincount(surface).tolist()
-        inside = surface[flags & (PROSE | INITIAL) == PROSE]
-        proven = {self.names[number] for number in np.unique(inside).tolist()}
+        totals = np.bincount(surface)
+        is_inside = np.zeros(len(self.names), bool)
+        is_inside[surface[flags & (PROSE | INITIAL) == PROSE]] = True
+        numbers = {
+            name: self.surfaces[name] for _, _, name in self._longer if name in self.surfaces
+        }
+        proven = {name for name, number in numbers.items() if is_inside[number]}
         for row, ahead, name in self._longer:
             if ahead and name in proven:
                 self.start[row] -= ahead

@@ -8,8 +8,7 @@ names contain a short form, it is not merged.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, permutations
-from operator import itemgetter
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -48,14 +47,13 @@ class Variants:
 def merge_variants(
     classified: ClassifiedNames,
     counts: np.ndarray,
-    documents_of: Sequence[tuple[int, int]],
+    by_document: "NamesByDocument",
     abbreviations: Sequence[tuple[int, int]],
 ) -> Variants:
     """Merge names that are forms of the same name.
 
-    `counts` are the numbers of mentions of each name. `documents_of` are the sorted pairs
-    (document, name). `abbreviations` are the pairs (short, long) that a text explains, as in "Royal
-    Geographical Society (RGS)".
+    `counts` are the numbers of mentions of each name. `abbreviations` are the pairs (short, long)
+    that a text explains, as in "Royal Geographical Society (RGS)".
     """
     names = MergedNames(classified, counts.tolist())
     names.merge_same_spelling()
@@ -64,10 +62,6 @@ def merge_variants(
     names.merge_titled_names()
     for short, long in abbreviations:
         names.merge_names(short, long)
-    by_document = [
-        (document, [name for _, name in pairs])
-        for document, pairs in groupby(documents_of, itemgetter(0))
-    ]
     short_forms = _ShortForms(names)
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
@@ -81,8 +75,27 @@ def merge_variants(
     )
 
 
-# (document number, name numbers) for each document.
-NamesByDocument = Sequence[tuple[int, list[int]]]
+class NamesByDocument:
+    """The distinct names of each document, as two columns sorted by document and name."""
+
+    def __init__(self, document: np.ndarray, name: np.ndarray) -> None:
+        self.document, self.name = document, name
+
+    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the number of each document with names, and the numbers of its names."""
+        starts = np.flatnonzero(np.diff(self.document, prepend=-1))
+        for start, end in pairwise([*starts.tolist(), len(self.document)]):
+            yield int(self.document[start]), self.name[start:end].tolist()
+
+    def of_documents_with(self, names: Collection[int]) -> "NamesByDocument":
+        """Return the names of the documents that have at least one of some names."""
+        numbers = np.fromiter(names, np.int64, len(names))
+        is_wanted = np.zeros(max(numbers.max(initial=-1), self.name.max(initial=-1)) + 1, bool)
+        is_wanted[numbers] = True
+        has_wanted = np.zeros(self.document.max(initial=-1) + 1, bool)
+        has_wanted[self.document[is_wanted[self.name]]] = True
+        kept = has_wanted[self.document]
+        return NamesByDocument(self.document[kept], self.name[kept])
 
 
 class _ShortForms:
@@ -111,22 +124,30 @@ class _ShortForms:
         """Merge "R. F. Scott" into "Robert Falcon Scott" if only one full name fits."""
         by_ends: dict[tuple[str, str], list[int]] = defaultdict(list)
         full_names = self.full_names
+        # A group has an abbreviated form only if a name in it has a middle name or an initial.
+        ends = {
+            (words[0][0], words[-1])
+            for words in full_names.values()
+            if len(words) > 2 or words[0].endswith(".")
+        }
         for number, words in full_names.items():
-            by_ends[words[0][0], words[-1]].append(number)
+            if (words[0][0], words[-1]) in ends:
+                by_ends[words[0][0], words[-1]].append(number)
         candidates: dict[int, list[int]] = defaultdict(list)
         for group in by_ends.values():
             for short, long in permutations(group, 2) if len(group) <= MAX_COMPARED_NAMES else ():
                 if _is_abbreviated_form(full_names[short], full_names[long]):
                     candidates[short].append(long)
         # A name may lack the first word: "Dudley Docker" for "Frank Dudley Docker".
-        numbers = {words: number for number, words in full_names.items()}
+        tails = {words[1:] for words in full_names.values() if len(words) > 2}
+        numbers = {words: number for number, words in full_names.items() if words in tails}
         for number, words in full_names.items():
             shorter = numbers.get(words[1:])
             if shorter is not None and len(words) > 2:
                 candidates[shorter].append(number)
         involved = set(candidates).union(*candidates.values())
         documents: dict[int, set[int]] = defaultdict(set)
-        for document, present in by_document:
+        for document, present in by_document.of_documents_with(involved):
             for name in involved.intersection(present):
                 documents[name].add(document)
         for short, names in candidates.items():
@@ -139,12 +160,6 @@ class _ShortForms:
 
         Returns the entity by (document, name) for words that are unambiguous only in that document.
         """
-        surnames: dict[str, set[int]] = defaultdict(set)
-        given: dict[str, set[int]] = defaultdict(set)
-        for number, words in self.full_names.items():
-            surnames[words[-1]].add(number)
-            if number in self.names.persons:
-                given[words[0]].add(number)
         short: dict[int, str] = {}
         for number, words in enumerate(self.names.words):
             bare = words[n_titles(words) :]
@@ -155,9 +170,18 @@ class _ShortForms:
             other = (len(words) == 1 or saint) and (
                 self.names.is_thing[number] or self.names.is_place[number]
             )
-            if len(bare) == 1 and not other and (bare[0] in surnames or bare[0] in given):
+            if len(bare) == 1 and not other:
                 short[number] = bare[0]
-        alone = set(short.values())
+        single = set(short.values())
+        surnames: dict[str, set[int]] = defaultdict(set)
+        given: dict[str, set[int]] = defaultdict(set)
+        for number, words in self.full_names.items():
+            if words[-1] in single:
+                surnames[words[-1]].add(number)
+            if words[0] in single and number in self.names.persons:
+                given[words[0]].add(number)
+        alone = single & (surnames.keys() | given.keys())
+        short = {number: word for number, word in short.items() if word in alone}
         weak = self._find_weak_forms(by_document, short)
         for number in [n for n, words in self.full_names.items() if words[-1] in weak]:
             if number not in self.names.persons:
@@ -165,10 +189,11 @@ class _ShortForms:
                 surnames[self.names.words[number][-1]].discard(number)
         self.names.persons |= {n for n, words in self.full_names.items() if words[-1] in alone}
         for number in self.names.persons & self.full_names.keys():
-            given[self.full_names[number][0]].add(number)
+            if self.full_names[number][0] in alone:
+                given[self.full_names[number][0]].add(number)
         in_document: dict[tuple[int, int], int] = {}
         meant: dict[int, Counter[int]] = defaultdict(Counter)
-        for document, present in by_document if short else ():
+        for document, present in by_document.of_documents_with(short):
             for name, entity in self._resolve_short_forms(present, short):
                 in_document[document, name] = entity
                 meant[name][entity] += 1
@@ -181,14 +206,19 @@ class _ShortForms:
     def _find_weak_forms(self, by_document: NamesByDocument, short: dict[int, str]) -> set[str]:
         """Return single words that mostly occur without their longer name: Canada (Air Canada)."""
         persons = self.names.persons
-        unsure = {n: words[-1] for n, words in self.full_names.items() if n not in persons}
+        words_of_short = set(short.values())
+        unsure = {
+            n: words[-1]
+            for n, words in self.full_names.items()
+            if n not in persons and words[-1] in words_of_short
+        }
         alone: Counter[str] = Counter()
         together: Counter[str] = Counter()
-        for _, present in by_document if unsure else ():
+        # Without an unsure name, no word is tested.
+        for _, present in by_document.of_documents_with(short if unsure else ()):
             here = {short[name] for name in present if name in short}
-            if here:
-                alone.update(here)
-                together.update(here & {unsure[name] for name in present if name in unsure})
+            alone.update(here)
+            together.update(here & {unsure[name] for name in present if name in unsure})
         placed = {word for name, word in short.items() if self.names.may_be_place[name]}
         weak = {word for word, count in alone.items() if together[word] * 2 < count}
         return weak | placed
@@ -197,19 +227,19 @@ class _ShortForms:
         self, present: list[int], short: dict[int, str]
     ) -> Iterator[tuple[int, int]]:
         """Yield (short form, full name) for each unambiguous short form in a document."""
-        shortened = [name for name in present if name in short]
-        if not shortened:
-            return
+        shortened = {name: short[name] for name in present if name in short}
+        wanted = set(shortened.values())
         surnames: dict[str, set[int]] = defaultdict(set)
         given: dict[str, set[int]] = defaultdict(set)
         # Include the merged name: the document may contain a name only with its title.
         for name in {*present, *map(self.names.find_root, present)} & self.full_names.keys():
             words = self.full_names[name]
-            surnames[words[-1]].add(self.names.find_root(name))
-            if name in self.names.persons:
+            if words[-1] in wanted:
+                surnames[words[-1]].add(self.names.find_root(name))
+            if words[0] in wanted and name in self.names.persons:
                 given[words[0]].add(self.names.find_root(name))
-        for name in shortened:
-            fitting = surnames.get(short[name]) or given.get(short[name]) or set()
+        for name, word in shortened.items():
+            fitting = surnames.get(word) or given.get(word) or set()
             if len(fitting) == 1:
                 yield name, min(fitting)
 
@@ -242,10 +272,10 @@ class _ShortForms:
             and names.find_root(number) == number
             and (words[0].lower() in TYPE_WORDS or names.is_thing[number])
         }
-        for document, present in by_document if heads else ():
+        for document, present in by_document.of_documents_with(heads):
             alone = [name for name in present if name in heads]
             headed: dict[str, set[int]] = defaultdict(set)
-            for name in present if alone else ():
+            for name in present:
                 words = names.words[name]
                 if len(words) > 1 and name not in self.full_names:
                     # The head noun is before the particle: University of Oslo.

@@ -179,10 +179,11 @@ def _renumber_entities(mentions: pl.DataFrame, entities: Entities) -> tuple[pl.D
     number = np.full(len(entities.titles), -1, np.int32)
     number[first.to_numpy()] = np.arange(len(first), dtype=np.int32)
     mentions = mentions.with_columns(entity=pl.Series(number[mentions["entity"].to_numpy()]))
+    aliases = {int(number[n]): names for n, names in entities.aliases.items() if number[n] >= 0}
     return mentions, Entities(
         titles=[entities.titles[n] for n in first],
         types=[entities.types[n] for n in first],
-        aliases=[entities.aliases[n] for n in first],
+        aliases=aliases,
     )
 
 
@@ -248,7 +249,7 @@ def _make_entity_rows(
             "type": entities.types,
             "description": texts.list.join(" "),
             **dict.fromkeys(_COLUMNS_FILLED_BY_MODELS, [[]] * len(entities.titles)),
-            "aliases": entities.aliases,
+            "aliases": [entities.aliases.get(n, []) for n in range(len(entities.titles))],
             "evidence": evidence,
         },
         schema=TABLES["extracted_entities"].schema,
