@@ -82,12 +82,17 @@ class Shards(Protocol):
         function: Callable[..., ShardFrames],
         shards: Iterable[tuple[T, ShardFrames]],
         *shared: Any,
+        keep_parts: bool = False,
     ) -> Iterator[tuple[T, ShardFrames]]:
         """Yield (context, `function(shard, *shared)`) for each (context, shard), in order.
 
         The result of `function` depends on nothing but its arguments, and `function` is defined
         at the top of a module: other processes may call it. `shared` has the same value for all
         shards, and can be pickled. A context stays in this process.
+
+        With `keep_parts`, the results stay on disk, and the next run does not compute the results
+        of unchanged shards again. Make such shards with `read_stable_batches`, and leave numbers
+        out of their rows that change if a document is inserted elsewhere.
         """
 
     def open_partitions(self, n: int, schema: Mapping[str, Any]) -> Partitions:
@@ -105,6 +110,7 @@ class SerialShards:
         function: Callable[..., ShardFrames],
         shards: Iterable[tuple[T, ShardFrames]],
         *shared: Any,
+        keep_parts: bool = False,
     ) -> Iterator[tuple[T, ShardFrames]]:
         for context, shard in shards:
             yield context, function(shard, *shared)

@@ -70,9 +70,10 @@ def find_mentions(
     lower: Counter[str] = Counter()
     codes: set[str] = set()
     work = _prepare_shards(texts, sentences)
-    for languages, found in shards.map(_collect_candidates, work, settings.noun_phrases):
-        names.add_frames(found)
-        terms.add_frames(found)
+    collected = shards.map(_collect_candidates, work, settings.noun_phrases, keep_parts=True)
+    for (first, languages), found in collected:
+        names.add_frames(found, first)
+        terms.add_frames(found, first)
         lower.update(dict(found["words"].iter_rows()))
         codes.update(languages)
         progress.advance(len(languages))
@@ -97,8 +98,12 @@ def find_mentions(
 
 def _prepare_shards(
     texts: ReadTexts, sentences: pl.DataFrame
-) -> Iterator[tuple[list[str], ShardFrames]]:
-    """Yield (languages, shard) for some documents and their sentences at a time."""
+) -> Iterator[tuple[tuple[int, list[str]], ShardFrames]]:
+    """Yield ((first document, languages), shard) for some documents and their sentences.
+
+    Documents are numbered from 0 in each shard, so that a shard is the same if documents are added
+    before it.
+    """
     # The sentences of document i are the rows from bounds[i] to bounds[i + 1].
     bounds = np.append(0, np.cumsum(np.bincount(sentences["document"].to_numpy())))
     rows = sentences.select("document", "start_char", "end_char", "quotable")
@@ -106,8 +111,13 @@ def _prepare_shards(
         # A blank document at the end of the corpus has no sentences.
         first, last = np.minimum((batch["number"][0], batch["number"][-1] + 1), len(bounds) - 1)
         start = int(bounds[first])
-        parts = rows.slice(start, int(bounds[last]) - start)
-        yield batch["language"].to_list(), {"documents": batch, "sentences": parts}
+        own = rows.slice(start, int(bounds[last]) - start)
+        offset = batch["number"][0]
+        shard = {
+            "documents": batch.with_columns(pl.col("number") - offset),
+            "sentences": own.with_columns(pl.col("document") - offset),
+        }
+        yield (offset, batch["language"].to_list()), shard
 
 
 def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFrames:

@@ -130,13 +130,16 @@ class NameCandidates:
             "longer": pl.DataFrame(self._longer, longer, orient="row"),
         }
 
-    def add_frames(self, frames: Mapping[str, pl.DataFrame]) -> None:
-        """Add the candidates of later documents."""
+    def add_frames(self, frames: Mapping[str, pl.DataFrame], first_document: int) -> None:
+        """Add the candidates of later documents; their first has the number `first_document`."""
         surfaces = frames["surfaces"].iter_rows()
         numbers = [self._get_span_number(name, language_of(code)) for name, code in surfaces]
         number = np.array(numbers, np.int32)
         n_rows = len(self.start)
-        spans = frames["spans"].with_columns(surface=number[frames["spans"]["surface"].to_numpy()])
+        spans = frames["spans"].with_columns(
+            pl.col("document") + first_document,
+            surface=number[frames["spans"]["surface"].to_numpy()],
+        )
         for name in spans.columns:
             getattr(self, name).frombytes(spans[name].to_numpy().tobytes())
         pairs = frames["abbreviations"].iter_rows()

@@ -180,11 +180,12 @@ class TermCandidates:
             "blocks": pl.DataFrame({"n_blocks": [self.n_blocks]}),
         }
 
-    def add_frames(self, frames: Mapping[str, pl.DataFrame]) -> None:
-        """Add the candidates of later documents."""
+    def add_frames(self, frames: Mapping[str, pl.DataFrame], first_document: int) -> None:
+        """Add the candidates of later documents; their first has the number `first_document`."""
         texts = frames["phrases"]["phrase"]
         numbers = [self.phrases.setdefault(text, len(self.phrases)) for text in texts]
         terms = frames["terms"].with_columns(
+            pl.col("document") + first_document,
             phrase=np.array(numbers, np.int32)[frames["terms"]["phrase"].to_numpy()],
             block=pl.col("block") + self.n_blocks,
         )

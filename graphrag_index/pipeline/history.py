@@ -79,6 +79,7 @@ def make_version_record(spent: Spending, **fields: Any) -> VersionOrigin:
 def clean_up_output(store: TableStore, version: Version) -> None:
     """Delete unused files; update the links to public tables, and the file `stats.json`."""
     store.remove_leftovers()
+    store.remove_old_parts(version)
     store.link_public_tables(version)
     statistics = {
         "version": version.number,
@@ -256,8 +257,8 @@ def _delete_vectors(
 
 
 def _measure_index_size(output: Path) -> int:
-    """Return the size of all tables, vectors and graph databases, in bytes."""
-    patterns = ("versions/*/*", "lancedb/**/*", "cypher/*")
+    """Return the size of all tables, vectors, graph databases and parts, in bytes."""
+    patterns = ("versions/*/*", "lancedb/**/*", "cypher/*", "parts/*/*")
     files = (path for pattern in patterns for path in output.glob(pattern))
     return sum(path.stat().st_size for path in files if path.is_file())
 

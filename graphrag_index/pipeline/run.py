@@ -161,11 +161,8 @@ class _WorkflowRun:
         if record is None or not reused:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
-            shards = StepShards(
-                self.workers,
-                self.store.folder(self.number) / "parts" / step.name,
-                hash_step_code(step, section),
-            )
+            parts = self.store.parts_folder(step.name, key)
+            shards = StepShards(self.workers, parts, hash_step_code(step, section))
             wall, cpu = time.perf_counter(), self.workers.count_cpu_seconds()
             with _wrap_failures(step):
                 names = step.needs(section)
@@ -200,7 +197,7 @@ class _WorkflowRun:
             logger.debug("%s: %d rows in %s", name, table.rows, location)
         if not reused:
             self.store.write_journal(self.number, self.done)
-            shards.remove_parts()
+            shards.remove_files()
         self.watcher.step_finished(record, reused)
 
     @property

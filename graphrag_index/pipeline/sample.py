@@ -202,6 +202,7 @@ class TimedShards:
         function: "Callable[..., ShardFrames]",
         shards: "Iterable[tuple[T, ShardFrames]]",
         *shared: Any,
+        keep_parts: bool = False,
     ) -> "Iterator[tuple[T, ShardFrames]]":
         for context, shard in shards:
             before = time.process_time()

@@ -5,12 +5,12 @@ sentences. A pure function maps a shard to a part of the result. Each part is a 
 a hash of the function, the settings and the rows of the shard. A file has this name only when it is
 complete, so the name marks the part as done: a run continues an interrupted run, and another
 runner may make the same parts. Neither the number of processes nor their order changes a result.
+Parts are deleted when their step has finished, except parts that the next run may use.
 """
 
 import math
 import os
 import pickle
-import shutil
 import signal
 import sys
 import threading
@@ -155,11 +155,15 @@ def _explain_killed_worker() -> Iterator[None]:
 class StepShards:
     """The service `shards` of one step: its parts lie in `folder`.
 
+    Parts of an earlier run of the step are in folders beside it, with the same name up to "-".
     `code` is a hash of the code and the settings of the step.
     """
 
     def __init__(self, workers: Workers, folder: Path, code: str) -> None:
         self._workers, self._folder, self._code = workers, folder, code
+        step = folder.name.partition("-")[0]
+        self._earlier = [path for path in folder.parent.glob(f"{step}-*") if path != folder]
+        self._kept: set[Path] = set()
         self._n_files = 0  # number of files that partitions may use
 
     def map(
@@ -167,11 +171,13 @@ class StepShards:
         function: "Callable[..., ShardFrames]",
         shards: "Iterable[tuple[T, ShardFrames]]",
         *shared: Any,
+        keep_parts: bool = False,
     ) -> "Iterator[tuple[T, ShardFrames]]":
         """Yield (context, part) for each (context, shard), in the order of the shards.
 
         A part is `function(shard, *shared)`. A single shard, and the first small ones, are
-        processed at once and without files: workers would take longer to start.
+        processed at once and without files: workers would take longer to start. With
+        `keep_parts`, the parts are kept for the next run.
         """
         remaining = iter(shards)
         first = list(islice(remaining, 2))
@@ -187,6 +193,9 @@ class StepShards:
             rows = encode_frames(shard)
             name = _hash_bytes(self._code.encode(), file.name.encode(), rows)
             part = self._folder / f"part-{name}"
+            if keep_parts:
+                self._kept.add(part)
+                self._fetch_earlier(part)
             started = None if part.exists() else self._workers.start(file, rows, part)
             waiting.append((context, rows, part, started))
             if len(waiting) >= SHARDS_PER_WORKER * self._workers.n:
@@ -200,6 +209,12 @@ class StepShards:
 
         self._n_files += 1
         return Partitions(n, schema, self._folder / f"partitions-{self._n_files}")
+
+    def _fetch_earlier(self, part: Path) -> None:
+        """Move a part of an earlier run of the step to the folder of this run, if there is one."""
+        for folder in self._earlier:
+            with suppress(FileNotFoundError):
+                (folder / part.name).replace(part)
 
     def _finish_part(
         self, function: Path, context: T, shard: bytes, part: Path, started: Future[_Usage] | None
@@ -220,10 +235,12 @@ class StepShards:
         _write_file(path, content)
         return path
 
-    def remove_parts(self) -> None:
-        """Delete the parts, after the step has written its tables."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        with suppress(OSError):  # the folder is not there, or has parts of another step
+    def remove_files(self) -> None:
+        """Delete all files except kept parts, after the step has written its tables."""
+        for path in {*self._folder.glob("*")} - self._kept:
+            path.unlink()
+        with suppress(OSError):  # the folder is not there, or has kept parts
+            self._folder.rmdir()
             self._folder.parent.rmdir()
 
 

@@ -20,12 +20,13 @@ from graphrag_index.schema.list_columns import Integers, gather_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Shards, step
-from graphrag_index.storage.memo import read_batches, split_by_size
+from graphrag_index.storage.memo import read_stable_batches, split_by_size
 from graphrag_index.text.sentences import Quotations, are_quotable
 
-# Maximum number of documents in a shard, and of bytes of their texts if it has several documents.
-# The numbers limit memory and do not change the results.
-SHARD_DOCUMENTS = 512
+# Mean size of the texts of a shard, and maximum size if it has several documents, in bytes. After
+# an update only shards with changed documents are processed again, so they should be small. The
+# numbers do not change the results.
+MEAN_SHARD_BYTES = 500_000
 SHARD_BYTES = 4_000_000
 MAX_DESCRIPTION_SENTENCES = 2  # maximum number of sentences in the description of an entity
 # Columns of entities that are filled only if a model extracts the entities.
@@ -95,8 +96,8 @@ def extract_graph_nlp(
 
 def _read_texts(documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield documents in batches, with the columns `number`, `text` and `language`."""
-    columns = documents.select("text", "language", number="human_readable_id")
-    for rows in read_batches(columns, SHARD_DOCUMENTS, has_long_texts=True):
+    columns = documents.select("id", "text", "language", number="human_readable_id")
+    for rows in read_stable_batches(columns, MEAN_SHARD_BYTES):
         yield from split_by_size(rows.select("number", "text", "language"), "text", SHARD_BYTES)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Protocol, TypeVar
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ T = TypeVar("T")
 Flags = npt.NDArray[np.bool_]
 # Number of lists that are read at once. It limits memory and does not change results.
 LISTS_PER_BATCH = 200_000
+DOCUMENTS_PER_READ = 256
 
 
 def read_batches(
@@ -53,6 +55,27 @@ def split_by_size(rows: pl.DataFrame, column: str, max_bytes: int) -> Iterator[p
         end = max(start + 1, int(np.searchsorted(ends, before + max_bytes, "right")))
         yield rows.slice(start, end - start)
         start = end
+
+
+def read_stable_batches(documents: pl.LazyFrame, mean_bytes: int) -> Iterator[pl.DataFrame]:
+    """Yield documents in order, in batches that an update elsewhere does not change.
+
+    A batch ends after a document whose hashed id says so. Hence an added, changed or removed
+    document changes its own batch, and at most the batch after it. The texts of a batch have
+    `mean_bytes` on average. `documents` have the columns `id` and `text`.
+    """
+    pending: list[pl.DataFrame] = []
+    for rows in read_batches(documents, DOCUMENTS_PER_READ, has_long_texts=True):
+        hashes = np.array([crc32(document_id.encode()) for document_id in rows["id"]])
+        # A longer text ends a batch more often, so that batches have equal sizes on average.
+        ends = hashes * (mean_bytes / 2**32) < rows["text"].str.len_bytes().to_numpy()
+        start = 0
+        for end in (np.flatnonzero(ends) + 1).tolist():
+            yield pl.concat([*pending, rows[start:end]])
+            pending, start = [], end
+        pending.append(rows[start:])
+    if any(map(len, pending)):
+        yield pl.concat(pending)
 
 
 def locate_list_values(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, Integers]:

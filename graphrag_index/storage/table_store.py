@@ -5,6 +5,7 @@
                                   index.json, the pointer of the version
     output/lancedb/               vectors in LanceDB; the pointer names a version of each table
     output/cypher/                databases for Cypher questions, built from the tables
+    output/parts/                 results of shards of documents, which the next run reuses
     output/<table>.parquet        links to the current files, for people and other tools
 
 A reader opens only files that the pointer names. A writer fills a new folder and moves the pointer
@@ -15,6 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +67,10 @@ class TableStore:
 
     def folder(self, version: int) -> Path:
         return self.output / "versions" / str(version)
+
+    def parts_folder(self, step: str, key: str) -> Path:
+        """Return the folder for the parts of a step whose inputs have this hash."""
+        return self.output / "parts" / f"{step}-{key[:12]}"
 
     def read_pointer(self) -> Version | None:
         """Read the description of the current version; None before the first finished run."""
@@ -217,6 +223,14 @@ class TableStore:
         for pattern in (".*.tmp", "versions/*/.*.tmp"):
             for leftover in self.output.glob(pattern):
                 leftover.unlink()
+
+    def remove_old_parts(self, version: Version) -> None:
+        """Delete the parts of steps, except the parts that belong to the tables of a version."""
+        kept = {self.parts_folder(step.name, step.key) for step in version.steps}
+        for folder in {*self.output.glob("parts/*")} - kept:
+            shutil.rmtree(folder)
+        with suppress(OSError):  # the folder is not there, or has parts
+            (self.output / "parts").rmdir()
 
 
 class Previous:

@@ -108,6 +108,28 @@ def test_few_rows_are_processed_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "parts").exists()
 
 
+def test_kept_parts_serve_the_next_run_and_other_parts_are_deleted(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.mkdir()
+
+    def run(folder: Path, numbers: list[int], keep_parts: bool = True) -> list[str]:
+        rows = ((n, {"numbers": pl.DataFrame({"n": [n] * N_ROWS})}) for n in numbers)
+        with closing(Workers(1)) as workers:
+            shards = StepShards(workers, folder, "code")
+            parts = shards.map(square, rows, 1, log, keep_parts=keep_parts)
+            assert [part["squares"]["square"][0] for _, part in parts] == [n * n for n in numbers]
+            shards.remove_files()
+        return [path.name.partition("-")[0] for path in folder.glob("*")]
+
+    folders = [tmp_path / "parts" / f"step-{n}" for n in range(3)]
+    assert run(folders[0], [1, 2, 3]) == ["part"] * 3
+    assert run(folders[1], [1, 4, 3, 5]) == ["part"] * 4
+    assert sorted(path.name.partition("-")[0] for path in log.iterdir()) == list("12345")
+    # The part of the shard that is gone stays where it was; the run deletes this folder.
+    assert len(list(folders[0].iterdir())) == 1
+    assert run(folders[2], [6, 7], keep_parts=False) == []
+
+
 @pytest.mark.parametrize(
     ("function", "failure", "message"),
     [
@@ -204,21 +226,35 @@ def test_tables_are_equal_for_any_number_of_workers(
     monkeypatch.setattr(shards, "MIN_BYTES_FOR_WORKERS", 10_000)
     for constant, size in (
         ("create_text_units.SHARD_BYTES", 60_000),
-        ("extract_graph_nlp.SHARD_BYTES", 60_000),
+        ("extract_graph_nlp.MEAN_SHARD_BYTES", 20_000),
         ("create_community_reports_nlp.SHARD_REPORTS", 20),
         ("generate_text_embeddings.BATCH_VECTORS", 50),
     ):
         monkeypatch.setattr(f"graphrag_index.steps.{constant}", size)
 
-    def run(n_workers: int) -> dict[str, str]:
-        output = f"output-{n_workers}"
+    def run(n_workers: int, output: str) -> dict[str, str]:
         settings = load_settings(root, [f"output={output}"])
         workflow = load_workflow(root, settings.workflow)
         services = make_services(settings)
         result = run_workflow(workflow, settings, root, services, n_workers=n_workers)
-        assert not list(root.rglob("parts"))
+        # The parts of one step are kept, for the current version.
+        [folder] = root.glob(f"{output}/parts/*")
+        assert folder.name.startswith("extract_graph_nlp-")
         return {name: table.digest for name, table in result.version.tables.items()}
 
-    found = run(3)
-    assert found == run(1)
+    found = run(3, "one")
+    assert found == run(1, "other")
     assert len(set(found.values())) > 20
+
+    file = root / "input/people/tom-crean.txt"
+    assert finds(root / "one/parts", "Annascaul")
+    file.unlink()
+    updated, rebuilt = run(1, "one"), run(3, "new")
+    for name in ("entities", "relationships", "mentions", "text_units"):
+        assert updated[name] == rebuilt[name] != found[name]
+    # Nothing that only a removed document says stays in the parts.
+    assert not finds(root / "one/parts", "Annascaul")
+
+
+def finds(folder: Path, word: str) -> bool:
+    return any(word.encode() in path.read_bytes() for path in folder.glob("*/*"))

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.nlp.find_names import BATCH_MENTIONS, pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
-from graphrag_index.steps.extract_graph_nlp import SHARD_DOCUMENTS
+from graphrag_index.storage.memo import DOCUMENTS_PER_READ
 from graphrag_index.text.sentences import join_lines
 from tests.fixtures.extraction import Extraction, extract
 
@@ -325,8 +325,9 @@ def planted(n_documents: int) -> list[str]:
     ]
 
 
-def test_documents_are_all_read_though_not_at_once() -> None:
-    n = SHARD_DOCUMENTS + 3
+def test_documents_are_all_read_though_not_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_index.steps.extract_graph_nlp.MEAN_SHARD_BYTES", 100)
+    n = DOCUMENTS_PER_READ + 3
     found = extract(*["Anna Weber met Boris Lang."] * n)
     assert found.mentioned == {"Anna Weber": n, "Boris Lang": n}
     assert found.relationships["text_units"].list.len().to_list() == [n]

@@ -14,7 +14,13 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.registry import purge_ledger
 from graphrag_index.llm.request import Usage
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.storage.memo import add_reply_hashes, content_ids, read_batches, reuse_rows
+from graphrag_index.storage.memo import (
+    add_reply_hashes,
+    content_ids,
+    read_batches,
+    read_stable_batches,
+    reuse_rows,
+)
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.storage.versions import StepRecord, Version
@@ -151,6 +157,22 @@ def test_all_rows_come_once_in_their_order(tmp_path: Path, n_rows: int, size: in
         assert pl.concat(found).equals(rows)
         assert {batch.height for batch in found[:-1]} <= {size}
         assert 0 < found[-1].height <= size
+
+
+@pytest.mark.parametrize("change", ["added", "removed", "changed"])
+def test_a_document_changes_only_the_batches_next_to_it(change: str) -> None:
+    ids = [f"document {n}" for n in range(2_000)]
+    texts = [f"text {n} " * (n % 9) for n in range(2_000)]
+    before = pl.DataFrame({"id": ids, "text": texts})
+    new = pl.DataFrame({"id": ["new"], "text": ["new text"]})
+    at = {"added": (1_000, 1_000), "removed": (1_000, 1_001), "changed": (1_000, 1_001)}[change]
+    after = pl.concat([before[: at[0]], new[: change != "removed"], before[at[1] :]])
+    batches, others = (list(read_stable_batches(rows.lazy(), 1_000)) for rows in (before, after))
+    assert pl.concat(batches).equals(before)
+    assert pl.concat(others).equals(after)
+    assert 50 < len(batches) < 100
+    unchanged = [batch for batch in others if any(map(batch.equals, batches))]
+    assert len(others) - 2 <= len(unchanged) < len(others)
 
 
 def test_of_no_rows_there_is_no_batch_or_one_with_its_columns() -> None:
