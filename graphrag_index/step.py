@@ -11,8 +11,9 @@ missing. Each keyword-only parameter has the name of a service: `settings` (the 
 of settings.yaml), `progress`, `shards`, `root`, `previous`, `embedding_model`, ...
 
 A step returns a frame (if it writes one table) or a mapping from table names to frames. It may
-also yield frames or mappings batch by batch, to write a table that is larger than memory. For
-a table that the step both reads and writes, None instead of a frame keeps it unchanged.
+also yield frames or mappings batch by batch, to write a table that is larger than memory; vector
+tables are written one after another. For a table that the step both reads and writes, None
+instead of a frame keeps it unchanged.
 """
 
 import inspect

@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from pydantic import BaseModel
@@ -43,10 +43,8 @@ from graphrag_index.schema.tables import Table
 from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableCheck, TableWriter
+from graphrag_index.storage.vector_store import VectorWriter
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version, move_pointer
-
-if TYPE_CHECKING:
-    from graphrag_index.storage.vector_store import VectorWriter
 
 logger = logging.getLogger(__name__)
 
@@ -236,7 +234,18 @@ class _WorkflowRun:
                     # The file name contains the key of the step. So a file of this run never
                     # overwrites a file of an interrupted run with other settings.
                     file_stem = f"{name}-{key[:12]}"
-                    writers[name] = self.store.writer(self.number, tables[name], file_stem)
+                    if tables[name].kind == "vectors":
+                        # Build the indexes of the last vector table while the step goes on.
+                        for writer in writers.values():
+                            if isinstance(writer, VectorWriter):
+                                writer.finish()
+                    writers[name] = self.store.writer(
+                        self.number,
+                        tables[name],
+                        file_stem,
+                        min_indexed_rows=self.settings.generate_text_embeddings.min_indexed_rows,
+                        kept_digests=[table.digest for table in self._find_earlier(name)],
+                    )
                     stack.enter_context(writers[name])
                 writers[name].append(frame)
 
@@ -255,11 +264,17 @@ class _WorkflowRun:
 
     def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
         """Return the table of the current version if its content is equal, else the new table."""
-        for record in self.earlier:
-            earlier = record.tables.get(name)
-            if earlier and earlier.digest == table.digest and self.store.exists(name, earlier):
+        for earlier in self._find_earlier(name):
+            if earlier.digest == table.digest:
                 return replace(earlier, vectors=table.vectors)
         return table
+
+    def _find_earlier(self, name: str) -> Iterator[StoredTable]:
+        """Yield the tables with this name that the steps of the current version have written."""
+        for record in self.earlier:
+            earlier = record.tables.get(name)
+            if earlier and self.store.exists(name, earlier):
+                yield earlier
 
     def finish(self, spent: Callable[[int], Spending]) -> RunResult:
         """Make the new version the current version, if something has changed."""

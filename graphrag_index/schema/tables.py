@@ -52,7 +52,7 @@ class Table:
     kind: Kind = "public"
     nullable: Collection[str] | None = None  # columns that allow nulls; None: all columns
     long: bool = False  # mapped tables: whether rows are long and written in smaller batches
-    stemmed: bool = False  # vector tables: whether the full-text index uses English stems
+    full_text: bool = False  # vector tables: whether the column text has a full-text index
     source: str = ""  # mapped and vector tables: the public table with the same rows, if any
     embedded: Sequence[str] = ()  # vector tables: the source columns, which are joined by a colon
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,10 +19,15 @@ from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_store import Previous
 
+if TYPE_CHECKING:
+    from graphrag_index.storage.vector_store import VectorTable
+
 logger = logging.getLogger(__name__)
 
 # Number of rows per batch. The number limits memory and does not change the results.
 BATCH_VECTORS = 2_048
+# Seeds of the two hashes by which the vector of a known text is found.
+HASH_SEEDS = (0, 1)
 # Text to embed, by vector table. Citations are removed from reports.
 EMBEDDED = dict.fromkeys(EMBEDDED_COLUMNS, pl.col("text"))
 EMBEDDED["community_full_content"] = pl.col("text").str.replace_all(r" ?\[Data: [^\[\]]*\]", "")
@@ -76,7 +82,7 @@ def generate_text_embeddings(
     counts = [rows.select(pl.len()).collect().item() for rows in sources.values()]
     progress.start(sum(counts), "texts")
     for name, rows in sources.items():
-        known = _read_known_vectors(previous, name, embedding_model)
+        known = _open_known_vectors(previous, name, embedding_model)
         batches = read_batches(rows, BATCH_VECTORS, at_least_one=True)
         work = (
             _find_missing_vectors(batch, EMBEDDED[name], known, embedding_model.dimension)
@@ -133,32 +139,59 @@ def _find_identity(previous: Previous, name: str) -> tuple[str, int | None] | No
     return table.vectors.identity if table and table.vectors else None
 
 
-def _read_known_vectors(
-    previous: Previous, name: str, model: EmbeddingModel
-) -> pl.DataFrame | None:
-    """Return the texts and vectors of the last version; None if another model created them."""
-    rows = previous.scan(name) if _find_identity(previous, name) == model.identity else None
-    if rows is None or rows.collect_schema()["vector"] != pl.Array(pl.Float32, model.dimension):
-        return None
-    # `collect` comes first, because `unique` is much slower in the same query.
-    found = rows.select(EMBEDDED[name], "vector").collect().unique(subset="text", keep="first")
-    # Drop vectors of zeros, which stand for failed requests, so that these texts are embedded.
-    is_known = np.any(found["vector"].to_numpy(), axis=1) if len(found) else []
-    return found.filter(pl.Series(is_known, dtype=pl.Boolean))
+class _KnownVectors:
+    """The vectors of a table of the last version, found by the hashes of their texts.
+
+    Only hashes are kept in memory: texts and vectors stay in the table.
+    """
+
+    def __init__(self, table: "VectorTable | None", embedded: pl.Expr) -> None:
+        self._table, self._embedded = table, embedded
+        batches = table.batches(["text"]) if table else ()
+        parts = [_hash_texts(batch.select(text=embedded)["text"]) for batch in batches]
+        first, second = np.concatenate([np.zeros((2, 0), np.uint64), *parts], axis=1)
+        # The sort is stable, so that the first of several equal texts is found.
+        self._rows = np.argsort(first, kind="stable")
+        self._first, self._second = first[self._rows], second[self._rows]
+
+    def find(self, texts: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+        """Return (positions of the texts with a known vector, their vectors)."""
+        if self._table is None or not len(self._rows):
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        first, second = _hash_texts(texts)
+        at = np.searchsorted(self._first, first).clip(max=len(self._rows) - 1)
+        positions = np.flatnonzero((self._first[at] == first) & (self._second[at] == second))
+        rows, place = np.unique(self._rows[at[positions]], return_inverse=True)
+        vectors = self._table.at(rows.tolist(), ["vector"])["vector"].to_numpy()[place]
+        # Vectors of zeros stand for failed requests: these texts are embedded again.
+        is_known = vectors.any(axis=1)
+        return positions[is_known], vectors[is_known]
+
+
+def _hash_texts(texts: pl.Series) -> np.ndarray:
+    """Return two hashes of 64 bits for each text, in two rows; together they are unique."""
+    return np.stack([texts.hash(seed).to_numpy() for seed in HASH_SEEDS])
+
+
+def _open_known_vectors(previous: Previous, name: str, model: EmbeddingModel) -> _KnownVectors:
+    """Open the vectors of the last version; there are none if another model created them."""
+    table = None
+    if _find_identity(previous, name) == model.identity:
+        table = previous.open_vectors(name)
+    if table is not None and table.dimension != model.dimension:
+        table = None
+    return _KnownVectors(table, EMBEDDED[name])
 
 
 def _find_missing_vectors(
-    batch: pl.DataFrame, embedded: pl.Expr, known: pl.DataFrame | None, dimension: int
+    batch: pl.DataFrame, embedded: pl.Expr, known: _KnownVectors, dimension: int
 ) -> tuple[tuple[pl.DataFrame, np.ndarray, np.ndarray], ShardFrames]:
     """Return (batch, vectors, rows without a vector), and a shard with the texts of these rows."""
     texts = batch.select(text=embedded)
     vectors = np.empty((batch.height, dimension), np.float32)
-    missing = np.arange(batch.height)
-    if known is not None and known.height:
-        found = texts.with_row_index("row").join(known, on="text")
-        rows = found["row"].to_numpy()
-        vectors[rows] = found["vector"].to_numpy()
-        missing = np.setdiff1d(missing, rows)
+    rows, found = known.find(texts["text"])
+    vectors[rows] = found.reshape(-1, dimension)
+    missing = np.setdiff1d(np.arange(batch.height), rows)
     return (batch, vectors, missing), {"texts": texts[missing]}
 
 

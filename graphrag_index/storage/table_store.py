@@ -158,17 +158,17 @@ class TableStore:
         return path
 
     def writer(
-        self, version: int, table: Table, file_stem: str
+        self, version: int, table: Table, file_stem: str, **vector_options: Any
     ) -> "MappedWriter | TableWriter | VectorWriter":
         """Return a writer that writes a table in batches, inside a `with` block.
 
         If the block ends without an error, the table has its final name, and `stored` of the
-        writer describes the table.
+        writer describes the table. `vector_options` are arguments of `VectorWriter`.
         """
         if table.kind == "vectors":
             from graphrag_index.storage.vector_store import VectorWriter
 
-            return VectorWriter(self.lancedb, table, version)
+            return VectorWriter(self.lancedb, table, version, **vector_options)
         if table.kind == "mapped":
             return MappedWriter(self.output, version, table, file_stem)
         return TableWriter(self.output, version, table, file_stem)
@@ -252,6 +252,13 @@ class Previous:
         if table is None or not self.store.exists(name, table):
             return None
         return self.store.scan(name, table)
+
+    def open_vectors(self, name: str) -> "VectorTable | None":
+        """Open a vector table of the last version; None if the table or its files are missing."""
+        table = self.tables.get(name)
+        if table is None or not self.store.exists(name, table):
+            return None
+        return self.store.vectors(name, table)
 
     def rolled_back_tables(self, name: str) -> Iterator[pl.LazyFrame]:
         """Yield the table `name` of each version that was rolled back, if it can be read."""

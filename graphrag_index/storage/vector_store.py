@@ -10,7 +10,9 @@ Then LanceDB's clean-up removes the files that no version refers to.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache, cached_property
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-# Tables with more rows get a vector index. Up to this number a flat, exact search is fast enough.
-MAX_FLAT_SEARCH_ROWS = 16_384
+# Tables with as many rows get a vector index by default. Fewer rows are searched exactly and fast.
+MIN_INDEXED_ROWS = 16_384
 # Average rows per cell of a vector index, and cells that a search reads. benchmarks/RESULTS.md has
 # the recall.
 ROWS_PER_CELL = 1_024
@@ -56,14 +58,24 @@ SCRIPT_SAMPLE_CHARS = 200
 
 
 class VectorWriter:
-    """Writer of a new version of a LanceDB table, in batches.
+    """Writer of a new version of a LanceDB table, in batches. `vector` is the last column.
 
-    The column `text`, and `title` if it exists, get a full-text index; if the table is `stemmed`,
-    the index uses word stems. `vector` is the last column.
+    A table with `min_indexed_rows` rows or more gets an approximate vector index. If the digest of
+    the rows is one of `kept_digests`, no index is built: the caller keeps its table with these
+    rows.
     """
 
-    def __init__(self, folder: Path, table: Table, version: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        table: Table,
+        version: int,
+        min_indexed_rows: int | None = MIN_INDEXED_ROWS,
+        kept_digests: Collection[str] = (),
+    ) -> None:
         self.folder, self.definition, self.version = folder, table, version
+        self.min_indexed_rows, self.kept_digests = min_indexed_rows, kept_digests
+        self.indexing: Future[None] | None = None
         self.rows = self.dimension = 0
         self.unspaced = self.characters = 0
         self.digest = blake2b(digest_size=16)
@@ -78,6 +90,11 @@ class VectorWriter:
         """Write rows; `vector` must be an `Array` with the dimension of the model."""
         import numpy as np
 
+        if self.indexing is not None:
+            raise TableError(
+                f"The vector table {self.definition.name} got more rows after the step had begun "
+                "another vector table: change the step to write one vector table after the other."
+            )
         check_columns(batch, self.definition)
         data = _to_arrow(batch.select(list(self.definition.columns)))
         self._write_rows(self.regrouped.add(data))
@@ -88,14 +105,17 @@ class VectorWriter:
         self.dimension = vectors.shape[1]
         squares = np.einsum("ij,ij->i", vectors, vectors)
         self.normalized &= bool(((abs(squares - 1) < MAX_LENGTH_ERROR) | (squares == 0)).all())
-        beginnings = batch["text"].str.head(SCRIPT_SAMPLE_CHARS)
-        lengths = beginnings.str.len_chars()
-        # Skip ASCII texts, whose words are always separated by spaces.
-        others = beginnings.filter(beginnings.str.len_bytes() != lengths)
-        self.unspaced += int(others.str.count_matches(UNSPACED).sum())
-        self.characters += int(lengths.sum())
+        if self.definition.full_text:
+            self._count_characters(batch["text"].str.head(SCRIPT_SAMPLE_CHARS))
         for chunk in data.to_batches():
             self.digest.update(chunk.serialize())
+
+    def _count_characters(self, texts: pl.Series) -> None:
+        lengths = texts.str.len_chars()
+        # Skip ASCII texts, whose words are always separated by spaces.
+        others = texts.filter(texts.str.len_bytes() != lengths)
+        self.unspaced += int(others.str.count_matches(UNSPACED).sum())
+        self.characters += int(lengths.sum())
 
     def _write_rows(self, parts: "Iterable[pa.Table]") -> None:
         for part in parts:
@@ -109,15 +129,36 @@ class VectorWriter:
                 else:
                     self.table.add(part)
 
+    def finish(self) -> None:
+        """Write the last rows, and start to build the indexes in another thread."""
+        if self.indexing is not None:
+            return
+        empty = self.schema.empty_table()
+        self._write_rows(self.regrouped.add(empty, is_last=True))
+        if self.table is None:
+            self._write_rows([empty])
+        # The index is part of the table: with another setting, the table is another one.
+        self.digest.update(b"vector index" if self._has_vector_index else b"no vector index")
+        self.indexing = Future()
+        # The thread is a daemon, so that an interrupted run does not wait for the indexes.
+        threading.Thread(target=self._run_indexing, args=(self.indexing,), daemon=True).start()
+
+    def _run_indexing(self, indexing: "Future[None]") -> None:
+        try:
+            with convert_os_errors(self.folder):
+                self._build_indexes()
+        # `__exit__` raises the error, which may also be a panic in Rust code.
+        except BaseException as error:  # noqa: BLE001
+            indexing.set_exception(error)
+        else:
+            indexing.set_result(None)
+
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # After an error, leave the new version unfinished: no index refers to it.
         if kind is None:
-            empty = self.schema.empty_table()
-            self._write_rows(self.regrouped.add(empty, is_last=True))
-            if self.table is None:
-                self._write_rows([empty])
-            with convert_os_errors(self.folder):
-                self._build_indexes()
+            self.finish()
+            assert self.indexing is not None
+            self.indexing.result()
             self.stored = StoredTable(
                 rows=self.rows,
                 digest=self.digest.hexdigest(),
@@ -125,27 +166,30 @@ class VectorWriter:
                 vectors=Vectors(self.dimension, self.normalized),
             )
 
-    def _build_indexes(self) -> None:
-        from lancedb.index import FTS, BTree, IvfFlat
+    @property
+    def _has_vector_index(self) -> bool:
+        return self.min_indexed_rows is not None and self.rows >= self.min_indexed_rows
 
-        if self.rows:
+    def _build_indexes(self) -> None:
+        from lancedb.index import FTS, IvfFlat
+
+        if self.digest.hexdigest() in self.kept_digests:
+            return
+        if self.rows and self.definition.full_text:
             # Index texts in scripts without spaces by character n-grams instead of words.
             unspaced = self.unspaced * 5 > self.characters
             words = FTS(
                 base_tokenizer="ngram" if unspaced else "simple",
                 ngram_min_length=2,
                 ngram_max_length=3,
-                stem=self.definition.stemmed and not unspaced,
+                stem=not unspaced,
                 remove_stop_words=False,
             )
-            for column in ("text", "title"):
-                if column in self.table.schema.names:
-                    self.table.create_index(column, config=words)
-            self.table.create_index("id", config=BTree())
-        if self.rows > MAX_FLAT_SEARCH_ROWS:
+            self.table.create_index("text", config=words)
+        if self._has_vector_index:
             cells = IvfFlat(
                 distance_type="cosine",
-                num_partitions=self.rows // ROWS_PER_CELL,
+                num_partitions=max(1, self.rows // ROWS_PER_CELL),
                 sample_rate=TRAINING_ROWS_PER_CELL,
                 max_iterations=TRAINING_ITERATIONS,
             )
@@ -180,6 +224,11 @@ class VectorTable:
     def lazy(self) -> pl.LazyFrame:
         return pl.DataFrame(self.table.to_arrow()).lazy()
 
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield all rows in the order of their numbers, some thousands at a time."""
+        for start in range(0, len(self), ROWS_PER_FRAGMENT):
+            yield self.at(range(start, min(start + ROWS_PER_FRAGMENT, len(self))), columns)
+
     def nearest(
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
@@ -189,19 +238,14 @@ class VectorTable:
         return _sort_best_first(found, columns, similarity=1 - pl.col("_distance"))
 
     def find_matching_rows(
-        self,
-        words: str,
-        top_k: int,
-        columns: Sequence[str],
-        column: str = "text",
-        where: str | None = None,
+        self, words: str, top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows whose text matches the words best; `score` is their BM25 score."""
         from lancedb.query import MatchQuery
 
         if not self._n_rows or not words.strip():
             return pl.DataFrame(schema=[*columns, "score"])
-        query = self.table.search(MatchQuery(words, column), query_type="fts")
+        query = self.table.search(MatchQuery(words, "text"), query_type="fts")
         found = self._run_search(query, top_k, columns, where, "_score")
         return _sort_best_first(found, columns, score=pl.col("_score"))
 

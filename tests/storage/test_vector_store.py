@@ -23,7 +23,8 @@ from graphrag_index.storage.vector_store import (
 )
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version, move_pointer
 
-REPORTS = replace(TABLES["community_full_content"], stemmed=True)
+REPORTS = replace(TABLES["community_full_content"], full_text=True)
+ENTITIES = replace(TABLES["entity_description"], full_text=True)
 
 
 def reports(*rows: tuple[str, str, str, list[float]]) -> pl.DataFrame:
@@ -84,11 +85,11 @@ class TestSearch:
         found = cold.nearest(np.array([1, 0], np.float32), 1, ["id"], where="community > 1")
         assert found["id"].to_list() == ["c"]
 
-    def test_words_are_found_in_any_form_in_texts_and_in_titles(self, cold: VectorTable) -> None:
+    def test_words_are_found_in_any_form(self, cold: VectorTable) -> None:
         assert set(cold.find_matching_rows("ice", 9, ["id"])["id"]) == {"a", "b"}
         # Both have one of the words; it weighs more in the shorter text.
         assert list(cold.find_matching_rows("sledge complaining", 9, ["id"])["id"]) == ["c", "b"]
-        assert cold.find_matching_rows("dog", 9, ["id"], column="title")["id"].to_list() == ["b"]
+        assert cold.find_matching_rows("dog", 9, ["id"])["id"].to_list() == ["b"]
         assert cold.find_matching_rows("penguin", 9, ["id"]).is_empty()
         assert cold.find_matching_rows("  ", 9, ["id"]).is_empty()
 
@@ -98,14 +99,48 @@ class TestSearch:
         assert_frame_equal(cold.lazy().collect(), COLD)
 
 
-def test_words_are_found_as_they_stand_where_the_definition_asks_for_no_stems(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("minimum", "kept", "indexed"),
+    [
+        (1_025, False, ["text"]),
+        (1_024, False, ["text", "vector"]),
+        (None, False, ["text"]),
+        (1_024, True, []),  # the caller keeps its earlier table with these rows
+    ],
+)
+def test_indexes_are_built_for_enough_new_rows(
+    minimum: int | None, kept: bool, indexed: list[str], tmp_path: Path
 ) -> None:
-    with VectorWriter(tmp_path, TABLES[REPORTS.name], 1) as writer:
+    def write_entities(known: list[str]) -> VectorWriter:
+        with VectorWriter(tmp_path, ENTITIES, 1, minimum, known) as writer:
+            writer.append(entities(1_024))
+        return writer
+
+    known = [write_entities([]).stored.digest] if kept else []
+    table = write_entities(known).table
+    assert sorted(column for index in table.list_indices() for column in index.columns) == indexed
+
+
+def test_only_text_units_are_searched_by_words() -> None:
+    assert [name for name, table in TABLES.items() if table.full_text] == ["text_unit_text"]
+
+
+def test_a_table_without_a_vector_index_has_another_digest(tmp_path: Path) -> None:
+    digests = set()
+    for minimum in (None, 1_024, 1_000):
+        with VectorWriter(tmp_path, ENTITIES, 1, minimum) as writer:
+            writer.append(entities(1_024))
+        digests.add(writer.stored.digest)
+    assert len(digests) == 2
+
+
+def test_rows_after_the_end_of_a_table_are_refused(tmp_path: Path) -> None:
+    with VectorWriter(tmp_path, REPORTS, 1) as writer:
         writer.append(COLD)
-    table = VectorTable.open(tmp_path, REPORTS.name, writer.stored.lance_version)
-    assert table.find_matching_rows("DOGS", 9, ["id"], column="title")["id"].to_list() == ["b"]
-    assert table.find_matching_rows("dog", 9, ["id"], column="title").is_empty()
+        writer.finish()
+        with pytest.raises(TableError, match="one vector table after the other"):
+            writer.append(WARM)
+    assert writer.stored.rows == COLD.height
 
 
 @pytest.mark.parametrize("english", ["", "An English report of the same table. "])
@@ -189,7 +224,7 @@ def entities(n_rows: int) -> pl.DataFrame:
 def test_numbers_are_told_from_where_rows_lie_also_in_a_table_that_replaces_another(
     tmp_path: Path,
 ) -> None:
-    table, rows = TABLES["entity_description"], entities(2 * ROWS_PER_FRAGMENT + 2)
+    table, rows = ENTITIES, entities(2 * ROWS_PER_FRAGMENT + 2)
     for number, cuts in enumerate([(0, 5), (0, 100, ROWS_PER_FRAGMENT + 7)], 1):
         with VectorWriter(tmp_path, table, number) as writer:
             for start, stop in zip(cuts, (*cuts[1:], rows.height), strict=True):
@@ -272,7 +307,7 @@ def test_what_searches_keep_in_memory_is_limited_for_all_tables_together(
     n_rows = 3_000
     for name in ("a", "b"):
         store = TableStore(tmp_path / name)
-        with VectorWriter(store.lancedb, TABLES["entity_description"], 1) as writer:
+        with VectorWriter(store.lancedb, ENTITIES, 1) as writer:
             writer.append(entities(n_rows))
         version = writer.stored.lance_version
         opened = VectorTable.open(store.lancedb, "entity_description", version)

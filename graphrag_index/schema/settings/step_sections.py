@@ -222,6 +222,11 @@ class GenerateTextEmbeddings(Section):
         "minilm; the folder of a model of your own, relative to settings.yaml; or the name of a "
         "model in `models`. See docs/embedding-models.md.",
     )
+    min_indexed_rows: Annotated[int, Field(ge=1_024, le=_MAX)] | None = setting(
+        16_384,
+        "Rows from which a table of vectors gets an index for fast, approximate searches; null: "
+        "no index, so that every search is exact. See docs/embedding-models.md.",
+    )
 
 
 class RelationshipType(Section):
