@@ -22,43 +22,45 @@ def score(output: Path, ground_truth: Path) -> dict[str, float]:
     entities that were found.
     """
     truth = json.loads(ground_truth.read_text(encoding="utf-8"))
-    topic_of = {entity["name"].casefold(): entity["topic"] for entity in truth["entities"]}
-    planted_pairs = {_pair(row["source"], row["target"]) for row in truth["relations"]}
-
+    planted = pl.DataFrame(truth["entities"]).select(title=_fold("name"), topic="topic")
     entities = pl.read_parquet(output / "entities.parquet", columns=["id", "title"])
     relationships = pl.read_parquet(output / "relationships.parquet", columns=["source", "target"])
     communities = pl.read_parquet(
         output / "communities.parquet", columns=["community", "level", "entity_ids"]
     )
-    found = {title.casefold() for title in entities["title"]}
-    found_pairs = {_pair(*row) for row in relationships.iter_rows()}
+    entities = entities.with_columns(_fold("title"))
     scores = {
-        **_recall_and_precision("entity", topic_of.keys(), found),
-        **_recall_and_precision("relation", planted_pairs, found_pairs),
+        **_recall_and_precision("entity", planted.select("title"), entities.select("title")),
+        **_recall_and_precision(
+            "relation", _pairs(pl.DataFrame(truth["relations"])), _pairs(relationships)
+        ),
     }
 
-    topic = pl.DataFrame(
-        {
-            "id": entities["id"],
-            "topic": [topic_of.get(title.casefold()) for title in entities["title"]],
-        },
-        schema={"id": pl.String, "topic": pl.Int64},
-    ).drop_nulls()
+    topic = entities.join(planted, on="title").select("id", "topic")
     members = communities.explode("entity_ids").join(topic, left_on="entity_ids", right_on="id")
     for (level,), rows in members.sort("level").group_by("level", maintain_order=True):
         scores[f"ari_level_{level}"] = adjusted_rand_index(rows["topic"], rows["community"])
     return scores
 
 
-def _pair(source: str, target: str) -> frozenset[str]:
-    return frozenset((source.casefold(), target.casefold()))
+def _fold(column: str) -> pl.Expr:
+    return pl.col(column).str.to_lowercase()
 
 
-def _recall_and_precision(name: str, planted: Any, found: set[Any]) -> dict[str, float]:
-    right = len(found & planted)
+def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the two names of each row in alphabetical order."""
+    ends = (_fold("source"), _fold("target"))
+    return rows.select(one=pl.min_horizontal(ends), other=pl.max_horizontal(ends))
+
+
+def _recall_and_precision(
+    name: str, planted: pl.DataFrame, found: pl.DataFrame
+) -> dict[str, float]:
+    planted, found = planted.unique(), found.unique()
+    right = planted.join(found, on=planted.columns, how="semi").height
     return {
-        f"{name}_recall": right / len(planted),
-        f"{name}_precision": right / len(found) if found else 0.0,
+        f"{name}_recall": right / planted.height,
+        f"{name}_precision": right / found.height if found.height else 0.0,
     }
 
 
@@ -79,5 +81,4 @@ def _pairs_within(groups: Counter[Any]) -> int:
 
 
 if __name__ == "__main__":
-    for name, value in score(Path(sys.argv[1]), Path(sys.argv[2])).items():
-        print(f"{name:20} {value:.3f}")
+    print(json.dumps(score(Path(sys.argv[1]), Path(sys.argv[2])), indent=2))
