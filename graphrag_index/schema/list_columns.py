@@ -54,19 +54,6 @@ def _expand_ranges(bounds: Integers, ranges: Integers) -> tuple[Integers, Intege
     return position, np.arange(len(position)) + (starts - np.cumsum(lengths) + lengths)[position]
 
 
-class ListValues:
-    """Values of a column of lists; reads the lists of some rows faster than `gather`."""
-
-    def __init__(self, lists: pl.Series) -> None:
-        row, self.values = spread_lists(lists)
-        self.bounds = np.searchsorted(row, np.arange(len(lists) + 1))
-
-    def at(self, rows: Integers) -> tuple[Integers, pl.Series]:
-        """Return (position in `rows`, value) for each value in the lists of these rows."""
-        position, at = _expand_ranges(self.bounds, rows)
-        return position, self.values.gather(at)
-
-
 def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Integers]:
     """Return pairs of numbers without duplicates, sorted by owner, then value."""
     base = int(values.max(initial=0)) + 1

@@ -3,39 +3,48 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.layout import layout_graph
 from graphrag_index.communities.simple_graph import (
-    Graph,
-    Integers,
+    Floats,
     build_graph,
     check_weights,
     count_neighbours,
 )
 from graphrag_index.schema.list_columns import (
-    ListValues,
     RowGroups,
     distinct_pairs,
+    find_rows,
     gather_lists,
     spread_lists,
 )
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import step
-from graphrag_index.storage.memo import content_ids, locate_list_values
+from graphrag_index.step import Shards, step
+from graphrag_index.storage.memo import (
+    content_ids,
+    locate_list_values,
+    read_batches,
+    regroup_batches,
+)
 from graphrag_index.text.normalize import title_key
 
-# Number of rows per batch. The number limits memory and does not change the results.
-BATCH_RELATIONSHIPS = 65_536
+Numbers = npt.NDArray[np.int32]
+
+# Numbers of rows per batch. They limit memory and do not change the results.
+BATCH_ROWS = 65_536  # entities or relationships
+BATCH_MENTIONS = 1_048_576
 BATCH_TEXT_UNITS = 20_000
-_ENTITY_COLUMNS = ("human_readable_id", "title", "type", "aliases", "evidence")
-_RELATIONSHIP_COLUMNS = ("source", "target", "type", "weight", "text_units", "evidence")
+_ENTITY_COLUMNS = ("title", "type", "aliases", "evidence")
+_RELATIONSHIP_COLUMNS = ("type", "weight", "text_units", "evidence")
 # Numbers of the two entities of a relationship, the smaller number first.
 _PAIR = (
     pl.min_horizontal("number", "target").alias("one"),
     pl.max_horizontal("number", "target").alias("other"),
 )
+_NAMING = {"entity": pl.Int32, "text_unit": pl.Int32}
 
 
 @step(writes=["entities", "relationships", "mentions"], code_version=6)
@@ -49,6 +58,7 @@ def finalize_graph(
     described_relationships: pl.LazyFrame | None = None,
     *,
     settings: FinalizeGraph,
+    shards: Shards,
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Merge duplicates, count degrees and compute the layout.
 
@@ -61,53 +71,65 @@ def finalize_graph(
     - Ids in `given_ids` are kept. A merged row keeps the first id.
     - `described_entities` and `described_relationships`, if present, replace the extracted tables.
 
-    Relationships are in the order of their first evidence.
+    Relationships are in the order of their first evidence. Rows are merged in partitions: only
+    the ids and titles of entities, and the weighted pairs of entities, are all in memory.
     """
     if described_entities is not None and described_relationships is not None:
         extracted_entities, extracted_relationships = described_entities, described_relationships
     check_weights("extracted_relationships", extracted_relationships)
-    numbers, entities = _merge_entities(_read_one_description(extracted_entities, _ENTITY_COLUMNS))
+    merged = _MergedEntities(extracted_entities)
     if given_ids is not None and given_ids.height:
-        entities = _apply_given_ids(entities, numbers, given_ids)
-    mentions = _renumber_mentions(extracted_mentions, numbers)
-    yield {"mentions": mentions}
+        merged.apply_given_ids(given_ids)
+    ids, titles = merged.ids, merged.titles
     text_unit_ids = (
         base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
     )
-    links = _MergedRelationships(
-        _read_one_description(extracted_relationships, _RELATIONSHIP_COLUMNS), numbers
-    )
-    given = links.find_given_ids(given_ids, numbers)
-    ids, titles = entities["id"], entities["title"]
-    # Number the nodes by id, as in create_communities. So the layout and the communities refer to
-    # the same nodes, and the layout does not depend on the order of the entities.
-    node = np.argsort(ids.arg_sort().to_numpy())
-    endpoints = node[links.endpoints]
-    graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], links.weights)
-    degree = count_neighbours(graph)[node]
-    entity, text_unit = distinct_pairs(*(mentions[n].to_numpy() for n in ("entity", "text_unit")))
-    yield {
-        "entities": entities.with_columns(
-            gather_lists(entity, text_unit_ids.gather(text_unit), len(ids)).alias("text_unit_ids"),
-            pl.Series("degree", degree),
-            *_compute_coordinates(graph, node, settings),
-            human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64),
-        ).with_columns(pl.col("text_unit_ids").list.len().alias("frequency"))
-    }
-    del entities, mentions, graph
-    for start in range(0, len(links), BATCH_RELATIONSHIPS):
-        batch = slice(start, min(start + BATCH_RELATIONSHIPS, len(links)))
+    with shards.open_partitions(_count_batches(len(ids)), _NAMING) as naming:
+        for mentions in _renumber_mentions(extracted_mentions, merged, len(text_unit_ids), shards):
+            pairs = distinct_pairs(*(mentions[name].to_numpy() for name in _NAMING))
+            naming.append(pl.DataFrame(pairs, _NAMING), pairs[0] // BATCH_ROWS)
+            yield {"mentions": mentions}
+        links = _MergedLinks(extracted_relationships, merged)
+        # Number the nodes by id, as in create_communities. So the layout and the communities refer
+        # to the same nodes, and the layout does not depend on the order of the entities.
+        node = np.argsort(ids.arg_sort().to_numpy()).astype(np.int32)
+        sources, targets = node[links.endpoints].T
+        graph = build_graph(len(ids), sources, targets, links.weights)
+        degree = count_neighbours(graph)[node]
+        positions: Floats | None = None
+        if settings.layout:
+            positions = layout_graph(graph, seed=settings.seed)[node].round(6)
+        del graph, node, sources, targets
+        rows_of_entities = _read_one_description(extracted_entities, _ENTITY_COLUMNS)
+        for batch, rows in _split_by_number(rows_of_entities, merged.numbers, len(ids), shards):
+            named = naming.read(batch.start // BATCH_ROWS)
+            owners, text_units = distinct_pairs(*(named[name].to_numpy() for name in _NAMING))
+            units = text_unit_ids.gather(text_units)
+            entities = _merge_entities(rows, titles[batch]).with_columns(
+                ids[batch].alias("id"),
+                pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
+                gather_lists(owners - batch.start, units, len(ids[batch])).alias("text_unit_ids"),
+                pl.Series("degree", degree[batch]),
+                *_make_coordinates(positions, batch),
+            )
+            yield {"entities": entities.with_columns(frequency=pl.col("text_unit_ids").list.len())}
+    given = links.find_given_ids(given_ids, merged)
+    rows_of_links = _read_one_description(extracted_relationships, _RELATIONSHIP_COLUMNS)
+    for batch, rows in _split_by_number(rows_of_links, links.numbers, len(links.weights), shards):
         source, target = links.endpoints[batch].T
         source_ids, target_ids = ids.gather(source), ids.gather(target)
         is_upward = source_ids <= target_ids
         low = source_ids.zip_with(is_upward, target_ids)
         high = target_ids.zip_with(is_upward, source_ids)
-        link_ids = given[batch].fill_null(content_ids("relationship", low, high))
-        relationships = links.make_rows(batch, text_unit_ids).with_columns(
+        link_ids = content_ids("relationship", low, high)
+        if given is not None:
+            link_ids = given[batch].fill_null(link_ids)
+        relationships = _merge_relationships(rows, text_unit_ids).with_columns(
             link_ids.alias("id"),
             pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
             titles.gather(source).alias("source"),
             titles.gather(target).alias("target"),
+            pl.Series("weight", links.weights[batch]),
             source_ids.alias("source_id"),
             target_ids.alias("target_id"),
             pl.Series("combined_degree", degree[source] + degree[target]),
@@ -115,178 +137,210 @@ def finalize_graph(
         yield {"relationships": relationships}
 
 
-def _read_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Return one description per row; descriptions that were not summarized are joined."""
+def _count_batches(n_rows: int) -> int:
+    return -(-n_rows // BATCH_ROWS)
+
+
+class _MergedEntities:
+    """Entities, merged if they have the same title key, and numbered in first-seen order.
+
+    `numbers` has the number of the merged entity of each row. `ids` and `titles` have one value
+    per merged entity.
+    """
+
+    def __init__(self, rows: pl.LazyFrame) -> None:
+        found = rows.select("human_readable_id", "title").collect()
+        parts = (
+            content_ids("entity", pl.Series([title_key(title) for title in part["title"]]))
+            for part in found.iter_slices(BATCH_ROWS)
+        )
+        ids = pl.concat([pl.Series(dtype=pl.String), *parts])
+        is_first = ids.is_first_distinct()
+        self.ids, self.titles = ids.filter(is_first), found["title"].filter(is_first)
+        self.numbers = find_rows(ids, self.ids).astype(np.int32)
+        raw = found["human_readable_id"].to_numpy()
+        # The merged number of each `human_readable_id`. The last item is for unknown entities.
+        self._number_of = np.full(int(raw.max(initial=-1)) + 2, -1, np.int32)
+        self._number_of[raw] = self.numbers
+
+    def find(self, raw: pl.Series) -> Numbers:
+        """Return the number of the merged entity of each `human_readable_id`; -1 if unknown."""
+        at = raw.fill_null(-1).to_numpy().clip(-1, len(self._number_of) - 1)
+        found: Numbers = self._number_of[at]
+        return found
+
+    def apply_given_ids(self, given_ids: pl.DataFrame) -> None:
+        """Replace the hashed ids of entities by the ids in `given_ids`."""
+        own = given_ids.filter(table="entities")
+        own = own.select("id", number=pl.Series(self.find(own["number"])))
+        own = own.filter(pl.col("number") >= 0).unique("number", keep="first", maintain_order=True)
+        self.ids = self.ids.scatter(own["number"], own["id"])
+
+
+class _MergedLinks:
+    """Pairs of entities with relationships, in both directions, numbered in first-seen order.
+
+    `numbers` has the number of the pair of each row, or -1. `endpoints` has the entity numbers of
+    source and target of the first row of each pair, and `weights` the sums of the weights.
+    """
+
+    def __init__(self, rows: pl.LazyFrame, entities: _MergedEntities) -> None:
+        parts = [np.zeros((0, 2), np.int32)]
+        weights = [np.zeros(0)]
+        for batch in read_batches(rows.select("source", "target", "weight"), BATCH_MENTIONS):
+            ends = [entities.find(batch[end]) for end in ("source", "target")]
+            parts.append(np.stack(ends, axis=1))
+            weights.append(batch["weight"].to_numpy())
+        endpoints, weight = np.concatenate(parts), np.concatenate(weights)
+        is_link = (endpoints >= 0).all(axis=1) & (endpoints[:, 0] != endpoints[:, 1])
+        endpoints, weight = endpoints[is_link], weight[is_link]
+        keys = endpoints.min(axis=1).astype(np.int64) * len(entities.ids) + endpoints.max(axis=1)
+        _, first, pair = np.unique(keys, return_index=True, return_inverse=True)
+        del keys
+        rank = np.empty(len(first), np.int32)
+        rank[np.argsort(first)] = np.arange(len(first))
+        self.numbers = np.full(len(is_link), -1, np.int32)
+        self.numbers[is_link] = rank[pair]
+        self.endpoints = endpoints[np.sort(first)]
+        self.weights = np.zeros(len(first))
+        np.add.at(self.weights, rank[pair], weight)
+
+    def find_given_ids(
+        self, given_ids: pl.DataFrame | None, entities: _MergedEntities
+    ) -> pl.Series | None:
+        """Look up the id of each pair in `given_ids`; null if it has none.
+
+        A pair with several ids gets the first. An id is given to one pair only.
+        """
+        if given_ids is None or given_ids.is_empty():
+            return None
+        is_link = (pl.col("table") == "relationships") & (pl.col("id") != "")
+        own = given_ids.filter(is_link).select("id", "number", "target")
+        own = (
+            own.with_columns(
+                pl.Series(end, entities.find(own[end])) for end in ("number", "target")
+            )
+            .filter(pl.col("number") >= 0, pl.col("target") >= 0)
+            .select("id", *_PAIR)
+            .unique(["one", "other"], keep="first", maintain_order=True)
+            .unique("id", keep="first", maintain_order=True)
+        )
+        pairs = pl.DataFrame(self.endpoints, schema={"number": pl.Int32, "target": pl.Int32})
+        found = pairs.select(_PAIR).join(own, ["one", "other"], "left", maintain_order="left")
+        return found["id"]
+
+
+def _read_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
+    """Select one description per row; descriptions that were not summarized are joined."""
     description = pl.col("description")
     if "descriptions" in rows.collect_schema():
         joined = pl.col("descriptions").list.join(" ")
         description = pl.when(description == "").then(joined).otherwise(description)
-    return rows.select(description.alias("description"), *columns).collect()
+    return rows.select(description.alias("description"), *columns)
 
 
-def _merge_entities(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Merge entities with equal title keys.
+def _split_by_number(
+    rows: pl.LazyFrame, numbers: Numbers, n: int, shards: Shards
+) -> Iterator[tuple[slice, pl.DataFrame]]:
+    """Yield (range of numbers, rows with these numbers) for the numbers from 0 to `n` - 1.
 
-    Return the `raw` number and the merged `number` of each entity, and the merged entities.
+    `numbers` has the number of each row; rows with -1 are left out. The rows of a range are sorted
+    by their number. Their column `owner` is the position of the number in the range.
     """
-    seen: dict[str, int] = {}
-    merged = [seen.setdefault(title_key(title), len(seen)) for title in rows["title"]]
-    number = pl.Series("number", merged, dtype=pl.Int64)
-    numbers = pl.DataFrame([rows["human_readable_id"].alias("raw"), number])
-    first = rows.filter(number.is_first_distinct())
+    schema = {**rows.collect_schema(), "owner": pl.Int64}
+    offset = 0
+    with shards.open_partitions(_count_batches(n), schema) as partitions:
+        for batch in read_batches(rows, BATCH_ROWS):
+            owner = numbers[offset : offset + batch.height].astype(np.int64)
+            batch = batch.with_columns(owner=owner % BATCH_ROWS).filter(owner >= 0)
+            partitions.append(batch, owner[owner >= 0] // BATCH_ROWS)
+            offset += len(owner)
+        for number, part in partitions:
+            start = number * BATCH_ROWS
+            yield slice(start, min(start + BATCH_ROWS, n)), part.sort("owner", maintain_order=True)
 
+
+def _renumber_mentions(
+    found: pl.LazyFrame, entities: _MergedEntities, n_text_units: int, shards: Shards
+) -> Iterator[pl.DataFrame]:
+    """Yield mentions with the numbers of merged entities, sorted by text, without duplicates."""
+    columns = ["text_unit", "start_char", "end_char", "entity"]
+    n = max(1, -(-n_text_units // BATCH_TEXT_UNITS))
+
+    def sort_partitions() -> Iterator[pl.DataFrame]:
+        for _, rows in partitions:
+            rows = rows.sort(columns)
+            # Drop rows that equal the row before. After sorting, this is faster than `unique`.
+            is_new = (pl.col(name).ne_missing(pl.col(name).shift()) for name in columns)
+            yield rows.filter(pl.any_horizontal(is_new))
+
+    with shards.open_partitions(n, dict.fromkeys(columns, pl.Int32)) as partitions:
+        for batch in read_batches(found, BATCH_MENTIONS):
+            number = entities.find(batch["entity"])
+            rows = batch.with_columns(entity=number).filter(number >= 0)
+            at = rows["text_unit"].to_numpy() // BATCH_TEXT_UNITS
+            partitions.append(rows, np.minimum(at, n - 1))
+        yield from regroup_batches(sort_partitions())
+
+
+def _merge_entities(rows: pl.DataFrame, titles: pl.Series) -> pl.DataFrame:
+    """Merge the rows of each `owner`; `titles` has the titles of the merged entities."""
     row, values = spread_lists(rows["aliases"])
-    forms = pl.DataFrame([number.gather(row), values.alias("form")])
-    titles = pl.DataFrame([number, rows["title"].alias("form")])
-    own = pl.DataFrame({"number": np.arange(len(seen)), "title": first["title"]})
+    forms = pl.DataFrame([rows["owner"].gather(row), values.alias("form")])
+    own = pl.DataFrame({"owner": np.arange(len(titles)), "title": titles})
     aliases = (
-        pl.concat([forms, titles])
-        .join(own, on="number", maintain_order="left")
+        pl.concat([forms, rows.select("owner", form="title")])
+        .join(own, on="owner", maintain_order="left")
         .filter(pl.col("form") != pl.col("title"))
-        .unique(["number", "form"], maintain_order=True)
-        .sort("number", maintain_order=True)
+        .unique(["owner", "form"], maintain_order=True)
+        .sort("owner", maintain_order=True)
     )
     row, evidence = spread_lists(rows["evidence"])
-    owners = number.gather(row).to_numpy()
-    by_number = np.argsort(owners, kind="stable")
-    ids = content_ids("entity", pl.Series(list(seen), dtype=pl.String)).alias("id")
-    return numbers, first.select("title", "type", "description").with_columns(
-        ids,
-        gather_lists(aliases["number"].to_numpy(), aliases["form"], len(seen)).alias("aliases"),
-        gather_lists(owners[by_number], evidence.gather(by_number), len(seen)).alias("evidence"),
+    first = rows.filter(pl.col("owner").is_first_distinct())
+    return first.select("title", "type", "description").with_columns(
+        gather_lists(aliases["owner"].to_numpy(), aliases["form"], len(titles)).alias("aliases"),
+        gather_lists(rows["owner"].to_numpy()[row], evidence, len(titles)).alias("evidence"),
     )
 
 
-def _apply_given_ids(
-    entities: pl.DataFrame, numbers: pl.DataFrame, given_ids: pl.DataFrame
-) -> pl.DataFrame:
-    """Replace the hashed ids of entities by the ids in `given_ids`."""
-    own = (
-        given_ids.filter(table="entities")
-        .join(numbers, left_on="number", right_on="raw", maintain_order="left")
-        .unique("number_right", keep="first", maintain_order=True)
+def _merge_relationships(rows: pl.DataFrame, text_unit_ids: pl.Series) -> pl.DataFrame:
+    """Merge the rows of each `owner` to a relationship; leave out what the two entities say."""
+    owners = rows["owner"].to_numpy()
+    n = int(owners[-1]) + 1
+    row, units = spread_lists(rows["text_units"])
+    owners_of_units, distinct_units = distinct_pairs(owners[row], units.to_numpy())
+    row, evidence = spread_lists(rows["evidence"])
+    by_weight = rows.select("owner", "description", "type")[
+        np.lexsort((-rows["weight"].to_numpy(), owners))
+    ]
+    return pl.DataFrame(
+        {
+            "description": _join_descriptions(by_weight, n),
+            "text_unit_ids": gather_lists(owners_of_units, text_unit_ids.gather(distinct_units), n),
+            "evidence": gather_lists(owners[row], evidence, n),
+            "type": by_weight.filter(pl.col("owner").is_first_distinct())["type"],
+        }
     )
-    return entities.with_columns(entities["id"].scatter(own["number_right"], own["id"]))
 
 
-def _renumber_mentions(found: pl.LazyFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """Replace raw entity numbers by merged numbers; sort by text, and drop duplicates."""
-    keys = numbers.select(pl.col("raw", "number").cast(pl.Int32)).lazy()
-    columns = ["text_unit", "start_char", "end_char", "number"]
-    rows = (
-        found.join(keys, left_on="entity", right_on="raw", maintain_order="left")
-        .select(columns)
-        .collect()
-        .sort(columns)
+def _join_descriptions(rows: pl.DataFrame, n: int) -> pl.Series:
+    """Join the distinct descriptions of each `owner`, in the order of the rows."""
+    if rows.height == n:
+        return rows["description"]
+    distinct = (
+        rows.select("owner", "description")
+        .filter(pl.col("description") != "")
+        .unique(maintain_order=True)
     )
-    # Drop rows that equal the row before. After sorting, this is faster than `unique`.
-    is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in columns)
-    return rows.filter(is_new).rename({"number": "entity"})
+    return gather_lists(distinct["owner"].to_numpy(), distinct["description"], n).list.join(" ")
 
 
-class _MergedRelationships:
-    """Relationships, merged if they are between the same two entities, in first-seen order.
-
-    `endpoints` has the entity numbers of source and target. `weights` has the sums of the weights.
-    """
-
-    def __init__(self, raw: pl.DataFrame, numbers: pl.DataFrame) -> None:
-        found = pl.DataFrame(
-            raw.select(pl.col(end).alias("raw"))
-            .join(numbers, on="raw", how="left", maintain_order="left")["number"]
-            .alias(end)
-            for end in ("source", "target")
-        )
-        is_link = (found["source"] != found["target"]).fill_null(False)
-        rows = np.flatnonzero(is_link.to_numpy())
-        endpoints = found.filter(is_link).to_numpy()
-        keys = endpoints.min(axis=1) * len(numbers) + endpoints.max(axis=1)
-        _, first, part = np.unique(keys, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        group, first = rank[part], np.sort(first)
-
-        weights = raw["weight"].to_numpy()[rows]
-        self.endpoints = endpoints[first]
-        self.weights = np.zeros(len(first))
-        np.add.at(self.weights, group, weights)
-        self._raw = raw.select("description", "type")
-        self._text_units = ListValues(raw["text_units"])
-        self._evidence = ListValues(raw["evidence"])
-        # Raw rows, sorted by group: a group is merged into one relationship. `_by_weight` has the
-        # same rows, sorted by group and descending weight.
-        by_group = np.argsort(group, kind="stable")
-        self._rows, self._groups = rows[by_group], group[by_group]
-        self._by_weight = rows[np.lexsort((-weights, group))]
-
-    def __len__(self) -> int:
-        return len(self.endpoints)
-
-    def find_given_ids(self, given_ids: pl.DataFrame | None, numbers: pl.DataFrame) -> pl.Series:
-        """Look up the id of each relationship in `given_ids`; null if it has none.
-
-        A relationship with several ids gets the first. An id is given to one relationship only.
-        """
-        if given_ids is None:
-            return pl.Series("id", [None] * len(self), dtype=pl.String)
-        is_link = (pl.col("table") == "relationships") & (pl.col("id") != "")
-        own = given_ids.filter(is_link).select("id", "number", "target")
-        for end in ("number", "target"):
-            found = own.select(raw=end).join(numbers, on="raw", how="left", maintain_order="left")
-            own = own.with_columns(found["number"].alias(end))
-        own = (
-            own.select("id", *_PAIR)
-            .drop_nulls()
-            .unique(["one", "other"], keep="first", maintain_order=True)
-            .unique("id", keep="first", maintain_order=True)
-        )
-        pairs = pl.DataFrame(self.endpoints, schema={"number": pl.Int64, "target": pl.Int64})
-        found = pairs.select(_PAIR).join(own, ["one", "other"], "left", maintain_order="left")
-        return found["id"]
-
-    def make_rows(self, batch: slice, text_unit_ids: pl.Series) -> pl.DataFrame:
-        """Merge the columns of the raw rows of a batch of relationships."""
-        first, last = np.searchsorted(self._groups, (batch.start, batch.stop))
-        rows = self._rows[first:last]
-        owners = self._groups[first:last] - batch.start
-        n_lists = batch.stop - batch.start
-        row, units = self._text_units.at(rows)
-        owners_of_units, distinct_units = distinct_pairs(owners[row], units.to_numpy())
-        row, evidence = self._evidence.at(rows)
-        by_weight = self._by_weight[first:last]
-        heaviest = by_weight[np.searchsorted(owners, np.arange(n_lists))]
-        return pl.DataFrame(
-            {
-                "weight": self.weights[batch],
-                "description": self._join_descriptions(owners, by_weight, n_lists),
-                "text_unit_ids": gather_lists(
-                    owners_of_units, text_unit_ids.gather(distinct_units), n_lists
-                ),
-                "evidence": gather_lists(owners[row], evidence, n_lists),
-                "type": self._raw["type"].gather(heaviest),
-            }
-        )
-
-    def _join_descriptions(self, owners: Integers, rows: Integers, n_lists: int) -> pl.Series:
-        """Join the distinct descriptions of merged rows, by descending weight."""
-        descriptions = self._raw["description"].gather(rows)
-        if len(rows) == n_lists:
-            return descriptions
-        distinct = (
-            pl.DataFrame({"owner": owners, "description": descriptions})
-            .filter(pl.col("description") != "")
-            .unique(maintain_order=True)
-        )
-        owner = distinct["owner"].to_numpy()
-        return gather_lists(owner, distinct["description"], n_lists).list.join(" ")
-
-
-def _compute_coordinates(graph: Graph, node: Integers, settings: FinalizeGraph) -> list[pl.Series]:
-    """Return the columns x and y; all values are null if the layout is disabled."""
-    if not settings.layout:
-        return [pl.Series(name, [None] * len(node), dtype=pl.Float64) for name in "xy"]
-    positions = layout_graph(graph, seed=settings.seed)[node].round(6)
-    return [pl.Series(name, positions[:, axis]) for axis, name in enumerate("xy")]
+def _make_coordinates(positions: Floats | None, batch: slice) -> list[pl.Series]:
+    """Return the columns x and y of a batch; all values are null without a layout."""
+    if positions is None:
+        nothing = [None] * (batch.stop - batch.start)
+        return [pl.Series(name, nothing, dtype=pl.Float64) for name in "xy"]
+    return [pl.Series(name, positions[batch, axis]) for axis, name in enumerate("xy")]
 
 
 @step(writes=["text_units"])

@@ -20,7 +20,7 @@ from graphrag_index.microsoft.import_merge import ImportMerge, make_evidence_of_
 from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Progress, Step, step
+from graphrag_index.step import Progress, SerialShards, Step, step
 from graphrag_index.steps.create_text_units import find_cut_offsets, make_sentence_rows
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.generate_text_embeddings import (
@@ -71,6 +71,7 @@ def _finalize_imported(imported: ImportedIndex) -> dict[str, pl.LazyFrame]:
         text_units,
         extracted["given_ids"],
         settings=FinalizeGraph(layout=False),
+        shards=SerialShards(),
     )
     for frames in made:
         for name in frames.keys() & graph.keys():

@@ -46,6 +46,21 @@ def read_batches(
         offset += n_read
 
 
+def regroup_batches(batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the same rows in batches of full row groups; only the last may have other rows.
+
+    So the file of a table does not depend on the sizes of the batches.
+    """
+    rest: list[pl.DataFrame] = []
+    for batch in batches:
+        rows = pl.concat([*rest, batch], rechunk=True)
+        n_full = rows.height - rows.height % ROW_GROUP_SIZE
+        if n_full:
+            yield rows[:n_full]
+        rest = [rows[n_full:]]
+    yield from rest
+
+
 def split_by_size(rows: pl.DataFrame, column: str, max_bytes: int) -> Iterator[pl.DataFrame]:
     """Split rows so that the texts of a part have at most `max_bytes`, or are a single text."""
     ends = rows[column].str.len_bytes().cum_sum().to_numpy()

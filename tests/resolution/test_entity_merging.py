@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.schema.settings.step_sections import FinalizeGraph, SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import Silent
+from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
 from graphrag_index.storage.table_writer import cast_to_table
@@ -51,6 +51,7 @@ def finalized(given: dict[str, Any], made: dict[str, pl.DataFrame]) -> dict[str,
         *(made[f"extracted_{name}"].lazy() for name in ("entities", "relationships", "mentions")),
         given["base_text_units"],
         settings=FinalizeGraph(layout=False),
+        shards=SerialShards(),
         **{name: frame.lazy() for name, frame in made.items() if name.startswith("described")},
     ):
         for name, frame in frames.items():

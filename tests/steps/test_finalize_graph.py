@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.errors import TableError
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.step import SerialShards
 from graphrag_index.steps.finalize_graph import finalize_graph, link_text_units
 from graphrag_index.storage.table_writer import cast_to_table
 from tests.fixtures.examples import examples
@@ -59,6 +60,7 @@ def finalize(
         mentions.lazy(),
         TEXT_UNITS.lazy(),
         settings=FinalizeGraph(layout=layout),
+        shards=SerialShards(),
     ):
         for name, frame in frames.items():
             batches[name].append(cast_to_table(frame, TABLES[name]))
@@ -242,6 +244,34 @@ def test_order_and_direction_of_rows_change_neither_ids_nor_weights_nor_places(e
         two["relationships"].select(columns).sort("id"),
     )
     assert_frame_equal(one["entities"], two["entities"], abs_tol=1e-6)
+
+
+@given(
+    edges=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(1, 3))),
+    mentions=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2), st.integers(0, 2))),
+)
+@examples(20)
+def test_the_number_of_rows_per_batch_does_not_change_the_tables(edges, mentions):
+    made = []
+    for n_rows in (1, 3, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("graphrag_index.steps.finalize_graph.BATCH_ROWS", n_rows)
+            patch.setattr("graphrag_index.steps.finalize_graph.BATCH_TEXT_UNITS", n_rows)
+            made.append(
+                finalize(
+                    extracted_entities("a", "b", "c", "A", "d", "B", aliases=[["x"], ["y"]] * 3),
+                    extracted_relationships(
+                        *(
+                            {"source": s, "target": t, "weight": w, "description": f"{s}{w}"}
+                            for s, t, w in edges
+                        )
+                    ),
+                    extracted_mentions(*((e, unit, at, at + 1) for e, unit, at in mentions)),
+                )
+            )
+    for tables in made[1:]:
+        for name, table in tables.items():
+            assert_frame_equal(table, made[0][name])
 
 
 def base_text_units(*ids: str) -> pl.LazyFrame:
