@@ -12,7 +12,7 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.text.normalize import replace_surrogates
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.llm import LLMPool
+from graphrag_query.answering.llm import LLMPool, usage_of
 from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
@@ -144,7 +144,8 @@ class Index:
             drops_llm = True
             # The answer has the counts of the rows that were read before the model failed.
             answer = asked.answer(str(error), Outcome.PROVIDER_ERROR)
-        if drops_llm:
+        look = asked.second_look
+        if drops_llm or look.warnings:
             self._llms.discard_models()
         if counting and counting.is_empty:
             # Nothing was streamed, for example without a model: write the whole text.
@@ -158,8 +159,8 @@ class Index:
             answer,
             method=method,
             parameters={**parameters, **answer.parameters, **filters},
-            usage=replace(answer.usage, seconds=seconds),
-            notes=(*notes, *answer.notes, *self._describe_gaps()),
+            usage=replace(answer.usage + usage_of(look.spent), seconds=seconds),
+            notes=(*notes, *answer.notes, *look.warnings, *self._describe_gaps()),
         )
 
     def _build_question(
@@ -172,9 +173,13 @@ class Index:
             names = (text, *names)
             text = phrase(names)
         search, local = self.settings.search, self.settings.local_search
-        llm = self._llms.llm(self.store)
+        llm = self._llms.llm(self.store, self.settings.search.model)
+        look = self._llms.second_look(self.store)
         return Question(
-            _check_question(text), self.store, llm, search, local, sink=sink, names=names
+            *(_check_question(text), self.store, llm, search, local),
+            sink=sink,
+            names=names,
+            second_look=look,
         )
 
     def _incomplete_answer(self, question: Question, method: str, tables: Sequence[str]) -> Answer:
@@ -220,7 +225,7 @@ class Index:
             return list(threads.map(lambda text: self.search(method, text, **values), questions))
 
     def context(self, question: str, method: str = "local", **values: Any) -> Context:
-        """Return the context of a question, as it would be in the prompt, without calling a model.
+        """Return the context of a question, as in the prompt, without calling a chat model.
 
         For global search, the context has all reports that the calls would read. Drift and lazy
         search choose further passages by replies of a model; here they choose as without a
@@ -235,7 +240,8 @@ class Index:
                 f"searches have one: {having}."
             )
         search = self.settings.search.with_values({"model": "none"})
-        without_llm = Index(self.store, self.settings.model_copy(update={"search": search}))
+        settings = self.settings.model_copy(update={"search": search})
+        without_llm = Index(self.store, settings, llms=self._llms)
         found = without_llm.search(method, question, **values)
         if found.outcome is Outcome.INDEX_INCOMPLETE:
             raise TableError(found.text)
@@ -288,7 +294,7 @@ class Index:
         The question is first rewritten, so that it can be understood without the conversation.
         `Answer.question` is the rewritten question.
         """
-        llm = self._llms.llm(self.store)
+        llm = self._llms.llm(self.store, self.settings.search.model)
         notes: tuple[str, ...] = ()
         try:
             with self.store.pinned_version():

@@ -78,7 +78,7 @@ class LLMClient:
         # Searches use a ledger in memory, so that their replies are not kept.
         keeps_replies = ledger.path != IN_MEMORY
         self.calls = RetriedCalls(name, settings, budget or Budget(None), keeps_replies)
-        self.probe = ServerProbe(self.writer, self.calls, self._post)
+        self.probe = ServerProbe(self.writer, self.calls, self.post)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -109,7 +109,7 @@ class LLMClient:
                 if "stream" in body:
                     reply = await self._stream_reply(body, sink)
                 else:
-                    reply = read_chat(parse_json(await self._post("/chat/completions", body)))
+                    reply = read_chat(parse_json(await self.post("/chat/completions", body)))
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, format, sent, sent_at):
                     raise
@@ -127,7 +127,7 @@ class LLMClient:
             body, sent = self.writer.embedding_body(texts), self.writer.capabilities
             sent_at = time.monotonic()
             try:
-                data = parse_json(await self._post("/embeddings", body))
+                data = parse_json(await self.post("/embeddings", body))
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, None, sent, sent_at):
                     raise
@@ -192,7 +192,7 @@ class LLMClient:
         message = self.redact(message)
         return ModelError(f"Model {self.name}: {self.address} {reason} (HTTP {status}: {message}).")
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> bytes:
+    async def post(self, path: str, body: Mapping[str, Any]) -> bytes:
         """Send a JSON body, and read the content of the response within `timeout` seconds."""
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
         async with (

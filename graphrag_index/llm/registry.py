@@ -21,6 +21,7 @@ from graphrag_index.schema.settings.models import ModelSettings, find_model
 if TYPE_CHECKING:
     from graphrag_index.llm.batch import BatchChatModel
     from graphrag_index.llm.batch_queue import BatchQueue
+    from graphrag_index.llm.rerank import RemoteReranker
 
 # The metadata entry of the ledger with the steps whose failed requests are sent again.
 _REOPENED_STEPS = "released steps"
@@ -61,7 +62,7 @@ class Models:
         self._ledger: Ledger | None = None
         self._loop: LoopThread | None = None
         self._budget: Budget | None = None
-        self._opened: list[ChatModel | BatchChatModel | RemoteEmbeddingModel] = []
+        self._opened: list[ChatModel | BatchChatModel | RemoteEmbeddingModel | RemoteReranker] = []
 
     def open_chat_model(self, name: str, step: str) -> "ChatModel | BatchChatModel":
         """Create the chat model of a step.
@@ -98,6 +99,15 @@ class Models:
         model = RemoteEmbeddingModel(name, settings, step, self.ledger, loop, budget)
         self._opened.append(model)
         model.find_dimension()
+        return model
+
+    def open_reranker(self, name: str, step: str) -> "RemoteReranker":
+        """Create the reranker of a step."""
+        from graphrag_index.llm.rerank import RemoteReranker
+
+        settings, loop, budget = self._open_model(name, step)
+        model = RemoteReranker(name, settings, step, self.ledger, loop, budget)
+        self._opened.append(model)
         return model
 
     def probe_server(self, name: str) -> tuple[list[Trial], str]:

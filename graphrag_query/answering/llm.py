@@ -5,10 +5,13 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, OutageError, SettingsError
+from graphrag_index.llm.local.kept_vectors import KEPT_VECTORS_FILE, KeptVectors
+from graphrag_index.llm.local.local_models import load_embedding_model
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (
     PLAIN_TEXT,
@@ -25,6 +28,7 @@ from graphrag_index.llm.request import (
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage
+from graphrag_query.retrieval.second_look import LocalReranker, Reranker, SecondLook
 
 if TYPE_CHECKING:
     from graphrag_index.llm.chat_model import ChatModel
@@ -76,8 +80,7 @@ class LLM:
     @property
     def usage(self) -> Usage:
         """The calls, tokens and cost of the question so far."""
-        tokens = self.spent.usage
-        return Usage(self.spent.calls, tokens.prompt, tokens.completion, self.spent.cost)
+        return usage_of(self.spent)
 
     def replies(self, requests: Iterable[Request], rating: bool = False) -> list[Outcome]:
         """Send requests concurrently, and return their outcomes in the same order.
@@ -121,6 +124,11 @@ class LLM:
         ]
 
 
+def usage_of(spent: Spending) -> Usage:
+    """Return the calls, tokens and cost of a question as they are shown in its answer."""
+    return Usage(spent.calls, spent.usage.prompt, spent.usage.completion, spent.cost)
+
+
 class LLMPool:
     """The models of an opened index, opened on first use. Several threads may share a pool.
 
@@ -132,14 +140,16 @@ class LLMPool:
         self._settings, self._root, self._output = settings, root, output
         self._models: Models | None = None
         self._llms: dict[str, ChatModel] = {}
+        self._reranker: Reranker | None = None
         self._lock = threading.Lock()
 
-    def llm(self, index: "IndexStore") -> LLM | None:
+    def llm(self, index: "IndexStore", writer: str) -> LLM | None:
         """Return the models for one question to an index; None if answers need no model.
 
-        Raises `SettingsError` if a model has a context window that is too small for searches.
+        `writer` is the setting `search.model`. Raises `SettingsError` if a model has a context
+        window that is too small for searches.
         """
-        name = self._answer_model_name(index)
+        name = self._answer_model_name(index, writer)
         if name is None:
             return None
         from graphrag_index.llm.prompts import Prompts
@@ -158,44 +168,69 @@ class LLMPool:
         """
         with self._lock:
             self._llms = {}
+            if not isinstance(self._reranker, LocalReranker):
+                self._reranker = None
 
     def close(self) -> None:
         """Close the connections, if any were opened."""
         with self._lock:
+            if self._reranker is not None:
+                self._reranker.close()
             if self._models is not None:
                 self._models.close()
-            self._models, self._llms = None, {}
+            self._models, self._llms, self._reranker = None, {}, None
 
-    def _answer_model_name(self, index: "IndexStore") -> str | None:
+    def _answer_model_name(self, index: "IndexStore", name: str) -> str | None:
         """Return the name of the model that writes answers, in the section `models`."""
-        name = self._settings.search.model
         if name != "auto":
             return None if name == "none" else name
         ran = {step.name for step in index.version.steps}
         writing = next((step for step in _STEPS_WITH_WRITING_MODEL if step in ran), None)
         return str(getattr(index.settings, writing).model) if writing else None
 
-    def _chat_model(self, name: str) -> "ChatModel":
-        from graphrag_index.llm.chat_model import ChatModel
+    def second_look(self, index: "IndexStore") -> SecondLook:
+        """Return the second look for one question, as the settings say."""
+        name = self._settings.search.rerank_model
+        return SecondLook(partial(self._open_reranker, index, name) if name else None)
+
+    def _open_reranker(self, index: "IndexStore", name: str) -> Reranker:
+        """Return the model of second looks, a name in the section `models` or a local model."""
+        with self._lock:
+            if self._reranker is None and name in self._settings.models:
+                self._reranker = self._open_models().open_reranker(name, LEDGER_STEP)
+            elif self._reranker is None:
+                model = load_embedding_model(name, self._root)
+                # Nothing is written into an index of Microsoft GraphRAG.
+                folder = index.backend.output if index.backend.is_ours else None
+                vectors = KeptVectors(folder / KEPT_VECTORS_FILE if folder else None)
+                self._reranker = LocalReranker(model, vectors)
+            return self._reranker
+
+    def _open_models(self) -> "Models":
+        """Return the models on servers. The caller holds the lock."""
         from graphrag_index.llm.registry import Models
 
+        if self._models is None:
+            longest = self._settings.search.retry_seconds
+            # A user waits for an answer: limit the time of retries.
+            patient = {
+                name: model.model_copy(update={"retry_seconds": min(longest, model.retry_seconds)})
+                for name, model in self._settings.models.items()
+            }
+            self._models = Models(patient, check=False)
+            # Copy from the ledger of the index which reply formats each endpoint supports.
+            self._models.ledger.copy_capabilities(self._output)
+        return self._models
+
+    def _chat_model(self, name: str) -> "ChatModel":
+        from graphrag_index.llm.chat_model import ChatModel
+
         with self._lock:
-            if self._models is None:
-                longest = self._settings.search.retry_seconds
-                # A user waits for an answer: limit the time of retries.
-                patient = {
-                    name: model.model_copy(
-                        update={"retry_seconds": min(longest, model.retry_seconds)}
-                    )
-                    for name, model in self._settings.models.items()
-                }
-                self._models = Models(patient, check=False)
-                # Copy from the ledger of the index which reply formats each endpoint supports.
-                self._models.ledger.copy_capabilities(self._output)
+            models = self._open_models()
             # Allow requests again that failed for an earlier question; they may succeed now.
-            self._models.ledger.reopen_quarantined([LEDGER_STEP])
+            models.ledger.reopen_quarantined([LEDGER_STEP])
             if name not in self._llms:
-                llm = self._models.open_chat_model(name, LEDGER_STEP)
+                llm = models.open_chat_model(name, LEDGER_STEP)
                 # Searches do not use a batch API, because a batch may take a day.
                 assert isinstance(llm, ChatModel)
                 if llm.max_prompt_tokens < MIN_PROMPT_TOKENS:

@@ -30,6 +30,7 @@ from graphrag_query.question.question_words import (
     name_spans,
 )
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.second_look import SecondLook
 
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
@@ -175,10 +176,10 @@ class Mentions:
 class Question:
     """A question to one index.
 
-    Without an `llm`, the answer consists of sentences of the documents. A `sink` receives the
-    text while it is being written. `counts` has the numbers of rows that a search has read so
-    far; they are kept if the model fails. `names` are names of entities, if the user passed
-    names instead of a question.
+    Without an `llm`, the answer consists of sentences of the documents. In a `second_look`,
+    a finer model scores the best text units. A `sink` receives the text while it is being
+    written. `counts` has the numbers of rows that a search has read so far; they are kept if the
+    model fails. `names` are names of entities, if the user passed names instead of a question.
     """
 
     text: str
@@ -189,6 +190,7 @@ class Question:
     sink: TextSink | None = None
     counts: dict[str, int] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    second_look: SecondLook = field(default_factory=SecondLook)
 
     @cached_property
     def vector(self) -> "np.ndarray[Any, Any]":

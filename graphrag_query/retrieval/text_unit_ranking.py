@@ -61,6 +61,8 @@ SEED_SHARE = 0.6
 MAX_TEXT_UNITS_OF_LINK = 100
 # Maximum number of linked text units whose texts are read per seed.
 MAX_LINKED_TEXT_UNITS = 40
+# Number of the best text units that the model of `search.rerank_model` scores.
+TOP_K_RERANKED = 20
 # Maximum number of entities or documents that are read for one name.
 MAX_NAMESAKES = MAX_TEXT_UNITS_OF_LINK + 1
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
@@ -117,8 +119,18 @@ def start_search(
         full_text = matching.result()
         found = {*near.result()["human_readable_id"], *full_text}
         ranking = TextUnitRanking(full_text, named, titled, index.links, read)
-        ranked = ranking.rank(found)
-        return [unit for unit in ranked if within is None or unit.number in within]
+
+        def kept(ranked: list[RankedTextUnit]) -> list[RankedTextUnit]:
+            return [unit for unit in ranked if within is None or unit.number in within]
+
+        ranked = kept(ranking.rank(found))
+        if question.second_look.open_reranker is None:
+            return ranked
+        best = [unit.number for unit in ranked[:TOP_K_RERANKED]]
+        texts = [text_units.text("text", number) for number in best]
+        known = [ranking.similarities[number] for number in best]
+        refined = question.second_look.refine_similarities(question.text, texts, known)
+        return kept(ranking.rerank(dict(zip(best, refined, strict=True))))
 
     return rank
 
@@ -209,6 +221,7 @@ class TextUnitRanking:
     titled: Mapping[int, float]
     links: Links
     read: "Read"
+    similarities: dict[int, float] = field(default_factory=dict)
     matches: dict[int, float] = field(default_factory=dict)
     words: "dict[int, Flags]" = field(default_factory=dict)
     word_weights: "Floats" = field(default_factory=lambda: np.zeros(0))
@@ -238,6 +251,15 @@ class TextUnitRanking:
                 reason = ("name", self.named[number][1], None)
             ranked.append(RankedTextUnit(number, score, match, *reason))
         return sorted(ranked, key=lambda unit: (-unit.score, unit.number))
+
+    def rerank(self, similarities: Mapping[int, float]) -> list[RankedTextUnit]:
+        """Rank again, with other similarities of some of the ranked text units."""
+        for number, similarity in similarities.items():
+            change = similarity - self.similarities[number]
+            self.matches[number] += SIMILARITY_WEIGHT * change
+            self.similarities[number] = similarity
+        self.best_links = {}
+        return self.rank(())
 
     @cached_property
     def named(self) -> dict[int, tuple[float, int | None]]:
@@ -274,7 +296,7 @@ class TextUnitRanking:
             self.word_weights = np.log1p((len(new) + 0.5) / (held + 0.5))
             self.word_weights /= self.word_weights.sum() or 1.0
         for number, cosine, row in zip(new, similarity.tolist(), words, strict=True):
-            self.words[number] = row
+            self.words[number], self.similarities[number] = row, cosine
             self.matches[number] = (
                 SIMILARITY_WEIGHT * cosine
                 + COVERAGE_WEIGHT * float(row @ self.word_weights)

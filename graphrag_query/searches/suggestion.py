@@ -8,6 +8,7 @@ from graphrag_query.answer import Outcome, Suggestion
 from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.report_selection import subject_words
+from graphrag_query.retrieval.second_look import SecondLook
 from graphrag_query.searches.global_sentences import TYPE_OF_WORD, main_entities
 from graphrag_query.searches.router import SEARCHES, choose_search
 
@@ -27,7 +28,7 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
     Returns None unless the suggested search finds evidence. The check calls no chat model. If
     the vectors are from a model on a server, no search that compares sentences is suggested.
     """
-    asked = replace(question, llm=None, sink=None)
+    asked = replace(question, llm=None, second_look=SecondLook(), sink=None)
     try:
         choice = choose_search(asked)
         others = {choice.method: choice.why}

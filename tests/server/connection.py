@@ -174,7 +174,7 @@ async def forever() -> None:
 def send_answer(
     connection: Connection,
     status: int,
-    answer: Json | bytes,
+    answer: Json | list[Json] | bytes,
     headers: dict[str, str],
     fault: str | None = None,
 ) -> None:
@@ -185,11 +185,10 @@ def send_answer(
     if fault and fault.startswith("silent:"):
         connection.send(status, b"Internal Server Error", headers, content_type="text/plain")
         return
-    content_type = "application/json"
-    if isinstance(answer, dict):
+    content_type = "application/octet-stream"
+    if not isinstance(answer, bytes):
+        content_type = "application/json"
         answer = json.dumps(answer, ensure_ascii=False).encode()
-    else:
-        content_type = "application/octet-stream"
     if fault == "truncated_json":
         answer = answer[: len(answer) // 2]
     half = len(answer) // 2 if fault == "close_half" else None

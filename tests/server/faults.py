@@ -1,4 +1,4 @@
-"""Faults on request: in responses, in completions and in vectors."""
+"""Faults on request: in responses, in completions, in vectors and in scores."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from tests.server.errors import ERRORS, REFUSALS
 TRANSPORT = ("hang", "stream_hang", "close_done", "close", "close_half", "truncated_json")
 # `ignores:NAME` answers as if the request had no such parameter or response format.
 IGNORES = "ignores:"
-ASKS_MODEL = ("/chat/completions", "/embeddings")
+ASKS_MODEL = ("/chat/completions", "/embeddings", "/rerank")
 # What an answer is repeated to when nothing limits it.
 ENDLESS_TOKENS = 4096
 THOUGHT = (
@@ -56,7 +56,8 @@ COMPLETIONS = (
     "reasoning_content",
 )  # fmt: skip
 VECTORS = ("wrong_size", "fewer_vectors", "reversed_vectors", "nan_vectors", "long_vectors")
-KINDS = (*ERRORS, *TRANSPORT, *COMPLETIONS, *VECTORS)
+SCORES = ("fewer_scores", "doubled_scores", "nan_scores", "wrong_index")
+KINDS = (*ERRORS, *TRANSPORT, *COMPLETIONS, *VECTORS, *SCORES)
 
 
 @dataclass
@@ -142,6 +143,8 @@ def fits(kind: str, endpoint: str, body: Json) -> bool:
         return endpoint == "/chat/completions"
     if kind in VECTORS:
         return endpoint == "/embeddings"
+    if kind in SCORES:
+        return endpoint == "/rerank"
     return kind not in ("stream_hang", "close_done") or bool(body.get("stream"))
 
 

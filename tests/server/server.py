@@ -24,6 +24,7 @@ from tests.server.errors import complaint, error, error_of, is_error, read_json,
 from tests.server.faults import (
     ASKS_MODEL,
     COMPLETIONS,
+    SCORES,
     TRANSPORT,
     VECTORS,
     Faults,
@@ -33,20 +34,21 @@ from tests.server.faults import (
 )
 from tests.server.limits import Limits
 from tests.server.request_log import Asked, RequestLog
+from tests.server.rerank import rerank, share_words, spoil_scores
 
 ROUTE = re.compile(r"(?:/openai/deployments/(?P<deployment>[^/]+)|/openai/v1|/openai|/v1)(/.+)")
 # A certificate, signed by itself, that is valid for models.example only.
 OTHER_HOST = Path(__file__).with_name("certificate_of_another_host.pem")
 DEFAULT_MODELS = ("test-model", "test-embedding")
 # Fields that cannot be set over HTTP.
-FIXED = ("answer", "vector", "log", "port", "certificate")
+FIXED = ("answer", "vector", "score", "log", "port", "certificate")
 
 
 @dataclass
 class Server:
     """An OpenAI-compatible server on loopback; used as a context, it runs in a thread.
 
-    All fields but the last five may be set while it runs.
+    All fields but the last six may be set while it runs.
 
     Parameters
     ----------
@@ -73,12 +75,16 @@ class Server:
         Over so many streams the oldest is ended before its end; None is without limit.
     dimensions
         Of vectors, where the request names none.
+    is_tei
+        Whether `/rerank` has the form of Text Embeddings Inference.
     batch_seconds
         How long a batch takes; None is until `finish_batches`.
     answer
         Gives the text, or the object, that answers a chat.
     vector
         Gives the vector of a text, of so many numbers.
+    score
+        Gives the score of a passage for a question.
     log
         File that gets a line for each arrival and each answer.
     """
@@ -97,9 +103,11 @@ class Server:
     redirect_to: str = ""
     streams_at_once: int | None = None
     dimensions: int = 64
+    is_tei: bool = False
     batch_seconds: float | None = 0.0
     answer: Answer = answer_from_text
     vector: Callable[[str, int], "array[float]"] = embed
+    score: Callable[[str, str], float] = share_words
     log: Path | None = None
     port: int = 0
     # A file with a certificate and its key: the server then speaks TLS.
@@ -305,6 +313,11 @@ class Server:
             if fault in VECTORS:
                 spoil_vectors(fault, answer)
             return 200, answer
+        if endpoint == "/rerank":
+            status, answer = rerank(body, self.is_tei, self.score)
+            if fault in SCORES and status == 200:
+                spoil_scores(fault, answer)
+            return status, answer
         chat = ChatRequest(body)
         cached = self._cache.look_up(chat.texts)
         completion = complete(chat, self.answer, asked.key, cached, int(asked.arrival))

@@ -37,6 +37,12 @@ class Search(Section):
         "Name of a cheaper model for frequent requests (rating reports, testing passages, "
         "choosing a search); null: the same model.",
     )
+    rerank_model: str | None = setting(
+        None,
+        "Model that looks again at the best passages of local and drift search: a name in "
+        "`models` with an endpoint /rerank, all-MiniLM-L6-v2, or a folder with an embedding model; "
+        "null: none.",
+    )
     response: str = setting(
         "as short as the question allows: a sentence or two for a fact, paragraphs for a survey",
         "Length and form of written answers, in words for the model.",

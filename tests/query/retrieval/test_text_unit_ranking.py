@@ -89,6 +89,23 @@ def test_what_a_good_text_unit_names_is_found_though_it_matches_nothing() -> Non
     assert (link.reason, link.origin, link.entity) == ("link", 0, 1)
 
 
+def test_other_similarities_change_the_seeds_and_what_is_linked_with_them() -> None:
+    links = SmallLinks(20, {**CHAIN, (3, 3): True, (3, 4): False, (4, 4): True})
+    similarity = [0.8, 0.1, 0.0, 0.2, *[0.1] * 16]
+
+    def read(wanted: list[int]) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.bool_]]:
+        return np.array([similarity[n] for n in wanted]), np.zeros((len(wanted), 0), np.bool_)
+
+    ranking = TextUnitRanking({}, (), {}, links, read)
+    assert numbers(ranking.rank([0, 3]))[:2] == [0, 1]
+    changed = ranking.rerank({0: 0.0, 3: 0.8})
+    assert numbers(changed)[:2] == [3, 4]
+    similarity[0], similarity[3] = 0.0, 0.8
+    again = TextUnitRanking({}, (), {}, links, read).rank(range(5))
+    assert numbers(changed) == numbers(again)
+    assert [row.score for row in changed] == pytest.approx([row.score for row in again])
+
+
 def test_a_second_step_finds_what_is_two_links_away() -> None:
     rows = ranked(SmallLinks(20, CHAIN), [0.8, 0.4, 0.1, *[0.05] * 17], [0, *range(3, 20)])
     assert numbers(rows)[:3] == [0, 1, 2]
