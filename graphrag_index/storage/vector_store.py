@@ -37,7 +37,7 @@ MIN_INDEXED_ROWS = 16_384
 # Average rows per cell of a vector index, and cells that a search reads. benchmarks/RESULTS.md has
 # the recall.
 ROWS_PER_CELL = 1_024
-CELLS_PER_SEARCH = 40
+CELLS_PER_SEARCH = 80
 # Training of the vector index: sampled rows per cell, and number of k-means iterations.
 TRAINING_ROWS_PER_CELL, TRAINING_ITERATIONS = 64, 20
 # Limits of LanceDB's caches of indexes and metadata for all tables: bytes, and shares (0 to 1) of
@@ -171,7 +171,7 @@ class VectorWriter:
         return self.min_indexed_rows is not None and self.rows >= self.min_indexed_rows
 
     def _build_indexes(self) -> None:
-        from lancedb.index import FTS, IvfFlat
+        from lancedb.index import FTS, IvfSq
 
         if self.digest.hexdigest() in self.kept_digests:
             return
@@ -187,7 +187,7 @@ class VectorWriter:
             )
             self.table.create_index("text", config=words)
         if self._has_vector_index:
-            cells = IvfFlat(
+            cells = IvfSq(
                 distance_type="cosine",
                 num_partitions=max(1, self.rows // ROWS_PER_CELL),
                 sample_rate=TRAINING_ROWS_PER_CELL,
@@ -234,7 +234,9 @@ class VectorTable:
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first; `similarity` is their cosine."""
         query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_PER_SEARCH)
-        found = self._run_search(query, top_k, columns, where, "_distance")
+        # The index holds one byte per number, and LanceDB 0.40 returns twice the cosine distance
+        # (lancedb issue 3530). `refine_factor` replaces it by the distance of the whole vectors.
+        found = self._run_search(query.refine_factor(1), top_k, columns, where, "_distance")
         return _sort_best_first(found, columns, similarity=1 - pl.col("_distance"))
 
     def find_matching_rows(

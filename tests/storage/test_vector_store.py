@@ -121,6 +121,18 @@ def test_indexes_are_built_for_enough_new_rows(
     assert sorted(column for index in table.list_indices() for column in index.columns) == indexed
 
 
+def test_the_vector_index_tells_the_cosine_of_the_whole_vectors(tmp_path: Path) -> None:
+    angles = np.linspace(0, np.pi, 2_048)
+    vectors = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
+    column = pl.Series(vectors, dtype=pl.Array(pl.Float32, 2))
+    with VectorWriter(tmp_path, ENTITIES, 1, 1_024) as writer:
+        writer.append(entities(2_048).with_columns(vector=column))
+    table = VectorTable.open(tmp_path, ENTITIES.name, writer.stored.lance_version)
+    found = table.nearest(np.array([1, 0], np.float32), 500, ["human_readable_id"])
+    assert found["human_readable_id"].to_list() == list(range(500))
+    assert found["similarity"].to_list() == pytest.approx(np.cos(angles[:500]).tolist(), abs=1e-6)
+
+
 def test_only_text_units_are_searched_by_words() -> None:
     assert [name for name, table in TABLES.items() if table.full_text] == ["text_unit_text"]
 
