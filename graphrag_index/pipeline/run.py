@@ -43,7 +43,7 @@ from graphrag_index.schema.tables import Table
 from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableCheck, TableWriter
-from graphrag_index.storage.vector_store import VectorWriter
+from graphrag_index.storage.vector_writer import VectorWriter
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version, move_pointer
 
 logger = logging.getLogger(__name__)

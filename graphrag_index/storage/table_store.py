@@ -39,7 +39,8 @@ from graphrag_index.storage.versions import (
 )
 
 if TYPE_CHECKING:
-    from graphrag_index.storage.vector_store import VectorTable, VectorWriter
+    from graphrag_index.storage.vector_store import VectorTable
+    from graphrag_index.storage.vector_writer import VectorWriter
 
 JOURNAL_FILE = "steps.json"
 
@@ -166,7 +167,7 @@ class TableStore:
         writer describes the table. `vector_options` are arguments of `VectorWriter`.
         """
         if table.kind == "vectors":
-            from graphrag_index.storage.vector_store import VectorWriter
+            from graphrag_index.storage.vector_writer import VectorWriter
 
             return VectorWriter(self.lancedb, table, version, **vector_options)
         if table.kind == "mapped":
