@@ -26,6 +26,7 @@ from graphrag_index.communities.simple_graph import (
     find_components,
     select_subgraph,
 )
+from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 # A graph with more nodes than this is split at a higher resolution than the settings say.
@@ -247,14 +248,15 @@ def build_microsoft_hierarchy(graph: Graph) -> list[Integers]:
 def group_small_components(
     graph: Graph,
     levels: list[Integers],
-    named: Integers,
+    named: NumberLists,
     text_units: pl.DataFrame,
     settings: CreateCommunities,
     before: Integers | None = None,
 ) -> tuple[list[Integers], npt.NDArray[np.bool_]]:
     """Group small connected components into islands, which are communities of level 0.
 
-    Returns the new levels, and a flag for each community of level 0: True for an island. `before`
+    Returns the new levels, and a flag for each community of level 0: True for an island. `named`
+    has the rows in `text_units` of the text units that name each node. `before`
     has the previous island of each node, or -1. A small component stays in its previous island.
     """
     component = find_components(graph)
@@ -270,7 +272,10 @@ def group_small_components(
 
 
 def _find_small_components(
-    component: Integers, is_loose: npt.NDArray[np.bool_], named: Integers, text_units: pl.DataFrame
+    component: Integers,
+    is_loose: npt.NDArray[np.bool_],
+    named: NumberLists,
+    text_units: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return one row per small component: `component`, `first` node, `size`, `document`.
 
@@ -283,9 +288,10 @@ def _find_small_components(
         .group_by("component")
         .agg(pl.col("first").min(), size=pl.len().cast(pl.Int64))
     )
-    mentions = text_units.select("document", "position")[named[:, 1]]
+    position, text_unit = named.take(nodes)
+    mentions = text_units.select("document", "position")[text_unit]
     homes = (
-        mentions.with_columns(component=component[named[:, 0]])
+        mentions.with_columns(component=component[nodes[position]])
         .group_by("component", "document")
         .agg(pl.len().alias("n"), pl.col("position").min())
         .sort("component", "n", "document", descending=[False, True, False])

@@ -12,11 +12,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.communities.simple_graph import Graph, Integers, build_graph
+from graphrag_index.communities.community_rows import hash_members
+from graphrag_index.communities.simple_graph import (
+    Graph,
+    Integers,
+    build_graph,
+    read_endpoints,
+)
 from graphrag_index.errors import TableError
-from graphrag_index.schema.list_columns import distinct_pairs, find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.memo import content_ids, read_or_fallback
+from graphrag_index.storage.memo import (
+    LISTS_PER_BATCH,
+    read_batches,
+    read_number_lists,
+    read_or_fallback,
+)
 from graphrag_index.storage.table_store import Previous
 
 
@@ -102,27 +112,29 @@ def _read_communities_and_graph(previous: Previous, ids: pl.Series) -> PreviousC
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None
-    columns = ("id", "community", "level", "size", "island", "entity_ids")
-    communities = found.select(*columns, members=hash_members()).collect()
+    columns = ("id", "community", "level", "size", "island", hash_members().alias("members"))
+    communities = pl.concat(
+        batch.select(columns) for batch in read_batches(found, LISTS_PER_BATCH, at_least_one=True)
+    )
+    members = read_number_lists(found.select("entity_ids"), ids)
     levels = []
-    for rows in communities.partition_by("level", maintain_order=True):
-        members = rows.select("community", "entity_ids").explode("entity_ids").drop_nulls()
-        at = find_rows(members["entity_ids"], ids)
+    for level in communities["level"].unique(maintain_order=True):
+        rows = np.flatnonzero((communities["level"] == level).to_numpy())
+        position, node = members.take(rows)
         labels = np.full(len(ids), -1)
-        labels[at[at >= 0]] = members["community"].to_numpy()[at >= 0]
+        labels[node] = communities["community"].to_numpy()[rows[position]]
         levels.append(labels)
     if not levels:
         # Go on without communities: the lineage may contain numbers of earlier ones.
         levels.append(np.full(len(ids), -1))
-    edges = links.select("source_id", "target_id", "weight").collect()
-    endpoints = np.stack([find_rows(edges[end], ids) for end in ("source_id", "target_id")], axis=1)
+    endpoints = read_endpoints(links, ids)
     is_known = (endpoints >= 0).all(axis=1)
     is_new = levels[0] < 0
     left = endpoints[~is_known]
     is_new[left[left >= 0]] = True
-    weights = edges["weight"].to_numpy()[is_known]
+    weights = links.select("weight").collect()["weight"].to_numpy()[is_known]
     return PreviousCommunities(
-        communities.drop("entity_ids"),
+        communities,
         levels,
         build_graph(len(ids), endpoints[is_known, 0], endpoints[is_known, 1], weights),
         is_new,
@@ -255,89 +267,3 @@ def _make_lineage_table(*parts: pl.DataFrame) -> pl.DataFrame:
         pl.col("came_from", "went_to").fill_null(pl.lit([], pl.List(pl.Int64))),
     )
     return rows.select(table.cast_columns).sort("level", "community")
-
-
-def add_community_columns(
-    communities: pl.DataFrame,
-    levels: Sequence[Integers],
-    endpoints: Integers,
-    named: Integers,
-    shown: Integers,
-    entity_ids: pl.Series,
-    relationship_ids: pl.Series,
-    text_units: pl.DataFrame,
-) -> pl.DataFrame:
-    """Add members, relationships, text units, titles and dates to the rows of communities.
-
-    `communities` and `levels` are results of `renumber_communities`. `endpoints` has the entities
-    of each relationship. `named` has pairs (entity, text unit), `shown` (relationship, text unit).
-    """
-    n = len(communities)
-    is_island = communities["island"].to_numpy()
-    # Pairs (row of a community, number of one of its entities, relationships or text units).
-    members, inner, texts = [], [], []
-    for labels in levels:
-        source, target = labels[endpoints].T
-        of_link = np.where(source == target, source, -1)
-        members.append(_pair_with_owners(labels, np.arange(len(labels))))
-        inner.append(_pair_with_owners(of_link, np.arange(len(endpoints))))
-        texts.append(_pair_with_owners(of_link[shown[:, 0]], shown[:, 1]))
-        # Give islands and communities without relationships the text units of their entities.
-        is_silent = np.ones(n, dtype=bool)
-        is_silent[texts[-1][:, 0]] = False
-        of_entity = labels[named[:, 0]]
-        by_entity = (of_entity >= 0) & (is_silent | is_island)[of_entity]
-        texts.append(np.stack([of_entity, named[:, 1]], axis=1)[by_entity])
-    owners, shown_there = distinct_pairs(*np.concatenate(texts).T)
-
-    # Rank the dates; the empty date has rank 0, so a community without dates gets it.
-    dates = pl.concat([pl.Series("date", [""]), text_units["date"]]).unique().sort()
-    date_rank = dates.search_sorted(text_units["date"]).to_numpy()
-    latest = np.zeros(n, dtype=np.int64)
-    np.maximum.at(latest, owners, date_rank[shown_there])
-
-    child = communities.filter(pl.col("above") >= 0).sort("above", maintain_order=True)
-    number = pl.col("community").cast(pl.String)
-    rows = communities.with_columns(
-        pl.col("community").alias("human_readable_id"),
-        pl.when("island")
-        .then("Island " + number + " (entities with few or no links)")
-        .otherwise("Community " + number)
-        .alias("title"),
-        gather_lists(child["above"].to_numpy(), child["community"], n).alias("children"),
-        _make_id_lists(np.concatenate(members), entity_ids, n).alias("entity_ids"),
-        _make_id_lists(np.concatenate(inner), relationship_ids, n).alias("relationship_ids"),
-        gather_lists(owners, text_units["id"].gather(shown_there), n).alias("text_unit_ids"),
-        dates.gather(latest).alias("period"),
-    )
-    level, joined_ids = rows["level"].cast(pl.String), rows["entity_ids"].list.join(",")
-    rows = rows.with_columns(id=content_ids("community", level, joined_ids))
-    return rows.select(TABLES["communities"].cast_columns)
-
-
-def keep_previous_ids(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Keep the previous ids of communities with unchanged members, such as imported ids.
-
-    `before` contains the previous communities, with `id`, and `members` from `hash_members`.
-    """
-    known = before.select("community", "members", earlier="id")
-    found = rows.select("community", members=hash_members()).join(
-        known, on=["community", "members"], how="left", maintain_order="left"
-    )
-    return rows.with_columns(id=found["earlier"].fill_null(rows["id"]))
-
-
-def hash_members() -> pl.Expr:
-    """Return an expression that hashes the members of a community, for this process only."""
-    return pl.col("entity_ids").list.sort().list.join(",").hash()
-
-
-def _pair_with_owners(owners: Integers, values: Integers) -> Integers:
-    """Return pairs (owner, value) without the values whose owner is -1 (no community)."""
-    return np.stack([owners, values], axis=1)[owners >= 0]
-
-
-def _make_id_lists(pairs: Integers, ids: pl.Series, n: int) -> pl.Series:
-    """Return a sorted list of ids for each of n communities; `ids` must be sorted."""
-    owners, values = distinct_pairs(*pairs.T)
-    return gather_lists(owners, ids.gather(values), n)

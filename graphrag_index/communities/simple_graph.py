@@ -10,8 +10,14 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.errors import TableError
+from graphrag_index.schema.list_columns import find_rows
+from graphrag_index.storage.memo import read_batches
+
+# Number of relationships that are read at once. It limits memory and does not change the results.
+BATCH_EDGES = 1_048_576
 
 Integers = npt.NDArray[np.int64]
+Nodes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
@@ -39,7 +45,7 @@ class SparseRows(NamedTuple):
         return len(self.indptr) - 1
 
 
-def build_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Floats) -> Graph:
+def build_graph(n_nodes: int, sources: Nodes, targets: Nodes, weights: Floats) -> Graph:
     """Build a graph; merge edges between the same two nodes, and drop loops at one node."""
     low = np.minimum(sources, targets).astype(np.int64)
     high = np.maximum(sources, targets).astype(np.int64)
@@ -51,6 +57,15 @@ def build_graph(n_nodes: int, sources: Integers, targets: Integers, weights: Flo
     sums = np.bincount(edge, weights=weights[order]).astype(np.float64)
     low, high = np.divmod(keys, max(n_nodes, 1))
     return Graph(n_nodes, low, high, sums)
+
+
+def read_endpoints(relationships: pl.LazyFrame, ids: pl.Series) -> npt.NDArray[np.int32]:
+    """Return the rows of both ends of each relationship in `ids`; -1 if unknown."""
+    ends = [np.zeros((0, 2), np.int32)]
+    for batch in read_batches(relationships.select("source_id", "target_id"), BATCH_EDGES):
+        found = [find_rows(column, ids) for column in batch.iter_columns()]
+        ends.append(np.stack(found, axis=1).astype(np.int32))
+    return np.concatenate(ends)
 
 
 def build_sparse_rows(graph: Graph) -> SparseRows:

@@ -1,5 +1,6 @@
 """Functions that build and read columns of lists without a loop over the rows."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,15 +44,31 @@ def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
     return np.repeat(np.arange(len(lists)), lengths), values
 
 
-def _expand_ranges(bounds: Integers, ranges: Integers) -> tuple[Integers, Integers]:
-    """List all integers of some ranges; return the position in `ranges` and the integer of each.
+def _expand_ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
+    """List all integers of some ranges; return the range and the integer of each.
 
-    Range i contains the integers from `bounds[i]` up to, but not including, `bounds[i + 1]`.
+    Range i contains `lengths[i]` integers from `starts[i]` on.
     """
-    starts = bounds[ranges]
-    lengths = bounds[ranges + 1] - starts
-    position = np.repeat(np.arange(len(ranges)), lengths)
+    position = np.repeat(np.arange(len(starts)), lengths)
     return position, np.arange(len(position)) + (starts - np.cumsum(lengths) + lengths)[position]
+
+
+@dataclass(frozen=True)
+class NumberLists:
+    """Lists of numbers: list i is the slice of `values` of length `lengths[i]` at `starts[i]`."""
+
+    starts: Integers
+    lengths: Integers
+    values: npt.NDArray[np.int32]
+
+    def __getitem__(self, order: Integers) -> "NumberLists":
+        """Return some of the lists, in this order; they share their values."""
+        return NumberLists(self.starts[order], self.lengths[order], self.values)
+
+    def take(self, lists: Integers) -> tuple[Integers, npt.NDArray[np.int32]]:
+        """Return (position in `lists`, value) for each value of these lists, as two arrays."""
+        position, at = _expand_ranges(self.starts[lists], self.lengths[lists])
+        return position, self.values[at]
 
 
 def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Integers]:
@@ -87,7 +104,8 @@ class RowGroups:
 
     def take(self, owners: Integers) -> tuple[Integers, Integers]:
         """Return (position in `owners`, row) for each row of these owners, as two arrays."""
-        position, at = _expand_ranges(self.bounds, owners)
+        starts = self.bounds[owners]
+        position, at = _expand_ranges(starts, self.bounds[owners + 1] - starts)
         return position, self.rows[at]
 
     def sums(self, values: Integers) -> Integers:

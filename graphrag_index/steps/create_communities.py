@@ -5,12 +5,13 @@ An island community gathers small connected components of the graph.
 
 import html
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.communities.community_rows import keep_previous_ids, make_community_rows
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
     MICROSOFT_CLUSTER_SIZE,
@@ -21,8 +22,6 @@ from graphrag_index.communities.leiden import (
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,
-    add_community_columns,
-    keep_previous_ids,
     number_communities,
     read_old_communities,
     renumber_communities,
@@ -34,11 +33,12 @@ from graphrag_index.communities.simple_graph import (
     build_graph,
     check_weights,
     compute_modularity,
+    read_endpoints,
 )
-from graphrag_index.schema.list_columns import find_rows
+from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.step import step
-from graphrag_index.storage.memo import locate_list_values
+from graphrag_index.storage.memo import read_number_lists, regroup_batches
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def create_communities(
     *,
     settings: CreateCommunities,
     previous: Previous,
-) -> Mapping[str, pl.DataFrame]:
+) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Split the entity graph into a hierarchy of communities, or update the last hierarchy.
 
     The algorithm is hierarchical Leiden. The communities of level 0 contain all entities. A
@@ -71,21 +71,26 @@ def create_communities(
     """
     check_weights("relationships", relationships)
     # Sort by id, because the code below uses the row numbers of the sorted rows.
-    nodes = entities.select("id", "title").sort("id").collect()
-    links = relationships.select("id", "source_id", "target_id", "weight").sort("id").collect()
+    ids, by_id = _sort_ids(entities)
+    link_ids, links_by_id = _sort_ids(relationships)
+    endpoints = read_endpoints(relationships, ids)[links_by_id]
+    weights = relationships.select("weight").collect()["weight"].to_numpy()[links_by_id]
     text_units = _read_text_units(base_text_units, documents)
-    pairs = np.stack([find_rows(links[f"{e}_id"], nodes["id"]) for e in ("source", "target")], 1)
-    is_known = (pairs >= 0).all(axis=1)
-    links, pairs = links.filter(pl.Series(is_known)), pairs[is_known]
-    graph = build_graph(len(nodes), pairs[:, 0], pairs[:, 1], links["weight"].to_numpy())
-    named = _pair_with_text_units(entities, nodes["id"], text_units["id"])
-    shown = _pair_with_text_units(relationships, links["id"], text_units["id"])
+    named, shown = (
+        read_number_lists(table.select("text_unit_ids"), text_units["id"])[order]
+        for table, order in ((entities, by_id), (relationships, links_by_id))
+    )
+    is_known = (endpoints >= 0).all(axis=1)
+    if not is_known.all():
+        link_ids, shown = link_ids.filter(pl.Series(is_known)), shown[np.flatnonzero(is_known)]
+        endpoints, weights = endpoints[is_known], weights[is_known]
+    graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], weights)
     _log_unnamed_documents(named, text_units)
 
-    before = read_old_communities(previous, nodes["id"]) if settings.stability == "keep" else None
+    before = read_old_communities(previous, ids) if settings.stability == "keep" else None
     rebuild: Callable[[Graph, CreateCommunities], list[Integers]] = build_hierarchy
     if settings.engine == "microsoft":
-        rebuild = partial(_build_microsoft_levels, nodes["title"])
+        rebuild = partial(_build_microsoft_levels, entities, by_id)
     if before and before.communities.height and _has_same_settings(before.settings, settings):
         levels = _update_levels(graph, before, rebuild, settings)
     else:
@@ -95,12 +100,21 @@ def create_communities(
     communities, levels = number_communities(levels, is_island)
     numbers, lineage = trace_lineage(communities, levels, before)
     communities, levels = renumber_communities(communities, levels, numbers)
-    rows = add_community_columns(
-        communities, levels, pairs, named, shown, nodes["id"], links["id"], text_units
+    yield {"community_lineage": lineage}
+    rows = make_community_rows(
+        communities, levels, endpoints, named, shown, ids, link_ids, text_units
     )
     if before is not None:
-        rows = keep_previous_ids(rows, before.communities)
-    return {"communities": rows, "community_lineage": lineage}
+        rows = (keep_previous_ids(batch, before.communities) for batch in rows)
+    for batch in regroup_batches(rows):
+        yield {"communities": batch}
+
+
+def _sort_ids(table: pl.LazyFrame) -> tuple[pl.Series, Integers]:
+    """Return the sorted ids of a table, and the row of each."""
+    ids = table.select("id").collect()["id"]
+    order = ids.arg_sort()
+    return ids.gather(order), order.to_numpy()
 
 
 def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
@@ -121,19 +135,11 @@ def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> 
     )
 
 
-def _pair_with_text_units(
-    table: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series
-) -> Integers:
-    """Return an array of pairs: position of a row in `ids`, position in `text_unit_ids`."""
-    row, text_unit = locate_list_values(table.select("text_unit_ids"), text_unit_ids)
-    number = find_rows(table.select("id").collect()["id"], ids)[row]
-    known: Integers = np.stack([number, text_unit], axis=1)[number >= 0]
-    return known
-
-
-def _log_unnamed_documents(named: Integers, text_units: pl.DataFrame) -> None:
+def _log_unnamed_documents(named: NumberLists, text_units: pl.DataFrame) -> None:
+    is_named = np.zeros(len(text_units), dtype=bool)
+    is_named[named.values] = True
     document = text_units["document"]
-    n_unnamed = document.n_unique() - document.gather(np.unique(named[:, 1])).n_unique()
+    n_unnamed = document.n_unique() - document.filter(pl.Series(is_named)).n_unique()
     if n_unnamed:
         logger.warning(
             "%d documents name no entity: they are in no community, but a search can find them.",
@@ -179,9 +185,13 @@ def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities
 
 
 def _build_microsoft_levels(
-    titles: pl.Series, graph: Graph, settings: CreateCommunities
+    entities: pl.LazyFrame, order: Integers, graph: Graph, settings: CreateCommunities
 ) -> list[Integers]:
-    """Build the hierarchy of a graph with the engine of Microsoft, which ignores the settings."""
+    """Build the hierarchy of a graph with the engine of Microsoft, which ignores the settings.
+
+    `order` has the row of the entity of each node.
+    """
+    titles = entities.select("title").collect()["title"].gather(order)
     # Number the nodes by cleaned title, because Microsoft's engine sorts the edges by it.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))

@@ -12,7 +12,13 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.list_columns import Integers, find_rows, gather_lists, spread_lists
+from graphrag_index.schema.list_columns import (
+    Integers,
+    NumberLists,
+    find_rows,
+    gather_lists,
+    spread_lists,
+)
 from graphrag_index.schema.tables import Table, content_id
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
@@ -107,6 +113,21 @@ def locate_list_values(lists: pl.LazyFrame, ids: pl.Series) -> tuple[Integers, I
         found.append(at[at >= 0])
         offset += batch.height
     return np.concatenate(rows), np.concatenate(found)
+
+
+def read_number_lists(lists: pl.LazyFrame, ids: pl.Series) -> NumberLists:
+    """Read a column of lists of ids as lists of 32-bit positions in `ids`.
+
+    Values that are not in `ids` are left out.
+    """
+    lengths, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+    for batch in read_batches(lists, LISTS_PER_BATCH):
+        row, named = spread_lists(batch.to_series())
+        at = find_rows(named, ids)
+        lengths.append(np.bincount(row[at >= 0], minlength=batch.height))
+        values.append(at[at >= 0].astype(np.int32))
+    n = np.concatenate(lengths)
+    return NumberLists(np.cumsum(n) - n, n, np.concatenate(values))
 
 
 def content_ids(*parts: str | pl.Series) -> pl.Series:

@@ -5,6 +5,7 @@ import random
 import re
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,6 +21,7 @@ from graphrag_index.storage.versions import StepRecord, Version, move_pointer
 from tests.fixtures.community_tables import (
     document_table,
     entity_table,
+    join_batches,
     relationship_table,
     text_unit_table,
 )
@@ -44,7 +46,7 @@ class Corpus:
         entities = entity_table({name: ["t0"] for name in sorted(names)})
         relationships = relationship_table(*((*link, ["t0"]) for link in links))
         chosen = CreateCommunities.model_validate(values)
-        found = create_communities(
+        batches: Any = create_communities(
             entities.lazy(),
             relationships.lazy(),
             text_unit_table(2).lazy(),
@@ -52,6 +54,7 @@ class Corpus:
             settings=chosen,
             previous=Previous(self.store, self.version),
         )
+        found = join_batches(batches)
         tables = {**found, "relationships": full(relationships)}
         self._keep(tables, chosen)
         check_whole(found["communities"], found["community_lineage"], names)

@@ -2,6 +2,7 @@ import logging
 import math
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -19,6 +20,7 @@ from graphrag_index.storage.table_store import Previous, TableStore
 from tests.fixtures.community_tables import (
     document_table,
     entity_table,
+    join_batches,
     relationship_table,
     text_unit_table,
 )
@@ -37,14 +39,15 @@ def communities_of(
     """The communities of a first run."""
     text_units = text_unit_table(10) if text_units is None else text_units
     documents = document_table(*[""] * 5) if documents is None else documents
-    found = create_communities(
+    batches: Any = create_communities(
         entities.lazy(),
         relationships.lazy(),
         text_units.lazy(),
         documents.lazy(),
         settings=CreateCommunities.model_validate(values),
         previous=Previous(TableStore(Path("nowhere")), None),
-    )["communities"]
+    )
+    found = join_batches(batches)["communities"]
     assert found.schema == TABLES["communities"].schema
     check_hierarchy(found, entities["id"].to_list())
     return found
