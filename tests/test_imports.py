@@ -26,7 +26,7 @@ PARTS = {
     "llm": "schema text storage",
     "communities": "schema storage",
     "nlp": "schema step text",
-    "extraction": "schema text storage llm nlp",
+    "extraction": "schema step text storage llm nlp",
     "resolution": "schema step text storage llm nlp",
     "reports": "schema text storage llm",
     "readers": "schema step text storage extraction",

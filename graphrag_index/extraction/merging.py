@@ -1,129 +1,163 @@
-"""A table of the records in each text unit, and the merging of these records by name.
+"""Merging of the records of all text units by name, in partitions that fit into memory.
 
-Names and offsets in `text_unit_findings` depend only on the text unit. So no row changes when
-other text units change, and a later run can reuse the rows of unchanged text units.
+The partition of a record is a hash of its key, so a partition has all records of its entities or
+relationships. Each partition is merged alone, by any process. An entity is known by the number of
+its first record, until all partitions are merged and the entities have their final numbers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.extraction.alignment import NameMentions, Passage
+from graphrag_index.extraction.findings import FINDINGS, LIST_COLUMNS
 from graphrag_index.extraction.graph_reply import type_key
-from graphrag_index.extraction.reply_records import FoundRecords, clean_line
-from graphrag_index.llm.request import Outcome
 from graphrag_index.schema.list_columns import Integers, gather_by_owner
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Partitions, ShardFrames, Shards
+from graphrag_index.storage.memo import regroup_batches
+from graphrag_index.storage.partitions import hash_partitions
 from graphrag_index.text.normalize import title_key
 
-FINDINGS = TABLES["text_unit_findings"]
-# Columns of `text_unit_findings` that contain a list of records.
-_LIST_COLUMNS = ("entities", "mentions", "relationships")
-# Maximum number of text units that are kept as Python objects. More are moved into a frame.
-MAX_TEXT_UNITS_IN_MEMORY = 1_024
+# Number of text units per partition. It limits memory and does not change the results.
+PARTITION_TEXT_UNITS = 4_096
+_ENTITIES, _RELATIONSHIPS, _MENTIONS = (
+    TABLES[name] for name in ("extracted_entities", "extracted_relationships", "extracted_mentions")
+)
+# A record with its number, which counts the records of all text units.
+_RECORD = {
+    "record": pl.Int64,
+    **{"text_unit": pl.Int64, "type": pl.String, "description": pl.String},
+    **{"document_id": pl.String, "start_char": pl.Int64, "end_char": pl.Int64},
+}
+# `number` counts the entities of the text unit.
+_ENTITY_RECORD = {
+    **_RECORD,
+    **{"number": pl.Int32, "name": pl.String, "forms": pl.List(pl.String), "key": pl.String},
+}
+_LINK_RECORD = {**_RECORD, "source": pl.Int32, "target": pl.Int32, "strength": pl.Float64}
+_KEYED_LINK = {**_LINK_RECORD, "source": pl.Int64, "target": pl.Int64, "type_key": pl.String}
+_MENTION = {
+    **{"text_unit": pl.Int64, "entity": pl.Int32, "start_char": pl.Int64, "end_char": pl.Int64}
+}
+# `first` is the number of the first record of an entity.
+_UNIT_ENTITY = {"text_unit": pl.Int64, "number": pl.Int32, "first": pl.Int64}
 
 
-class FindingsBuilder:
-    """Builder of the table `text_unit_findings`. Text units are added in order."""
+def merge_findings(
+    findings: Iterable[pl.DataFrame], text_units: pl.DataFrame, shards: Shards
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Yield the tables of `extract_graph` in batches; `findings` are rows of the first table.
 
-    def __init__(self) -> None:
-        self._units: list[tuple[int, str, Sequence[str], int]] = []
-        # Rows of each list column. A row begins with the index of its text unit in `_units`.
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _LIST_COLUMNS}
-        self._frames: list[pl.DataFrame] = []
-
-    def add_text_unit(
-        self,
-        number: int,
-        passage: Passage,
-        found: FoundRecords,
-        places: Mapping[str, NameMentions],
-        input_hash: str,
-        outcome: Outcome,
-    ) -> None:
-        """Add the records of one text unit and the mentions of its entities."""
-        if len(self._units) == MAX_TEXT_UNITS_IN_MEMORY:
-            self._frames.append(self._flush_rows())
-        unit = len(self._units)
-        self._units.append((number, input_hash, outcome.keys, outcome.dropped))
-        at: dict[str, int] = {}
-        mentions: dict[tuple[int, ...], None] = {}
-        for entity in sorted(found.entities, key=lambda e: places[e.name].spans[0][0]):
-            place = places[entity.name]
-            n = at.setdefault(title_key(entity.name), len(at))
-            forms: dict[str, None] = {}
-            if place.whole:
-                spelled = (passage.text[start:end] for start, end in place.spans)
-                forms = {clean_line(form): None for form in spelled if form != entity.name}
-            mentions.update(((unit, n, *span), None) for span in place.spans)
-            span = passage.extend_to_sentences(*place.spans[0])
-            self._rows["entities"].append((unit, n, *entity, *span, list(forms)))
-        self._rows["mentions"].extend(mentions)
-        links = [
-            (passage.find_evidence(places[link.source], places[link.target]), link)
-            for link in found.relationships
-        ]
-        for span, (source, target, *record) in sorted(links, key=itemgetter(0)):
-            endpoints = at[title_key(source)], at[title_key(target)]
-            self._rows["relationships"].append((unit, *endpoints, *record, *span))
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row per text unit. The column `text_unit` has its number."""
-        return pl.concat([*self._frames, self._flush_rows()])
-
-    def _flush_rows(self) -> pl.DataFrame:
-        """Move the rows that were added since the last call into a frame, to save memory."""
-        names = ("input_hash", "request_keys", "dropped")
-        schema = {"text_unit": pl.Int64, **{name: FINDINGS.columns[name] for name in names}}
-        units = pl.DataFrame(self._units, schema, orient="row")
-        for name, rows in self._rows.items():
-            kind: Any = FINDINGS.columns[name]
-            fields = {"owner": pl.Int64, **kind.inner.to_schema()}
-            lists = gather_by_owner(pl.DataFrame(rows, fields, orient="row"), len(units))
-            units = units.with_columns(lists.alias(name))
-            rows.clear()
-        self._units.clear()
-        return units
-
-
-def merge_findings(findings: pl.DataFrame, text_units: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return the tables `extracted_entities`, `extracted_relationships`, `extracted_mentions`.
-
-    `findings` are the rows of `text_unit_findings`, sorted by `text_unit`. `text_units` has the
-    columns `document_id` and `start_char`; its row index is the number of the text unit.
+    `findings` are sorted by their column `text_unit`, the number of the text unit. `text_units` has
+    the columns `document_id` and `start_char`; its row index is the number of the text unit.
     """
-    places = findings.select(pl.col("text_unit")).with_columns(
+    n = count_partitions(text_units.height)
+    n_records = n_links = 0
+    with (
+        shards.open_partitions(n, _ENTITY_RECORD) as entities,
+        shards.open_partitions(n, _MENTION) as mentions,
+        shards.open_partitions(n, _LINK_RECORD) as links,
+        shards.open_partitions(n, _UNIT_ENTITY) as of_units,
+        shards.open_partitions(n, _KEYED_LINK) as keyed_links,
+    ):
+        for batch in findings:
+            yield {FINDINGS.name: batch.select(list(FINDINGS.columns))}
+            entity_rows, mention_rows, link_rows = _explode_records(batch, text_units)
+            keys = _apply_to_distinct(entity_rows["name"], title_key)
+            records = n_records + pl.int_range(entity_rows.height)
+            entities.append(
+                entity_rows.with_columns(key=keys, record=records), hash_partitions(keys, n)
+            )
+            n_records += entity_rows.height
+            mentions.append(mention_rows, find_partitions(mention_rows))
+            records = n_links + pl.int_range(link_rows.height)
+            links.append(link_rows.with_columns(record=records), find_partitions(link_rows))
+            n_links += link_rows.height
+
+        firsts = [np.zeros(0, np.int64)]
+
+        def merge_entities() -> Iterator[pl.DataFrame]:
+            for _, merged in shards.map(merge_entity_records, _make_shards(entities)):
+                of_units.append(merged["of_units"], find_partitions(merged["of_units"]))
+                firsts.append(merged["entities"]["first"].to_numpy())
+                yield merged["entities"]
+
+        n_entities = 0
+        for rows in _sort_by_first(merge_entities(), n, n_records, shards):
+            numbers = n_entities + pl.int_range(rows.height)
+            n_entities += rows.height
+            numbered = rows.with_columns(human_readable_id=numbers)
+            yield {_ENTITIES.name: numbered.select(_ENTITIES.cast_columns)}
+        numbers_of_firsts = np.sort(np.concatenate(firsts))
+
+        def number_mentions() -> Iterator[pl.DataFrame]:
+            for number in range(n):
+                of_unit = of_units.read(number)
+                entity = np.searchsorted(numbers_of_firsts, of_unit["first"].to_numpy())
+                of_unit = of_unit.select("text_unit", "number", index=entity)
+                rows = links.read(number)
+                for end in ("source", "target"):
+                    rows = _replace_entity_numbers(rows, end, of_unit)
+                rows = rows.with_columns(type_key=_apply_to_distinct(rows["type"], type_key))
+                pairs = rows.select(pl.col("source") * n_entities + pl.col("target")).to_series()
+                keyed_links.append(rows, hash_partitions(pairs, n))
+                named = _replace_entity_numbers(mentions.read(number), "entity", of_unit)
+                named = named.select(_MENTIONS.cast_columns)
+                yield _drop_equal_rows(named.sort("text_unit", "start_char", "end_char", "entity"))
+
+        for rows in regroup_batches(number_mentions()):
+            yield {_MENTIONS.name: rows}
+        merged_links = (
+            merged["relationships"]
+            for _, merged in shards.map(merge_link_records, _make_shards(keyed_links))
+        )
+        for rows in _sort_by_first(merged_links, n, n_links, shards):
+            yield {_RELATIONSHIPS.name: rows.select(_RELATIONSHIPS.cast_columns)}
+
+
+def count_partitions(n_text_units: int) -> int:
+    """Return the number of partitions for so many text units; at least one."""
+    return max(1, -(-n_text_units // PARTITION_TEXT_UNITS))
+
+
+def find_partitions(rows: pl.DataFrame) -> Integers:
+    """Return the partition of each row: its range of text units, from the column `text_unit`."""
+    partitions: Integers = rows["text_unit"].to_numpy() // PARTITION_TEXT_UNITS
+    return partitions
+
+
+def _make_shards(partitions: Partitions) -> Iterator[tuple[None, ShardFrames]]:
+    return ((None, {"records": rows}) for _, rows in partitions)
+
+
+def _sort_by_first(
+    merged: Iterator[pl.DataFrame], n: int, n_records: int, shards: Shards
+) -> Iterator[pl.DataFrame]:
+    """Sort rows by their column `first`, a number below `n_records`, in `n` partitions."""
+    first = next(merged, None)
+    if first is None:
+        return
+    with shards.open_partitions(n, first.schema) as ranges:
+        for rows in chain([first], merged):
+            ranges.append(rows, rows["first"].to_numpy() * n // n_records)
+        yield from regroup_batches(rows.sort("first") for _, rows in ranges)
+
+
+def _explode_records(findings: pl.DataFrame, text_units: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return one frame per list column, one row per record, with the offsets in the document."""
+    places = findings.select("text_unit").with_columns(
         text_units[findings["text_unit"]].select("document_id", start_of_unit="start_char")
     )
-    entities, mentions, links = (_explode_records(findings, places, name) for name in _LIST_COLUMNS)
-    keys = _apply_to_distinct(entities["name"], title_key)
-    numbers, firsts = _number_rows(keys.to_frame())
-    of_units = entities.select("text_unit", "number", index=numbers).unique()
-    for end in ("source", "target"):
-        links = _replace_entity_numbers(links, end, of_units)
-    mentions = _replace_entity_numbers(mentions, "entity", of_units)
-    mentions = mentions.select(TABLES["extracted_mentions"].cast_columns)
-    return {
-        "extracted_entities": _merge_entities(entities, numbers, keys.gather(firsts)),
-        "extracted_relationships": _merge_relationships(links),
-        "extracted_mentions": _drop_equal_rows(
-            mentions.sort("text_unit", "start_char", "end_char", "entity")
-        ),
-    }
-
-
-def _explode_records(findings: pl.DataFrame, places: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return one row per record of a list column, with the offsets in the document."""
-    rows = places.with_columns(findings[name]).filter(pl.col(name).list.len() > 0)
-    return (
-        rows.explode(name)
+    return [
+        places.with_columns(findings[name])
+        .filter(pl.col(name).list.len() > 0)
+        .explode(name)
         .unnest(name)
         .with_columns(pl.col("start_char", "end_char") + pl.col("start_of_unit"))
-        .drop("start_of_unit")
-    )
+        for name in LIST_COLUMNS
+    ]
 
 
 def _replace_entity_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame) -> pl.DataFrame:
@@ -133,9 +167,17 @@ def _replace_entity_numbers(rows: pl.DataFrame, end: str, of_units: pl.DataFrame
     return found.drop(end).rename({"index": end})
 
 
-def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl.DataFrame:
-    """Return the table `extracted_entities`. `keys` are the `title_key` of each entity."""
-    n = len(keys)
+def merge_entity_records(shard: ShardFrames) -> ShardFrames:
+    """Merge the records of entities by their `key`.
+
+    `entities` has the columns of `extracted_entities` without the number, and `first`: the number
+    of the first record. `of_units` has the entities of each text unit.
+    """
+    rows = shard["records"]
+    owners, firsts = _number_rows(rows.select("key"))
+    keys, n = rows["key"].gather(firsts), len(firsts)
+    first_records = rows["record"].gather(firsts)
+    of_units = rows.select("text_unit", "number", first=first_records.gather(owners))
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
     forms = rows.select("owner", "forms").filter(pl.col("forms").list.len() > 0).explode("forms")
     # The types of an entity: the first type in each of its text units, if one has a type.
@@ -144,29 +186,41 @@ def _merge_entities(rows: pl.DataFrame, owners: Integers, keys: pl.Series) -> pl
     )
     types = _drop_equal_rows(typed, "owner", "text_unit").drop("text_unit")
     is_other = _apply_to_distinct(forms["forms"], title_key) != keys.gather(forms["owner"])
-    return pl.DataFrame(
+    entities = pl.DataFrame(
         {
             **_merge_shared_columns(rows, n),
+            "first": first_records,
             "types": gather_by_owner(types, n),
-            "human_readable_id": np.arange(n),
             "title": _most_frequent(rows["owner"], rows["name"], rows["name"], n),
             "aliases": gather_by_owner(_drop_equal_rows(forms.filter(is_other)), n),
         }
-    ).select(TABLES["extracted_entities"].cast_columns)
-
-
-def _merge_relationships(rows: pl.DataFrame) -> pl.DataFrame:
-    endpoints = rows.select("source", "target")
-    owners, firsts = _number_rows(
-        endpoints.with_columns(_apply_to_distinct(rows["type"], type_key).alias("type"))
     )
+    return {"entities": entities, "of_units": _drop_equal_rows(of_units)}
+
+
+def merge_link_records(shard: ShardFrames) -> ShardFrames:
+    """Merge the records of relationships by source, target and type.
+
+    `relationships` has the columns of `extracted_relationships`, and `first`: the number of the
+    first record.
+    """
+    rows = shard["records"]
+    endpoints = rows.select("source", "target")
+    owners, firsts = _number_rows(rows.select("source", "target", "type_key"))
     n = len(firsts)
     # `bincount` adds in the order of the rows, so repeated runs give the same sums.
     weights = np.bincount(owners, rows["strength"].to_numpy(), n).astype(np.float64)
+    first_records = rows["record"].gather(firsts)
     rows = rows.with_columns(owner=owners).sort("owner", maintain_order=True)
-    return pl.DataFrame(
-        {**_merge_shared_columns(rows, n), **endpoints[firsts].to_dict(), "weight": weights}
-    ).select(TABLES["extracted_relationships"].cast_columns)
+    relationships = pl.DataFrame(
+        {
+            **_merge_shared_columns(rows, n),
+            **endpoints[firsts].to_dict(),
+            "first": first_records,
+            "weight": weights,
+        }
+    )
+    return {"relationships": relationships}
 
 
 def _merge_shared_columns(rows: pl.DataFrame, n: int) -> dict[str, pl.Series]:

@@ -24,7 +24,7 @@ from graphrag_index.pipeline.run import Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow, make_services
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
-from graphrag_index.step import Step, step
+from graphrag_index.step import SerialShards, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
 
@@ -191,7 +191,7 @@ class CollectingModel:
         return vectors
 
 
-class TimedShards:
+class TimedShards(SerialShards):
     """The service `Shards` in this process, which counts the CPU seconds of all shards."""
 
     def __init__(self) -> None:

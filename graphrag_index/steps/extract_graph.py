@@ -9,26 +9,23 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.extraction.alignment import NameMentions, Passage
+from graphrag_index.extraction.alignment import Passage
+from graphrag_index.extraction.findings import FINDINGS, UnitReplies, align_records, make_shards
 from graphrag_index.extraction.graph_reply import schema_from_settings
-from graphrag_index.extraction.merging import FINDINGS, FindingsBuilder, merge_findings
+from graphrag_index.extraction.merging import count_partitions, find_partitions, merge_findings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
-from graphrag_index.extraction.reply_records import (
-    FoundEntity,
-    FoundRecords,
-    FoundRelationship,
-    clean_line,
-)
+from graphrag_index.extraction.reply_records import clean_line
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, Shards, step
 from graphrag_index.storage.memo import (
     Flags,
     add_reply_hashes,
     content_ids,
     read_batches,
+    regroup_batches,
     reuse_rows,
 )
 from graphrag_index.storage.table_store import Previous
@@ -65,7 +62,8 @@ def extract_graph(
     prompts: Prompts,
     previous: Previous,
     progress: Progress,
-) -> Mapping[str, pl.DataFrame]:
+    shards: Shards,
+) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Extract entities and relationships from each text unit, and merge them by name.
 
     Names that differ only in case, width and spacing are one entity. Its title and its type are
@@ -99,62 +97,61 @@ def extract_graph(
 
     input_hash, history = hashes(), prompt.history.as_json()
     kept, todo = reuse_rows(previous, FINDINGS, input_hash, replies=chat_model)
+    kept = kept.rename({"at": "text_unit"})
     progress.advance(kept.height)
-    findings, n_failed = FindingsBuilder(), 0
-    for (unit, passage), outcome in pair_outcomes(chat_model, _make_requests(read(), todo, prompt)):
-        found = prompt.merge_replies(outcome.values)
-        places: Mapping[str, NameMentions] = passage.align_names(
-            entity.name for entity in found.entities
-        )
-        if unit.key and settings.star and outcome.values:
-            found, places = _add_document_entity(found, places, passage, unit.key, settings.star)
-        # Store an empty hash for a failed request, so that the next run does not reuse the row.
-        row_hash = "" if outcome.failure else input_hash[unit.number]
-        findings.add_text_unit(unit.number, passage, found, places, row_hash, outcome)
-        n_failed += bool(outcome.failure)
-        progress.advance()
-    rows = add_reply_hashes(findings.to_frame(), chat_model)
-    if not prompt.is_uniform and prompt.history.as_json() != history:
-        # Hash the inputs again: the types that this run asked for are inputs of the next run.
-        now = pl.when(pl.col("input_hash") != "").then(hashes().gather(rows["text_unit"]))
-        rows = rows.with_columns(input_hash=now.otherwise(pl.lit("")))
-    if kept.height:
-        kept = kept.rename({"at": "text_unit"})
-        rows = pl.concat([rows.select(kept.columns), kept]).sort("text_unit")
-    n_dropped = rows["dropped"].sum()
-    if n_failed or n_dropped:
-        logger.warning(
-            "%d text units were not read to the end, %d records of replies were invalid",
-            n_failed,
-            n_dropped,
-        )
-    return {FINDINGS.name: rows.select(list(FINDINGS.columns)), **merge_findings(rows, text_units)}
+
+    def replies() -> Iterator[UnitReplies]:
+        for unit, outcome in pair_outcomes(chat_model, _make_requests(read(), todo, prompt)):
+            # Store an empty hash for a failed request, so that the next run does not reuse the row.
+            row_hash = "" if outcome.failure else input_hash[unit.number]
+            key = unit.key if outcome.values else ""
+            made = row_hash, outcome.keys, outcome.dropped, prompt.merge_replies(outcome.values)
+            progress.advance()
+            yield UnitReplies(unit.number, unit.text, unit.language, key, *made)
+
+    schema = {"text_unit": pl.Int64, **FINDINGS.schema}
+    del schema["reply_hashes"]
+    n = count_partitions(text_units.height)
+    with shards.open_partitions(n, schema) as new:
+        for _, part in shards.map(align_records, make_shards(replies()), settings.star):
+            new.append(part["findings"], find_partitions(part["findings"]))
+        # The types that this run asked for are inputs of the requests of the next run.
+        is_changed = not prompt.is_uniform and prompt.history.as_json() != history
+        new_hash = hashes() if is_changed else None
+
+        def read_findings() -> Iterator[pl.DataFrame]:
+            """Yield the new rows and the kept rows in order."""
+            n_failed = n_dropped = 0
+            for number in range(n):
+                rows = add_reply_hashes(new.read(number), chat_model)
+                if new_hash is not None:
+                    now = pl.when(pl.col("input_hash") != "").then(new_hash[rows["text_unit"]])
+                    rows = rows.with_columns(input_hash=now.otherwise(pl.lit("")))
+                known = kept.filter(pl.Series(find_partitions(kept) == number))
+                rows = pl.concat([rows.select(kept.columns), known]).sort("text_unit")
+                n_failed += int((rows["input_hash"] == "").sum())
+                n_dropped += int(rows["dropped"].sum())
+                yield rows
+            if n_failed or n_dropped:
+                logger.warning(
+                    "%d text units were not read to the end, %d records of replies were invalid",
+                    n_failed,
+                    n_dropped,
+                )
+
+        yield from merge_findings(regroup_batches(read_findings()), text_units, shards)
 
 
 def _make_requests(
     text_units: Iterable[pl.DataFrame], todo: Flags, prompt: ExtractionPrompt
-) -> Iterator[tuple[tuple[_TextUnit, Passage], Request]]:
+) -> Iterator[tuple[_TextUnit, Request]]:
     for batch in text_units:
         rows = batch.select(_TextUnit._fields).filter(todo[batch["number"]])
         for row in rows.iter_rows():
             unit = _TextUnit(*row)
             passage = Passage(unit.text, unit.language)
             request = prompt.build_first_request(PassagePrompt(passage, unit.label, unit.headings))
-            yield (unit, passage), request
-
-
-def _add_document_entity(
-    found: FoundRecords, places: Mapping[str, NameMentions], passage: Passage, key: str, star: Star
-) -> tuple[FoundRecords, Mapping[str, NameMentions]]:
-    """Add the entity of the document, and its relationships to all other entities."""
-    mentions = passage.find_name(key) or NameMentions(((0, len(passage.text)),), False)
-    others = {title_key(entity.name): entity.name for entity in found.entities}
-    others.pop(title_key(key), None)
-    links = [FoundRelationship(key, name, star.relationship, "", 1) for name in others.values()]
-    starred = FoundRecords(
-        (FoundEntity(key, star.type), *found.entities), (*links, *found.relationships)
-    )
-    return starred, {**places, key: mentions}
+            yield unit, request
 
 
 def label_text_units(

@@ -13,11 +13,8 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
-from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Silent
-from graphrag_index.steps.extract_graph import extract_graph
 from tests.fixtures.examples import examples
-from tests.fixtures.extraction import LINKS, NAMES, entity, link, named_in, reply
+from tests.fixtures.extraction import LINKS, NAMES, entity, link, named_in, reply, run_extract_graph
 from tests.fixtures.fake_model import EarlierTables, KeepingModel
 
 Tables = dict[str, pl.DataFrame]
@@ -81,17 +78,14 @@ def extract(
         schema_overrides={"text": pl.String},
     )
     model.asked.clear()
-    tables = extract_graph(
+    tables = run_extract_graph(
         units.lazy(),
         documents.lazy(),
         settings=settings or ExtractGraph(**values),
         chat_model=model,
         prompts=Prompts(root),
         previous=EarlierTables(earlier),
-        progress=Silent(),
     )
-    assert isinstance(tables, dict)
-    assert all(frame.schema == TABLES[name].schema for name, frame in tables.items())
     read = [asked.messages[-1]["content"].partition("Passage:\n")[2] for asked in model.asked]
     return tables, read
 

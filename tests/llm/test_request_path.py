@@ -15,9 +15,7 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import Outcome, Request
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
-from graphrag_index.step import Silent
-from graphrag_index.steps.extract_graph import extract_graph
-from tests.fixtures.extraction import PROMPTS, entity, reply
+from tests.fixtures.extraction import PROMPTS, entity, reply, run_extract_graph
 from tests.fixtures.fake_model import EarlierTables
 from tests.server import Server
 
@@ -85,16 +83,14 @@ def test_a_request_passes_nine_files_to_the_socket_and_back(tmp_path: Path) -> N
         model = FollowedModel("chat", settings, "extract_graph", ledger, loop)
         model.path = path
         try:
-            tables = extract_graph(
+            tables = run_extract_graph(
                 TEXT_UNITS,
                 DOCUMENTS,
                 settings=ExtractGraph(max_gleanings=0),
                 chat_model=model,
                 prompts=PROMPTS,
                 previous=EarlierTables(),
-                progress=Silent(),
             )
-            assert isinstance(tables, dict)
             assert tables["extracted_entities"]["title"].to_list() == ["Ada Lovelace"]
             assert len(server.requests) == 2
         finally:

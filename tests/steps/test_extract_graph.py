@@ -23,12 +23,11 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Silent
 from graphrag_index.steps.extract_graph import extract_graph
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.examples import examples
-from tests.fixtures.extraction import PROMPTS, entity, link, reply
+from tests.fixtures.extraction import PROMPTS, entity, link, reply, run_extract_graph
 from tests.fixtures.fake_model import FakeChatModel
 
 NOTHING = Previous(TableStore(Path("no such output")), None)
@@ -91,18 +90,14 @@ def extract(
     )
     replies = iter(answer if isinstance(answer, list) else [])
     model = FakeChatModel((lambda request: next(replies)) if isinstance(answer, list) else answer)
-    tables = extract_graph(
+    tables = run_extract_graph(
         text_units.lazy(),
         documents.lazy(),
         settings=ExtractGraph(**values),
         chat_model=model,
         prompts=PROMPTS,
         previous=NOTHING,
-        progress=Silent(),
     )
-    assert isinstance(tables, dict)
-    for name, frame in tables.items():
-        assert frame.schema == TABLES[name].schema
     _, *merged = (tables[table.name] for table in extract_graph.writes)
     return Extracted(list(units), *merged, model)
 
@@ -494,16 +489,14 @@ def test_text_units_of_one_document_have_spans_of_the_document() -> None:
         }
     )
     model = FakeChatModel(lambda request: reply(entity("Ada")))
-    tables = extract_graph(
+    tables = run_extract_graph(
         units.lazy(),
         documents.lazy(),
         settings=ExtractGraph(),
         chat_model=model,
         prompts=PROMPTS,
         previous=NOTHING,
-        progress=Silent(),
     )
-    assert isinstance(tables, dict)
     assert tables["extracted_mentions"].rows() == [(0, 0, 10, 13), (0, 1, 36, 39)]
     assert tables["extracted_entities"]["evidence"].to_list() == [
         [span("d", 10, 20), span("d", 30, 40)]
