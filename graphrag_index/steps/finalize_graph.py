@@ -1,4 +1,4 @@
-"""Building of the graph from extracted rows, and links from text units to the graph."""
+"""Building of the graph from extracted rows."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,18 +14,15 @@ from graphrag_index.communities.simple_graph import (
     count_neighbours,
 )
 from graphrag_index.schema.list_columns import (
-    RowGroups,
     distinct_pairs,
     find_rows,
     gather_lists,
     spread_lists,
 )
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
-from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Shards, step
 from graphrag_index.storage.memo import (
     content_ids,
-    locate_list_values,
     read_batches,
     regroup_batches,
 )
@@ -44,6 +41,7 @@ _PAIR = (
     pl.min_horizontal("number", "target").alias("one"),
     pl.max_horizontal("number", "target").alias("other"),
 )
+# Columns of pairs: an entity, and a text unit that names the entity.
 _NAMING = {"entity": pl.Int32, "text_unit": pl.Int32}
 
 
@@ -341,49 +339,3 @@ def _make_coordinates(positions: Floats | None, batch: slice) -> list[pl.Series]
         nothing = [None] * (batch.stop - batch.start)
         return [pl.Series(name, nothing, dtype=pl.Float64) for name in "xy"]
     return [pl.Series(name, positions[batch, axis]) for axis, name in enumerate("xy")]
-
-
-@step(writes=["text_units"])
-def link_text_units(
-    base_text_units: pl.LazyFrame,
-    entities: pl.LazyFrame,
-    relationships: pl.LazyFrame,
-    covariates: pl.LazyFrame | None = None,
-) -> Iterator[pl.DataFrame]:
-    """Add the ids of entities, relationships and covariates to each text unit.
-
-    A list has the ids of all rows whose `text_unit_ids` (or `text_unit_id`) name the text unit, in
-    order of `human_readable_id`. A list may be empty. Text units keep their order.
-    """
-    ids = base_text_units.select("id").collect()["id"]
-    if covariates is None:
-        covariates = TABLES["covariates"].empty().lazy()
-    linked = {
-        "entity_ids": _group_by_text_unit(ids, entities, pl.col("text_unit_ids")),
-        "relationship_ids": _group_by_text_unit(ids, relationships, pl.col("text_unit_ids")),
-        "covariate_ids": _group_by_text_unit(ids, covariates, pl.concat_list("text_unit_id")),
-    }
-    # Yield one empty batch if there is no text unit.
-    for start in range(0, max(len(ids), 1), BATCH_TEXT_UNITS):
-        batch = base_text_units.slice(start, BATCH_TEXT_UNITS).collect()
-        lists = []
-        for name, (row_ids, grouped) in linked.items():
-            first, last = grouped.bounds[[start, start + len(batch)]]
-            own = row_ids.gather(grouped.rows[first:last])
-            owners = grouped.owners[first:last] - start
-            lists.append(gather_lists(owners, own, len(batch)).alias(name))
-        yield batch.with_columns(lists).select(TABLES["text_units"].cast_columns)
-
-
-def _group_by_text_unit(
-    text_unit_ids: pl.Series, table: pl.LazyFrame, named: pl.Expr
-) -> tuple[pl.Series, RowGroups]:
-    """Group the rows of a table by text unit; `named` selects the ids of their text units.
-
-    Return the ids of the table in order, and the row numbers of each text unit.
-    """
-    ids = table.select("id", "human_readable_id").collect()
-    order = ids["human_readable_id"].arg_sort().to_numpy()
-    rows, text_units = locate_list_values(table.select(named.alias("ids")), text_unit_ids)
-    grouped = RowGroups(text_units, np.argsort(order)[rows], len(text_unit_ids))
-    return ids["id"].gather(order), grouped

@@ -13,9 +13,9 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Silent
+from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.extract_covariates import extract_covariates
-from graphrag_index.steps.finalize_graph import link_text_units
+from graphrag_index.steps.link_text_units import link_text_units
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel
 from tests.fixtures.small_index import table
 
@@ -127,7 +127,9 @@ def test_claims_are_rows_in_the_order_of_the_text() -> None:
 def test_text_units_are_linked_with_their_claims() -> None:
     claims, _ = run(by_text(Scott={"claims": [claim()]}, dogs={"claims": []}))
     none = table("entities").lazy(), table("relationships").lazy()
-    batches = link_text_units(text_units(*TEXTS).lazy(), *none, claims.lazy())
+    batches = link_text_units(
+        text_units(*TEXTS).lazy(), *none, claims.lazy(), shards=SerialShards()
+    )
     assert isinstance(batches, Iterator)
     (linked,) = batches
     assert isinstance(linked, pl.DataFrame)

@@ -13,7 +13,8 @@ from graphrag_index.errors import TableError
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import SerialShards
-from graphrag_index.steps.finalize_graph import finalize_graph, link_text_units
+from graphrag_index.steps.finalize_graph import finalize_graph
+from graphrag_index.steps.link_text_units import link_text_units
 from graphrag_index.storage.table_writer import cast_to_table
 from tests.fixtures.examples import examples
 
@@ -301,7 +302,7 @@ def naming(rows: dict[str, list[str]]) -> pl.LazyFrame:
 
 
 def link(*tables: pl.LazyFrame) -> pl.DataFrame:
-    batches = link_text_units(*tables)
+    batches = link_text_units(*tables, shards=SerialShards())
     assert isinstance(batches, Iterator)
     return pl.concat(batches)
 
@@ -335,7 +336,7 @@ def test_without_claims_the_lists_are_empty():
 
 
 def test_without_text_units_there_is_one_empty_batch():
-    batches = link_text_units(base_text_units(), naming({}), naming({}))
+    batches = link_text_units(base_text_units(), naming({}), naming({}), shards=SerialShards())
     assert isinstance(batches, Iterator)
     (batch,) = batches
     assert isinstance(batch, pl.DataFrame)
@@ -346,7 +347,10 @@ def test_without_text_units_there_is_one_empty_batch():
 def test_batches_keep_the_order_of_the_rows():
     ids = [f"t{i}" for i in range(45_000)]
     batches = link_text_units(
-        base_text_units(*ids), naming({"e": ["t3", "t20000", "t44999"]}), naming({})
+        base_text_units(*ids),
+        naming({"e": ["t3", "t20000", "t44999"]}),
+        naming({}),
+        shards=SerialShards(),
     )
     assert isinstance(batches, Iterator)
     frames = list(batches)
