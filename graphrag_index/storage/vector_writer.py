@@ -24,7 +24,7 @@ MIN_INDEXED_ROWS = 16_384
 # Average rows per cell of a vector index.
 ROWS_PER_CELL = 1_024
 # Training of the vector index: sampled rows per cell, and number of k-means iterations.
-TRAINING_ROWS_PER_CELL, TRAINING_ITERATIONS = 64, 20
+TRAINING_ROWS_PER_CELL, TRAINING_ITERATIONS = 64, 10
 # Tolerance of the squared length of unit vectors, since some models round to 16 bits.
 MAX_LENGTH_ERROR = 1e-2
 # Characters at the beginning of a text that are used to detect its script.
