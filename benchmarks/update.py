@@ -1,12 +1,17 @@
 """Measure what an update costs beside a build from nothing.
 
     python benchmarks/update.py
+    python benchmarks/update.py --workflow embedded --text-units 100000
 
-A planted corpus (planted.py) is indexed without one document in a hundred, which are taken from
-everywhere, and then with them: by the workflow `standard`, against a server of our own that
-answers at once (tests/server). Printed are the requests of each step, the CPU seconds of the
-program itself, the communities that kept their numbers, and the reports that were written again.
-Linux and macOS.
+A planted corpus (planted.py) is indexed without some documents, which are taken from everywhere,
+and then with them. With the workflow `standard` these are one document in a hundred, and a server
+of our own that answers at once (tests/server) stands for the model. Printed are the requests of
+each step, the CPU seconds of the program itself, the communities that kept their numbers, and the
+reports that were written again.
+
+With the workflow `embedded`, which asks no model, these are one document in a thousand. As many
+documents are then edited, and as many removed. Printed are the CPU seconds of each step for the
+build and for each of the three updates. Linux and macOS.
 """
 
 import argparse
@@ -14,9 +19,10 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import index
 import polars as pl
 import yaml
-from index import REPOSITORY, describe_machine, markdown, working_folder
+from index import MIB, REPOSITORY, describe_machine, markdown, working_folder
 from models import run, server, write_project
 
 from tests.server.request_log import read_log
@@ -25,14 +31,70 @@ from tests.server.request_log import read_log
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--text-units", type=int, default=10_000)
-    parser.add_argument("--share", type=float, default=0.01, help="of the documents, added later")
+    parser.add_argument("--workflow", choices=["standard", "embedded"], default="standard")
+    parser.add_argument(
+        "--share",
+        type=float,
+        help="of the documents, added later; default 0.01, for the workflow `embedded` 0.001",
+    )
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--folder", type=Path, help="keep corpora and indices in this folder")
     arguments = parser.parse_args()
     print(describe_machine())
     with working_folder(arguments.folder) as folder:
         print()
-        print(update(folder / "update", arguments))
+        if arguments.workflow == "embedded":
+            print(
+                update_embedded(folder / "update", arguments.text_units, arguments.share or 0.001)
+            )
+        else:
+            print(update(folder / "update", arguments))
+
+
+def update_embedded(project: Path, text_units: int, documents_share: float) -> str:
+    """Build an index by `embedded`, update it after each kind of change, and compare the steps."""
+    project.mkdir(parents=True, exist_ok=True)
+    index.write_project(project, text_units, None)
+    later = hold_back(project, documents_share)
+    others = sorted(project.glob("input/*"))
+    n_documents = len(others)
+    # The documents that are edited, and those that are removed, are others than the added ones.
+    edited, removed = (others[start :: n_documents // len(later)][: len(later)] for start in (1, 2))
+    header = [f"CPU s, {len(later)} of {n_documents + len(later):,} documents", "build"]
+    runs = [measure_steps(project)]
+    for change in ("added", "edited", "removed"):
+        if change == "added":
+            for path in later:
+                path.rename(project / "input" / path.name)
+        elif change == "edited":
+            for path in edited:
+                first, *paragraphs = path.read_text("utf-8").split("\n\n")
+                path.write_text("\n\n".join([*paragraphs, first]), "utf-8")
+        else:
+            for path in removed:
+                path.unlink()
+        header += [change, "share"]
+        runs.append(measure_steps(project))
+    build, *updates = runs
+    rows = []
+    for name, cost in build.items():
+        shares = ((f"{run[name]:,.1f}", share(run[name], cost)) for run in updates)
+        rows.append([name, f"{cost:,.1f}", *(cell for cells in shares for cell in cells)])
+    return markdown(header, rows)
+
+
+def measure_steps(project: Path) -> dict[str, float]:
+    """Index a project; return the CPU seconds of each step, and numbers about the whole process."""
+    seconds, cpu, memory = run(project)
+    steps = {name: step["cpu_seconds"] for name, step in statistics(project).items()}
+    parts = sum(path.stat().st_size for path in project.glob("output/parts/*/*"))
+    return {
+        **steps,
+        "the whole process": cpu,
+        "s": seconds,
+        "peak MiB of the main process": memory / MIB,
+        "MiB of kept parts": parts / MIB,
+    }
 
 
 def update(project: Path, arguments: argparse.Namespace) -> str:
@@ -42,7 +104,7 @@ def update(project: Path, arguments: argparse.Namespace) -> str:
     with server("--log", str(log)) as url:
         steps = yaml.safe_load((REPOSITORY / "workflows/standard.yaml").read_text("utf-8"))
         write_project(project, arguments.text_units, steps, url, arguments.concurrency)
-        later = hold_back(project, arguments.share)
+        later = hold_back(project, arguments.share or 0.01)
         _, cpu, memory = run(project)
         asked, first = requests(project), statistics(project)
         numbers = communities(project)
@@ -67,7 +129,7 @@ def update(project: Path, arguments: argparse.Namespace) -> str:
          share(n, total)],
         ["posts, those with texts to embed too", f"{n_sent:,}", f"{sent:,}", share(sent, n_sent)],
         ["CPU s", f"{cpu:.1f}", f"{update_cpu:.1f}", share(update_cpu, cpu)],
-        ["peak MiB", f"{memory / 2**20:.0f}", f"{update_memory / 2**20:.0f}", ""],
+        ["peak MiB", f"{memory / MIB:.0f}", f"{update_memory / MIB:.0f}", ""],
     ]  # fmt: skip
     for step in first:
         one, two = first[step]["cpu_seconds"], second[step]["cpu_seconds"]
