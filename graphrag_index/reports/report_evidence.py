@@ -5,6 +5,7 @@ hashes in the table `report_evidence`, and keeps reports whose evidence has hard
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -118,14 +119,12 @@ class CommunityEvidence:
         """
         found = list(reports.values())
         evidence = self.hash_evidence(np.array([*reports], np.int64))
-        cited = [
-            pl.Series(
-                column,
-                [keys[section].gather(list(one.rows.get(section, ()))) for one in found],
-                pl.List(keys[section].dtype),
-            )
-            for section, column in COLUMN_OF_CITED_ROWS.items()
-        ]
+        cited = []
+        for section, column in COLUMN_OF_CITED_ROWS.items():
+            places = [one.rows.get(section, ()) for one in found]
+            owners = np.repeat(np.arange(len(found)), list(map(len, places)))
+            ids = keys[section].gather(list(chain.from_iterable(places)))
+            cited.append(gather_lists(owners, ids, len(found)).alias(column))
         return evidence.with_columns(
             keys["Reports"].gather([*reports]).alias("community"),
             *(*cited, *make_text_columns([one.report for one in found])),

@@ -138,6 +138,7 @@ class _ReportRequests:
             room=chat_model.max_prompt_tokens - n_prompt_tokens(system + FORMAT_INSTRUCTION),
         )
         self.entities = members.entities.select("title", pl.col("description").fill_null(""))
+        self.titles = self.entities["title"].to_list()
         self.is_plain = rows["island"].to_numpy() | self.contexts.is_empty
         # Hash all inputs that the reports share. The alias of the model is not an input.
         section = settings.model_dump(mode="json", exclude={"model", "rewrite_above"})
@@ -204,8 +205,8 @@ class _ReportRequests:
         return CitedReport(report, {"Entities": members.tolist()})
 
     def _make_report_title(self, at: int) -> str:
-        best = self.contexts.sort_by_degree(at)[0][:MAX_ENTITIES_IN_TITLE]
-        return join_titles([_remove_citations(name) for name in self.entities["title"][best]])
+        best = self.contexts.sort_by_degree(at)[0][:MAX_ENTITIES_IN_TITLE].tolist()
+        return join_titles([_remove_citations(self.titles[entity]) for entity in best])
 
 
 def _remove_citations(text: str) -> str:

@@ -1,6 +1,8 @@
 """Summaries of the descriptions of entities and relationships, and values in descriptions."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import polars as pl
 
@@ -15,11 +17,14 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
 from graphrag_index.storage.memo import content_ids, make_reply_rows, read_batches, reuse_rows
 from graphrag_index.storage.table_store import Previous
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.languages import detect_language
 
 TABLE = TABLES["description_summaries"]
 # Number of rows per batch. The number limits memory and does not change the results.
 BATCH_ROWS = 16_384
+# A new row of the table: number, input hash, request keys, description.
+_Row = tuple[int, str, Sequence[str], str]
 _HAS_MULTIPLE_DESCRIPTIONS = pl.col("descriptions").list.len() > 1
 
 
@@ -59,7 +64,8 @@ def summarize_descriptions(
         input_hash.append(content_ids(prefix, several["about"], several["descriptions"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
-    rows: list[tuple[int, str, Sequence[str], str]] = []
+    # Rows that need no request, until the rows before them are complete.
+    joined: deque[_Row] = deque()
 
     def requests() -> Iterator[tuple[tuple[int, Sequence[str]], Request]]:
         for several in _select_several(extracted_entities, extracted_relationships):
@@ -69,29 +75,43 @@ def summarize_descriptions(
                     pieces = prompt.cut_descriptions(descriptions)
                     yield (at, pieces), prompt.build_request(about, pieces)
                 else:
-                    rows.append((at, input_hash[at], (), join_descriptions(descriptions)))
-                    progress.advance()
+                    joined.append((at, input_hash[at], (), join_descriptions(descriptions)))
 
-    for (at, pieces), outcome in pair_outcomes(chat_model, requests()):
-        description = prompt.final_summary(outcome, pieces)
-        # Store an empty hash for a failed request, so that the next run does not reuse the row.
-        rows.append((at, "" if outcome.failure else input_hash[at], outcome.keys, description))
-        progress.advance()
-    summaries = make_reply_rows(TABLE, rows, chat_model)
-    summaries = pl.concat([summaries.select(kept.columns), kept]).sort("at")
-    yield {TABLE.name: summaries.drop("at")}
-    n_before = 0
+    def new_rows() -> Iterator[_Row]:
+        for (at, pieces), outcome in pair_outcomes(chat_model, requests()):
+            while joined and joined[0][0] < at:
+                yield joined.popleft()
+            description = prompt.final_summary(outcome, pieces)
+            # Store an empty hash for a failed request, so that the next run does not reuse the row.
+            yield at, "" if outcome.failure else input_hash[at], outcome.keys, description
+        yield from joined
+
+    rows, pending, n_before = new_rows(), kept.clear(), 0
     for name, frame in (
         ("described_entities", extracted_entities),
         ("described_relationships", extracted_relationships),
     ):
         for batch in read_batches(frame, BATCH_ROWS, at_least_one=True):
-            only = batch["descriptions"].list.first().fill_null(batch["description"])
             of_several = batch.select(_HAS_MULTIPLE_DESCRIPTIONS).to_series().arg_true()
-            made = summaries["description"].slice(n_before, len(of_several))
-            n_before += len(made)
-            described = batch.with_columns(description=only.scatter(of_several, made))
+            end = n_before + len(of_several)
+            found = list(islice(rows, int(todo[n_before:end].sum())))
+            progress.advance(len(found))
+            new = make_reply_rows(TABLE, found, chat_model).select(kept.columns)
+            known = kept.filter(pl.col("at").is_between(n_before, end - 1))
+            summaries = pl.concat([new, known]).sort("at")
+            n_before = end
+            only = batch["descriptions"].list.first().fill_null(batch["description"])
+            description = only.scatter(of_several, summaries["description"])
+            described = batch.with_columns(description=description)
             yield {name: described.select(list(TABLES[name].columns))}
+            # Write full row groups, so that the file does not depend on the batches.
+            pending = pl.concat([pending, summaries], rechunk=True)
+            n_full = pending.height - pending.height % ROW_GROUP_SIZE
+            if n_full:
+                yield {TABLE.name: pending[:n_full].drop("at")}
+                pending = pending[n_full:]
+    if pending.height:
+        yield {TABLE.name: pending.drop("at")}
 
 
 def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:

@@ -109,7 +109,7 @@ def summarize(
         )
     )
     tables = {
-        name: pl.concat([batch[name] for batch in batches if name in batch])
+        name: pl.concat(batch.get(name, TABLES[name].empty()) for batch in batches)
         for name in (table.name for table in summarize_descriptions.writes)
     }
     for name, frame in tables.items():
