@@ -29,7 +29,7 @@ from planted import GIVEN, _word
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Silent
+from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.resolve_entities import resolve_entities
 
 # Of a hundred things.
@@ -86,6 +86,7 @@ def measure(n_entities: int) -> list[str]:
         embedding_model=None,
         prompts=Prompts(root),
         progress=Silent(),
+        shards=SerialShards(),
     ):
         made |= frames
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu

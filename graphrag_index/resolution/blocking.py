@@ -2,9 +2,11 @@
 
 Each block assigns one or more keys to every name. Names with the same key become candidate pairs.
 A key of too many names is ignored, so that the number of pairs grows linearly with the names.
+Keys are hashes, split into partitions: all names of a key are in one partition.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,45 +14,82 @@ import polars as pl
 
 from graphrag_index.resolution.name_similarity import MIN_LETTERS_OF_NAME
 from graphrag_index.resolution.parsed_name import Name, is_initial
+from graphrag_index.step import Partitions, ShardFrames, Shards
+from graphrag_index.storage.partitions import hash_partitions
 from graphrag_index.text.normalize import UNSPACED, fold
 
 Vectors = npt.NDArray[np.float32]
 
+BLOCKS = ("first letters", "initials", "letters", "spelling", "words")
 # Maximum number of names with the same key at which all of them are paired with each other. In a
 # larger group, each name is paired with the most mentioned name only.
 MAX_FULLY_PAIRED_NAMES = 10
 # A key is ignored if more names than this have it.
 MAX_NAMES_OF_KEY = 200
-# A word is ignored if more names than this contain it.
+# A word is ignored if more names than this contain it; fewer names are all paired.
 MAX_NAMES_OF_WORD = 20
 # Maximum number of similar names for a name; the next constant is their minimum cosine similarity.
 MAX_SIMILAR_NAMES = 3
 MIN_VECTOR_SIMILARITY = 0.75
 # Number of vectors in a batch. Batches limit the memory used, and do not change the result.
 VECTORS_PER_BATCH = 1_024
-# Number of names in a batch of `_pair_by_spelling`, which makes a key for each letter of a name.
-NAMES_PER_BATCH = 50_000
+# Number of names in a shard, and in a partition of their keys.
+NAMES_PER_SHARD = 20_000
+NAMES_PER_PARTITION = 40_000
+
+# One row per key of a name. A key pairs its names only if one of them `is_reason` for it.
+_KEY_COLUMNS = {
+    "block": pl.UInt8,  # position in `BLOCKS`
+    "number": pl.UInt32,
+    "key": pl.UInt64,
+    "is_reason": pl.Boolean,
+}
+_NAME_COLUMNS = {"number": pl.UInt32, "letters": pl.String, "n_words": pl.Int64}
+_TEXT_COLUMNS = {"number": pl.UInt32, "text": pl.String}
+_EXPLAINED_COLUMNS = {"acronym": pl.String, "letters": pl.String}
+_PAIR_COLUMNS = {"block": pl.UInt8, "left": pl.UInt32, "right": pl.UInt32}
 
 
-def find_candidate_pairs(names: Sequence[Name]) -> pl.DataFrame:
-    """Find candidate pairs of names by letters and words; `names` are sorted by frequency.
+class Candidates(NamedTuple):
+    """Candidate pairs of names, and acronyms that names explain.
 
-    Returns one row per pair: `left` < `right` are the positions of the two names, and `blocks`
-    are the sorted names of the blocks that found the pair. Rows are sorted by `left`, `right`.
+    `pairs` has one row per pair, sorted: `left` < `right` are the positions of the two names, and
+    `share_first_letters` is true if one of them may be an acronym of the other. `explained` has
+    pairs (acronym, letters of the full name) of names such as "Royal Society (RS)".
     """
-    found = [
-        _pair_names(_keep_shared_keys(_make_letter_keys(names)), "letters"),
-        _pair_names(_keep_shared_keys(_make_acronym_keys(names)), "first letters"),
-        _pair_names(_keep_shared_keys(_make_initial_keys(names)), "initials"),
-        _pair_by_spelling(names),
-        _pair_by_words(names),
-    ]
-    return (
-        pl.concat(found)
-        .group_by("left", "right")
-        .agg(pl.col("block").unique().sort().alias("blocks"))
+
+    pairs: pl.DataFrame
+    explained: set[tuple[str, str]]
+
+
+def find_candidate_pairs(titles: pl.Series, shards: Shards) -> Candidates:
+    """Find candidate pairs of names by letters and words; the names are sorted by frequency."""
+    numbered = titles.rename("title").to_frame().with_row_index("number")
+    parsed = [pl.DataFrame(schema=_NAME_COLUMNS)]
+    found = [pl.DataFrame(schema=_PAIR_COLUMNS)]
+    explained: set[tuple[str, str]] = set()
+    n = 1 + len(titles) // NAMES_PER_PARTITION
+    with shards.open_partitions(n, _KEY_COLUMNS) as keys:
+        for _, made in shards.map(_make_keys, _split(numbered)):
+            _append_keys(made["keys"], keys)
+            parsed.append(made["names"])
+            explained.update(made["explained"].iter_rows())
+        names = pl.concat(parsed)
+        for _, made in shards.map(_make_spelling_keys, _split(_select_long_names(names))):
+            _append_keys(made["keys"], keys)
+        work = ((number, {"keys": rows}) for number, rows in keys)
+        found += [made["pairs"] for _, made in shards.map(_pair_names, work)]
+    pairs = pl.concat(found)
+    # Drop pairs of which one name has more than twice as many words: they share less than half.
+    left, right = (names["n_words"].gather(pairs[side]) for side in ("left", "right"))
+    is_possible = (2 * left >= right) & (2 * right >= left)
+    pairs = (
+        pairs.filter((pl.col("block") != BLOCKS.index("words")) | is_possible)
+        .group_by(pl.col("left", "right").cast(pl.Int64))
+        .agg(share_first_letters=(pl.col("block") == BLOCKS.index("first letters")).any())
         .sort("left", "right")
     )
+    return Candidates(pairs, explained)
 
 
 def find_similar_pairs(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
@@ -72,89 +111,92 @@ def find_similar_pairs(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.D
     return pairs.group_by("left", "right").agg(pl.col("similarity").max()).sort("left", "right")
 
 
-# Pairs (position of a name, key of the name).
-NameKeys = Iterator[tuple[int, str]]
+def _split(rows: pl.DataFrame) -> Iterator[tuple[None, ShardFrames]]:
+    return ((None, {"names": part}) for part in rows.iter_slices(NAMES_PER_SHARD))
 
 
-def _make_letter_keys(names: Sequence[Name]) -> NameKeys:
-    for number, name in enumerate(names):
+def _append_keys(rows: pl.DataFrame, keys: Partitions) -> None:
+    keys.append(rows, hash_partitions(rows["key"], keys.n))
+
+
+def _make_keys(shard: ShardFrames) -> ShardFrames:
+    """Parse some names, and make their keys for all blocks except "spelling"."""
+    parsed: list[tuple[int, str, int]] = []
+    explained: list[tuple[str, str]] = []
+    # For each block, the number of the name of each key, and the keys.
+    keys: dict[str, tuple[list[int], list[str]]] = {block: ([], []) for block in BLOCKS}
+    have_initials: list[bool] = []
+    for number, title in shard["names"].iter_rows():
+        name = Name(title)
+        plain = name.plain
+        words = set(plain.words)
+        parsed.append((number, plain.letters, len(words)))
+        if "acronym" in plain.left_out:
+            explained.append((fold(name.bracketed_words.replace(".", "")), plain.letters))
         # Sort the words, so that "Anna Novak" and "Novak Anna" get the same key.
-        in_any_order = "".join(sorted(name.plain.words))
-        keys = {name.letters, name.plain.letters, "".join(name.words_without_umlauts), in_any_order}
-        yield from ((number, key) for key in keys if key)
+        in_any_order = "".join(sorted(plain.words))
+        letters = {name.letters, plain.letters, "".join(name.words_without_umlauts), in_any_order}
+        found: dict[str, Collection[str]] = {
+            "letters": letters - {""},
+            "first letters": [name.letters] if name.is_acronym else name.acronyms,
+            "words": [word for word in words if len(word) > 3],
+        }
+        if name.may_be_person and not is_initial((parts := name.person_words)[-1]):
+            found["initials"] = [f"{fold(parts[-1])} {fold(parts[0])[:1]}"]
+            have_initials.append(any(map(is_initial, parts[:-1])))
+        for block, texts in found.items():
+            keys[block][0].extend([number] * len(texts))
+            keys[block][1].extend(texts)
+    hashed = {
+        block: _hash_keys(block, pl.DataFrame(columns, _TEXT_COLUMNS))
+        for block, columns in keys.items()
+    }
+    is_reason = pl.Series(have_initials, dtype=pl.Boolean)
+    hashed["initials"] = hashed["initials"].with_columns(is_reason=is_reason)
+    return {
+        "names": pl.DataFrame(parsed, _NAME_COLUMNS, orient="row"),
+        "explained": pl.DataFrame(explained, _EXPLAINED_COLUMNS, orient="row"),
+        "keys": pl.concat(hashed.values()),
+    }
 
 
-def _make_acronym_keys(names: Sequence[Name]) -> NameKeys:
-    for number, name in enumerate(names):
-        for key in [name.letters] if name.is_acronym else name.acronyms:
-            yield number, key
+def _make_spelling_keys(shard: ShardFrames) -> ShardFrames:
+    """Make keys that names share if they become equal without one letter of one or both."""
+    letters = pl.col("letters")
+    at = shard["names"].with_columns(at=pl.int_ranges(0, letters.str.len_chars() + 1)).explode("at")
+    shorter = pl.concat_str(letters.str.slice(0, pl.col("at")), letters.str.slice(pl.col("at") + 1))
+    return {"keys": _hash_keys("spelling", at.select("number", text=shorter))}
 
 
-def _make_initial_keys(names: Sequence[Name]) -> NameKeys:
-    """Yield surname and first letter as key, if at least one name with this key has an initial."""
-    made = [
-        (number, f"{fold(parts[-1])} {fold(parts[0])[:1]}", any(map(is_initial, parts[:-1])))
-        for number, name in enumerate(names)
-        if name.may_be_person and not is_initial((parts := name.person_words)[-1])
-    ]
-    keys_of_initials = {key for _, key, has_initial in made if has_initial}
-    yield from ((number, key) for number, key, _ in made if key in keys_of_initials)
+def _select_long_names(names: pl.DataFrame) -> pl.DataFrame:
+    """Select the names that may differ in a letter; keep one of several with equal letters."""
+    letters = pl.col("letters")
+    is_long = letters.str.len_chars() >= MIN_LETTERS_OF_NAME
+    is_plain = ~letters.str.contains(r"\p{N}|" + UNSPACED)
+    # The block "letters" pairs names with equal letters.
+    distinct = names.filter(is_long & is_plain).unique("letters", keep="first")
+    return distinct.select("number", "letters").sort("number")
 
 
-def _keep_shared_keys(rows: NameKeys) -> pl.DataFrame:
-    """Return rows (number, key) without the keys that only one name has."""
-    schema = {"number": pl.Int64, "key": pl.String}
-    keyed = pl.DataFrame(list(rows), schema, orient="row")
-    return keyed.filter(pl.col("key").is_duplicated())
-
-
-def _pair_names(keyed: pl.DataFrame, block: str) -> pl.DataFrame:
-    """Pair names with the same key; in a large group, pair each name with the first name only."""
-    size, first = pl.len().over("key"), pl.col("number").min().over("key")
-    keyed = keyed.filter(size <= MAX_NAMES_OF_KEY)
-    lefts = keyed.filter((size <= MAX_FULLY_PAIRED_NAMES) | (pl.col("number") == first))
-    return _join_by_key(lefts, keyed, block)
-
-
-def _join_by_key(lefts: pl.DataFrame, rights: pl.DataFrame, block: str) -> pl.DataFrame:
-    """Return the distinct pairs of rows with the same key, with `left` < `right`."""
-    pairs = lefts.join(rights, on="key").filter(pl.col("number") < pl.col("number_right"))
-    return pairs.select(left="number", right="number_right", block=pl.lit(block)).unique()
-
-
-def _pair_by_spelling(names: Sequence[Name]) -> pl.DataFrame:
-    """Pair names that become equal if one letter is removed from one or both of them."""
-    texts = pl.Series("letters", [name.plain.letters for name in names], pl.String)
-    letters = texts.to_frame().with_row_index("number")
-    n_letters = pl.col("letters").str.len_chars()
-    is_long = n_letters >= MIN_LETTERS_OF_NAME
-    is_plain = ~pl.col("letters").str.contains(r"\p{N}|" + UNSPACED)
-    # Keep one of several names with equal letters: `_make_letter_keys` pairs those names already.
-    distinct = letters.filter(is_long & is_plain).unique("letters", keep="first").sort("number")
-    hashes = [pl.DataFrame(schema={"number": pl.Int64, "key": pl.UInt64})]
-    for batch in distinct.iter_slices(NAMES_PER_BATCH):
-        at = batch.with_columns(at=pl.int_ranges(0, n_letters + 1)).explode("at")
-        shorter = pl.concat_str(
-            pl.col("letters").str.slice(0, pl.col("at")),
-            pl.col("letters").str.slice(pl.col("at") + 1),
-        )
-        hashes.append(at.select(pl.col("number").cast(pl.Int64), key=shorter.hash()))
-    # Drop duplicate rows: a name gets a key twice if either of two equal letters is removed.
-    keyed = pl.concat(hashes).filter(pl.col("key").is_duplicated()).unique()
-    return _pair_names(keyed, "spelling")
-
-
-def _pair_by_words(names: Sequence[Name]) -> pl.DataFrame:
-    """Pair names that share a rare word and may share at least half of their words."""
-    keyed = _keep_shared_keys(
-        (number, word)
-        for number, name in enumerate(names)
-        for word in set(name.plain.words)
-        if len(word) > 3
+def _hash_keys(block: str, keys: pl.DataFrame) -> pl.DataFrame:
+    """Return rows (`number`, `text`) of one block as rows of `_KEY_COLUMNS`."""
+    at = BLOCKS.index(block)
+    # Add the number of the block, so that equal texts in two blocks are different keys.
+    key = pl.col("text").hash() + at
+    return keys.select(
+        pl.lit(at, pl.UInt8).alias("block"), "number", key.alias("key"), is_reason=pl.lit(True)
     )
-    rare = keyed.filter(pl.len().over("key") <= MAX_NAMES_OF_WORD)
-    pairs = _join_by_key(rare, rare, "words")
-    n_words = pl.Series([len(set(name.plain.words)) for name in names], dtype=pl.Int64)
-    left, right = n_words.gather(pairs["left"]), n_words.gather(pairs["right"])
-    # Drop pairs of which one name has more than twice as many words: they share less than half.
-    return pairs.filter((2 * left >= right) & (2 * right >= left))
+
+
+def _pair_names(shard: ShardFrames) -> ShardFrames:
+    """Pair names with the same key; in a large group, pair each name with the first name only."""
+    # Most keys have one name only. Drop duplicate rows: a name gets a key twice if either of two
+    # equal letters is removed.
+    keyed = shard["keys"].filter(pl.col("key").is_duplicated()).unique()
+    is_word = pl.col("block") == BLOCKS.index("words")
+    size, first = pl.len().over("key"), pl.col("number").min().over("key")
+    max_names = pl.when(is_word).then(MAX_NAMES_OF_WORD).otherwise(MAX_NAMES_OF_KEY)
+    keyed = keyed.filter((size <= max_names) & pl.col("is_reason").any().over("key"))
+    lefts = keyed.filter(is_word | (size <= MAX_FULLY_PAIRED_NAMES) | (pl.col("number") == first))
+    pairs = lefts.join(keyed, on="key").filter(pl.col("number") < pl.col("number_right"))
+    return {"pairs": pairs.select("block", left="number", right="number_right").unique()}

@@ -4,8 +4,9 @@ A person may merge names under one title. A person may also split a name that se
 have, so that each text unit with the name refers to one of these things.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import polars as pl
 
@@ -81,7 +82,7 @@ def _matches_part(part: PartConditions, unit: SplitTextUnit) -> bool:
 def _read_text_units_of_entities(
     numbers: Sequence[int],
     entities: pl.LazyFrame,
-    mentions: pl.DataFrame,
+    mentions: pl.LazyFrame,
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
 ) -> dict[int, list[SplitTextUnit]]:
@@ -94,8 +95,8 @@ def _read_text_units_of_entities(
     )
     titles = documents.select("title", "path", document_id="id")
     rows = (
-        mentions.lazy()
-        .filter(is_wanted)
+        mentions.filter(is_wanted)
+        .unique()
         .join(base_text_units.rename({"human_readable_id": "text_unit"}), on="text_unit")
         .join(titles, on="document_id", how="left")
         .join(types, on=["entity", "text_unit"], how="left")
@@ -127,7 +128,7 @@ class Node:
     # Extracted titles that a person has merged into this node.
     decided: list[str] = field(default_factory=list)
 
-    @property
+    @cached_property
     def name(self) -> Name:
         return Name(self.title, kind_of_type(self.type))
 
@@ -135,8 +136,9 @@ class Node:
 class ExtractedEntities:
     """The extracted entities, and the parts of the entities that a person has split.
 
-    `mentions` has the columns `entity` and `text_unit`, without duplicates; for a split entity,
-    `entity` is the number of the part. `documents` has the `document` of each `text_unit`.
+    `rows` has one row per entity: `number`, `title`, `type`, the `key` of the title, and
+    `frequency`, the number of text units that mention the entity. `mentions` has the columns
+    `entity` and `text_unit`.
     """
 
     def __init__(
@@ -147,86 +149,167 @@ class ExtractedEntities:
         documents: pl.LazyFrame,
         decisions: Decisions,
     ) -> None:
-        # Rows (number, title, type) of all extracted entities.
-        self.rows = entities.select("human_readable_id", "title", "type").collect().rows()
-        self.titles = {number: title for number, title, _ in self.rows}
-        number = pl.col("entity", "text_unit").cast(pl.Int64)
-        mentions = extracted_mentions.select(number).unique().collect()
-        self.mentions = mentions.sort("entity", "text_unit")
-        document = pl.col("document_id").rank("dense").cast(pl.Int64)
-        self.documents = base_text_units.select(
-            text_unit="human_readable_id", document=document
-        ).collect()
-        self.parts: list[SplitEntityPart] = []
-        wanted = [row for row in self.rows if title_key(row[1]) in decisions.split]
-        if not wanted:
-            return
-        units_of = _read_text_units_of_entities(
-            [row[0] for row in wanted], entities, self.mentions, base_text_units, documents
+        rows = entities.select("title", "type", number="human_readable_id").collect()
+        self.mentions = extracted_mentions.select(pl.col("entity", "text_unit").cast(pl.Int64))
+        self.base_text_units = base_text_units
+        self.rows = rows.join(
+            _count_text_units(self.mentions), on="number", how="left", maintain_order="left"
+        ).select(
+            *("number", "title", "type"),
+            key=pl.Series(list(map(title_key, rows["title"])), dtype=pl.String),
+            frequency=pl.col("frequency").fill_null(0),
         )
-        first_number = max(self.titles) + 1
-        self.parts = _split_entities(wanted, units_of, decisions.split, first_number)
-        moved = {
-            (part.entity, unit.number): part.number for part in self.parts for unit in part.units
-        }
-        entity = [moved.get(pair, pair[0]) for pair in self.mentions.rows()]
-        self.mentions = self.mentions.with_columns(entity=pl.Series(entity, dtype=pl.Int64))
+        split = self.rows.filter(pl.col("key").is_in(list(decisions.split)))
+        self.parts: list[SplitEntityPart] = []
+        if split.height:
+            units_of = _read_text_units_of_entities(
+                split["number"].to_list(), entities, self.mentions, base_text_units, documents
+            )
+            first_number: int = self.rows["number"].max() + 1  # type: ignore[assignment, operator]
+            named = split.select("number", "title", "type").rows()
+            self.parts = _split_entities(named, units_of, decisions.split, first_number)
+
+    def find_titles(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the titles of some entities by number; parts of entities are left out."""
+        rows = self.rows.filter(pl.col("number").is_in(list(numbers)))
+        return dict(rows.select("number", "title").iter_rows())
+
+    def find_known_keys(self, keys: Iterable[str]) -> set[str]:
+        """Return the keys that are the key of an entity."""
+        return set(self.rows["key"].filter(self.rows["key"].is_in(list(keys))))
 
     def find_origin(self, number: int) -> int:
         """Return the number of the split entity for a part's number, else the number itself."""
         return next((p.entity for p in self.parts if p.number == number), number)
 
-    def find_documents_and_neighbours(
-        self, nodes: Sequence[Node], links: pl.LazyFrame
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return two tables: the documents of each node, and the neighbours of each node.
-
-        The first table has the columns `entity` and `document`, the second table `entity` and
-        `neighbour`, with a link in both directions. A split entity has no links, since links
-        refer to whole entities.
-        """
-        numbers = [(number, at) for at, node in enumerate(nodes) for number in node.numbers]
-        schema = {"number": pl.Int64, "node": pl.Int64}
-        node_of = pl.DataFrame(numbers, schema=schema, orient="row")
-        named = (
-            self.mentions.join(node_of, left_on="entity", right_on="number")
-            .join(self.documents, on="text_unit")
+    def find_documents(self, nodes: Mapping[int, Node]) -> pl.DataFrame:
+        """Return the documents that mention each node, as rows (`entity`, `document`)."""
+        rows = [(number, at) for at, node in nodes.items() for number in node.numbers]
+        node_of = pl.LazyFrame(rows, {"entity": pl.Int64, "node": pl.Int64}, orient="row")
+        units = [(part.number, unit.number) for part in self.parts for unit in part.units]
+        of_parts = pl.LazyFrame(units, {"entity": pl.Int64, "text_unit": pl.Int64}, orient="row")
+        document = pl.col("document_id").rank("dense").cast(pl.Int64)
+        documents = self.base_text_units.select(
+            text_unit="human_readable_id", document=document
+        ).collect()
+        return (
+            pl.concat([self.mentions, of_parts])
+            .join(node_of, on="entity")
+            .join(documents.lazy(), on="text_unit")
             .select("document", entity="node")
             .unique()
+            .collect(engine="streaming")
         )
-        endpoints = links.select("source", "target").unique().collect()
-        pairs = endpoints.join(node_of, left_on="source", right_on="number").join(
-            node_of, left_on="target", right_on="number", suffix="_right"
-        )
-        one = pairs.select(entity="node", neighbour="node_right")
-        other = pairs.select(entity="node_right", neighbour="node")
-        both = pl.concat([one, other]).filter(pl.col("entity") != pl.col("neighbour")).unique()
-        return named, both
 
 
-def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Node], dict[str, int]]:
-    """Group entities and parts of entities by name, or by the title that a person has chosen.
+def _count_text_units(mentions: pl.LazyFrame) -> pl.DataFrame:
+    """Count the text units that mention each entity: rows (`number`, `frequency`)."""
+    # Sort each pair as one number: this takes less memory than a group for each entity.
+    pair = pl.col("entity") * 2**32 + pl.col("text_unit")
+    pairs = mentions.select(pair).collect().to_series().sort()
+    entities = (pairs.unique(maintain_order=True) // 2**32).rle().struct.unnest()
+    return entities.select(number="value", frequency=pl.col("len").cast(pl.Int64))
 
-    Returns the nodes, sorted by descending number of mentions, then by key; and the position of
-    each node by the keys of its extracted titles and of its chosen title.
+
+class Nodes:
+    """All nodes as a table, sorted by descending number of mentions, then by key.
+
+    `rows` has the columns `key`, `title`, `type`, `frequency` and `number`, the first number of
+    the node. The position of a row identifies the node.
     """
-    counts = dict(found.mentions.group_by("entity").len().iter_rows())
-    divided = {part.entity for part in found.parts}
-    rows = [row for row in found.rows if row[0] not in divided]
-    rows += [(part.number, part.title, part.type) for part in found.parts]
-    by_key: dict[str, list[tuple[int, str, str]]] = {}
-    for row in sorted(rows):
-        by_key.setdefault(title_key(row[1]), []).append(row)
+
+    def __init__(self, found: ExtractedEntities, decisions: Decisions) -> None:
+        divided = [part.entity for part in found.parts]
+        parts = [
+            (part.number, part.title, part.type, title_key(part.title), len(part.units))
+            for part in found.parts
+        ]
+        undivided = found.rows.filter(~pl.col("number").is_in(divided))
+        rows = pl.concat([undivided, pl.DataFrame(parts, undivided.schema, orient="row")])
+        targets = {key: title_key(title) for key, title in decisions.titles.items()}
+        key = pl.col("key")
+        is_grouped = key.replace(targets).is_duplicated() | key.is_in(list(targets))
+        grouped, moved = _group_rows(rows.filter(is_grouped).sort("number"), decisions)
+        columns = ("key", "title", "type", "frequency", "number")
+        made = [(n.key, n.title, n.type, n.frequency, n.numbers[0]) for n in grouped.values()]
+        single = rows.filter(~is_grouped).select(columns)
+        self.rows = pl.concat([single, pl.DataFrame(made, single.schema, orient="row")]).sort(
+            "frequency", "key", descending=[True, False]
+        )
+        known = {*decisions.named, *grouped}
+        wanted = self.rows.with_row_index("at").filter(key.is_in(list(known)))
+        positions = dict(wanted.select("key", "at").iter_rows())
+        # Nodes of several entities, and nodes whose title a person has decided, by position.
+        self.grouped = {positions[key]: node for key, node in grouped.items()}
+        # Positions of the nodes of the names in the decisions, and of the titles of these nodes.
+        self.places = {
+            name: at for key, at in positions.items() for name in (*moved.get(key, ()), key)
+        }
+
+    def load(self, positions: Iterable[int]) -> dict[int, Node]:
+        """Return some nodes by position, in the order of the table."""
+        at = sorted(set(positions))
+        return {
+            position: self.grouped.get(position) or Node(key, title, kind, frequency, [number])
+            for position, (key, title, kind, frequency, number) in zip(
+                at, self.rows[at].iter_rows(), strict=True
+            )
+        }
+
+    def load_decided(self) -> dict[int, Node]:
+        """Return the nodes whose title a person has decided."""
+        return {at: node for at, node in sorted(self.grouped.items()) if node.decided}
+
+    def find_neighbours(self, nodes: Mapping[int, Node], links: pl.LazyFrame) -> pl.DataFrame:
+        """Return the neighbours of each node, as rows (`entity`, `neighbour`).
+
+        The rows of other nodes are not complete. A split entity has no links, since links refer
+        to whole entities.
+        """
+        rows = [(number, at) for at, node in self.grouped.items() for number in node.numbers[1:]]
+        node_of = pl.concat(
+            [
+                self.rows.select("number", node=pl.int_range(pl.len())),
+                pl.DataFrame(rows, {"number": pl.Int64, "node": pl.Int64}, orient="row"),
+            ]
+        )
+        numbers = [number for node in nodes.values() for number in node.numbers]
+        wanted = pl.LazyFrame({"number": numbers}, {"number": pl.Int64})
+        ends = links.select("source", "target")
+        near = [
+            ends.join(wanted, left_on=end, right_on="number", how="semi")
+            for end in ("source", "target")
+        ]
+        pairs = (
+            pl.concat(near)
+            .join(node_of.lazy(), left_on="source", right_on="number")
+            .join(node_of.lazy(), left_on="target", right_on="number", suffix="_right")
+            .select(entity="node", neighbour="node_right")
+            .filter(pl.col("entity") != pl.col("neighbour"))
+            .collect(engine="streaming")
+        )
+        return pl.concat([pairs, pairs.select(entity="neighbour", neighbour="entity")]).unique()
+
+
+def _group_rows(
+    rows: pl.DataFrame, decisions: Decisions
+) -> tuple[dict[str, Node], dict[str, list[str]]]:
+    """Group entities by name, or by the title that a person has chosen.
+
+    Returns the nodes by key, and the keys of merged names by the key of the chosen title.
+    """
+    by_key: dict[str, list[tuple[int, str, str, int]]] = {}
+    for *row, key in rows.select("number", "title", "type", "frequency", "key").iter_rows():
+        by_key.setdefault(key, []).append(tuple(row))
     nodes: dict[str, Node] = {}
-    moved: dict[str, list[str]] = {}  # keys of merged names, by the key of the chosen title
+    moved: dict[str, list[str]] = {}
     for key, members in by_key.items():
         title = decisions.titles.get(key)
         target = key if title is None else title_key(title)
         # Take the most frequent spelling of the name; of equally frequent ones, the first.
-        best = max(members, key=lambda row: counts.get(row[0], 0))
+        best = max(members, key=lambda row: row[3])
         numbers = [best[0], *(row[0] for row in members if row is not best)]
-        frequency = sum(counts.get(number, 0) for number in numbers)
-        node = Node(key, best[1], best[2], frequency, numbers)
+        node = Node(key, best[1], best[2], sum(row[3] for row in members), numbers)
         if title is not None:
             node.decided = [node.title]
             moved.setdefault(target, []).append(key)
@@ -236,11 +319,7 @@ def make_nodes(found: ExtractedEntities, decisions: Decisions) -> tuple[list[Nod
             nodes[target] = node
         if title is not None:
             nodes[target].title, nodes[target].key = title, target
-    ordered = sorted(nodes.values(), key=lambda node: (-node.frequency, node.key))
-    places = {
-        key: at for at, node in enumerate(ordered) for key in (*moved.get(node.key, ()), node.key)
-    }
-    return ordered, places
+    return nodes, moved
 
 
 def _merge_nodes(node: Node, other: Node) -> None:

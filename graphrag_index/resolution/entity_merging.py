@@ -15,13 +15,15 @@ import polars as pl
 from graphrag_index.resolution.candidates import ExtractedEntities, Node
 from graphrag_index.resolution.scoring import Pair
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.memo import read_batches
 from graphrag_index.text.normalize import title_key
 
 Row = dict[str, Any]
 
 # Value of the column `evidence` for a decision that a person made.
 DECIDED_BY_PERSON = ("decided by a person",)
-_HAS_DESCRIPTIONS = pl.col("descriptions").list.len() > 0
+# Number of rows that are read at once. The number limits memory and does not change the results.
+ROWS_PER_READ = 262_144
 
 
 def group_nodes(
@@ -64,12 +66,13 @@ def group_nodes(
 class Resolution:
     """The result of entity resolution: nodes, merges, scored pairs and answers of a model.
 
-    `joined` maps a merged node to its pair with the centre. `scored` contains all pairs that are
-    certain or doubtful. `answers` contains the answers of a model about doubtful pairs.
+    `nodes` has the nodes of similar pairs, and those of which a person has decided the title, by
+    position. `joined` maps a merged node to its pair with the centre. `scored` contains all pairs
+    that are certain or doubtful. `answers` contains the answers of a model about doubtful pairs.
     """
 
     found: ExtractedEntities
-    nodes: Sequence[Node]
+    nodes: Mapping[int, Node]
     joined: Mapping[int, Pair]
     scored: Sequence[Pair]
     answers: Mapping[Pair, bool | None]
@@ -90,7 +93,7 @@ class Resolution:
         }
 
     def _make_resolution_rows(self) -> Iterator[tuple[Any, ...]]:
-        for at, node in enumerate(self.nodes):
+        for at, node in self.nodes.items():
             pair = self.joined.get(at)
             if pair is not None:
                 by = "model" if self.answers.get(pair) else "rule"
@@ -99,7 +102,8 @@ class Resolution:
             for title in dict.fromkeys(node.decided):
                 if title != node.title:
                     yield title, node.title, 1.0, list(DECIDED_BY_PERSON), "person"
-        split = {(self.found.titles[part.entity], part.title) for part in self.found.parts}
+        titles = self.found.find_titles(part.entity for part in self.found.parts)
+        split = {(titles[part.entity], part.title) for part in self.found.parts}
         for title, part in sorted(split):
             yield title, part, 1.0, list(DECIDED_BY_PERSON), "person"
 
@@ -127,7 +131,7 @@ class TableRewriter:
         found, nodes = resolution.found, resolution.nodes
         resolved: dict[int, tuple[int, str]] = {}
         centres = set(map(resolution.find_centre, resolution.joined))
-        for at, node in enumerate(nodes):
+        for at, node in nodes.items():
             if at in resolution.joined or at in centres or node.decided:
                 centre = nodes[resolution.find_centre(at)]
                 resolved.update(dict.fromkeys(node.numbers, (centre.numbers[0], centre.title)))
@@ -138,9 +142,9 @@ class TableRewriter:
         # For each split entity: the number of the part by text unit, and the text units' spans.
         self._parts: dict[int, dict[int, int]] = defaultdict(dict)
         self._spans: dict[tuple[int, str], list[tuple[int, int, int]]] = defaultdict(list)
-        parts = {part.number for part in found.parts}
+        extracted = found.find_titles(resolved)
         for number, (target, title) in resolved.items():
-            if number not in parts and (number, found.titles[number]) != (target, title):
+            if number in extracted and (number, extracted[number]) != (target, title):
                 self._merged_numbers[number] = target
                 self._titles[target] = title
         units = [(part, unit) for part in found.parts for unit in part.units]
@@ -169,63 +173,68 @@ class TableRewriter:
     def _replace_numbers(self, *columns: str) -> pl.Expr:
         return pl.col(*columns).replace(self._merged_numbers)
 
-    def rewrite_given_ids(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_given_ids(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Replace numbers of merged entities in `given_ids`; split entities keep their numbers."""
-        return frame.with_columns(self._replace_numbers("number", "target"))
+        for batch in read_batches(rows, ROWS_PER_READ):
+            yield batch.with_columns(self._replace_numbers("number", "target"))
 
-    def rewrite_mentions(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_mentions(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Replace entity numbers in mentions; for a split entity, the text unit decides."""
-        parts = pl.LazyFrame(
+        parts = pl.DataFrame(
             [(entity, *item) for entity, units in self._parts.items() for item in units.items()],
             schema={"entity": pl.Int32, "text_unit": pl.Int32, "_part": pl.Int32},
             orient="row",
         )
-        joined = frame.join(parts, on=["entity", "text_unit"], how="left", maintain_order="left")
         merged = self._replace_numbers("entity")
-        return joined.with_columns(entity=pl.coalesce("_part", merged)).drop("_part")
+        for batch in read_batches(rows, ROWS_PER_READ):
+            keys = ["entity", "text_unit"]
+            joined = batch.join(parts, on=keys, how="left", maintain_order="left")
+            yield joined.with_columns(entity=pl.coalesce("_part", merged)).drop("_part")
 
-    def rewrite_entities(self, extracted: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_entities(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Merge and split entities; a resolved entity gets the position of its first row."""
-        frame = extracted.collect()
-        have_descriptions = frame.select(_HAS_DESCRIPTIONS.any()).item()
+        have_descriptions = _have_descriptions(rows)
         changing = {*self._merged_numbers, *self._parts, *self._titles}
-        is_changing = pl.col("human_readable_id").is_in(list(changing))
-        numbered = frame.with_row_index("_at")
+        old = _find_rows(rows, pl.col("human_readable_id").is_in(list(changing)))
         members_of: dict[int, list[Row]] = defaultdict(list)
-        for row in numbered.filter(is_changing).iter_rows(named=True):
+        for row in old.iter_rows(named=True):
             for resolved, part in self._split_entity(row, have_descriptions):
                 members_of[resolved].append(part)
-        rows = [self._merge_rows(number, rows) for number, rows in sorted(members_of.items())]
-        changed = pl.DataFrame(rows, schema=numbered.schema, infer_schema_length=None)
-        merged = pl.concat([numbered.filter(~is_changing), changed])
-        return merged.sort("_at", "human_readable_id").drop("_at").lazy()
+        made = [self._merge_rows(number, rows) for number, rows in sorted(members_of.items())]
+        new = pl.DataFrame(made, schema=old.schema, infer_schema_length=None)
+        return _replace_rows(rows, old["_at"], new.sort("_at", maintain_order=True))
 
-    def rewrite_relationships(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+    def rewrite_relationships(self, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Renumber and split relationships; drop those that now link an entity with itself.
 
         If a model described the relationships, those with the same two entities and the same type
         are merged. The merged relationship gets the position of the first one.
         """
-        frame = rows.collect()
         endpoints = pl.col("source", "target")
         is_divided = pl.any_horizontal(endpoints.is_in(list(self._parts)))
-        numbered = frame.with_row_index("_at").with_columns(_changed=pl.lit(False))
+        is_changing = is_divided | pl.any_horizontal(endpoints.is_in(list(self._merged_numbers)))
+        old = _find_rows(rows, is_changing)
         divided = [
-            {**part, "_changed": True}
-            for row in numbered.filter(is_divided).iter_rows(named=True)
+            part
+            for row in old.filter(is_divided).iter_rows(named=True)
             for part in self._split_relationship(row)
         ]
-        is_changed = pl.any_horizontal("_changed", endpoints.is_in(list(self._merged_numbers)))
-        kept = (
-            pl.concat([numbered.filter(~is_divided), pl.DataFrame(divided, schema=numbered.schema)])
+        new = (
+            pl.concat([old.filter(~is_divided), pl.DataFrame(divided, schema=old.schema)])
             .sort("_at", "source", "target")
-            .with_columns(self._replace_numbers("source", "target"), _changed=is_changed)
-            .filter((pl.col("source") != pl.col("target")) | ~pl.col("_changed"))
-            .drop("_at")
+            .with_columns(self._replace_numbers("source", "target"))
+            .filter(pl.col("source") != pl.col("target"))
         )
-        if frame.select(_HAS_DESCRIPTIONS.any()).item():
-            kept = _merge_changed_relationships(kept)
-        return kept.drop("_changed").lazy()
+        positions = old["_at"]
+        if _have_descriptions(rows):
+            # A changed relationship may now have the entities of an unchanged one.
+            links = new.select("source", "target").unique().lazy()
+            others = _find_rows(rows, ~is_changing, links)
+            positions = pl.concat([positions, others["_at"]])
+            new = _merge_changed_relationships(
+                pl.concat([others.with_columns(_changed=False), new.with_columns(_changed=True)])
+            )
+        return _replace_rows(rows, positions, new)
 
     def _split_entity(self, row: Row, have_descriptions: bool) -> Iterator[tuple[int, Row]]:
         """Yield (number after resolution, row) for each part of an entity, split or not."""
@@ -319,13 +328,46 @@ def _keep_text_units(row: Row, values: str, units: str, wanted: Collection[int])
     return {values: [value for value, _ in kept], units: [unit for _, unit in kept]}
 
 
+def _have_descriptions(rows: pl.LazyFrame) -> bool:
+    """Return whether a model has described entities or relationships."""
+    has_descriptions = pl.col("descriptions").list.len() > 0
+    return bool(rows.select(has_descriptions.any()).collect(engine="streaming").item())
+
+
+def _find_rows(
+    rows: pl.LazyFrame, condition: pl.Expr, links: pl.LazyFrame | None = None
+) -> pl.DataFrame:
+    """Return the rows that match a condition, with their position in the table as `_at`."""
+    found = rows.with_row_index("_at").filter(condition)
+    if links is not None:
+        found = found.join(links, on=["source", "target"], how="semi")
+    return found.collect(engine="streaming").sort("_at")
+
+
+def _replace_rows(
+    rows: pl.LazyFrame, positions: pl.Series, new: pl.DataFrame
+) -> Iterator[pl.DataFrame]:
+    """Yield a table in batches, without the rows at some positions, and with new rows.
+
+    `new` is sorted by `_at`, the position of each new row.
+    """
+    removed = positions.to_frame("_at")
+    start = 0
+    for batch in read_batches(rows, ROWS_PER_READ):
+        kept = batch.with_row_index("_at", start).join(removed, on="_at", how="anti")
+        is_here = pl.col("_at").is_between(start, start + batch.height - 1)
+        merged = pl.concat([kept, new.filter(is_here)]).sort("_at", maintain_order=True)
+        yield merged.drop("_at")
+        start += batch.height
+
+
 def _merge_changed_relationships(rows: pl.DataFrame) -> pl.DataFrame:
     """Merge changed relationships that have the same two entities and the same type."""
     kind = pl.col("type").map_elements(title_key, return_dtype=pl.String)
-    keyed = rows.with_row_index("_at").with_columns(_kind=kind)
+    keyed = rows.sort("_at", maintain_order=True).with_row_index("_row").with_columns(_kind=kind)
     key = ["source", "target", "_kind"]
     again = keyed.filter((pl.len().over(key) > 1) & pl.col("_changed").any().over(key))
-    alone = keyed.join(again.select("_at"), on="_at", how="anti")
+    alone = keyed.join(again.select("_row"), on="_row", how="anti")
     made = []
     for _, group in again.group_by(key, maintain_order=True):
         members = list(group.iter_rows(named=True))
@@ -339,7 +381,7 @@ def _merge_changed_relationships(rows: pl.DataFrame) -> pl.DataFrame:
             }
         )
     merged = pl.concat([alone, pl.DataFrame(made, schema=keyed.schema)])
-    return merged.sort("_at").drop("_at", "_kind")
+    return merged.sort("_row").drop("_row", "_kind", "_changed")
 
 
 def _merge_descriptions(rows: Sequence[Row]) -> Row:

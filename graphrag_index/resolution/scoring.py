@@ -4,7 +4,7 @@ A score is the confidence (0 to 1) that two entities are the same thing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,8 +30,8 @@ from graphrag_index.resolution.name_similarity import (
     compare_names,
     mean_different_things,
 )
-from graphrag_index.resolution.parsed_name import Name
-from graphrag_index.step import Progress
+from graphrag_index.resolution.parsed_name import Name, kind_of_type
+from graphrag_index.step import Progress, ShardFrames, Shards
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold
 
@@ -48,6 +48,14 @@ ONLY_NAME_SCORE = 0.92
 # example, have similar vectors.
 VECTOR_WEIGHT = 0.75
 
+# Number of pairs in a shard.
+PAIRS_PER_SHARD = 5_000
+_SIMILAR_COLUMNS: dict[str, Any] = {
+    "left": pl.Int64,
+    "right": pl.Int64,
+    "score": pl.Float64,
+    "evidence": pl.List(pl.String),
+}
 # Maximum number of characters of a description in the prompt.
 MAX_DESCRIPTION_CHARACTERS = 600
 # Keys of the answer in a reply, words that mean "same", and words that mean "different".
@@ -95,21 +103,33 @@ def _count_common_values(
     )
 
 
-def score_pairs(
-    names: Sequence[Name],
-    pairs: pl.DataFrame,
-    documents: pl.DataFrame,
-    links: pl.DataFrame,
-    texts: Mapping[int, str],
-) -> list[Pair]:
-    """Score candidate pairs, and drop pairs that are not similar; sorted by `left`, `right`.
+def compare_pairs(
+    pairs: pl.DataFrame, nodes: pl.DataFrame, shards: Shards
+) -> dict[tuple[int, int], Similarity]:
+    """Compare the names of candidate pairs; return the pairs of similar names, in their order.
 
-    `pairs` has `left`, `right`, `blocks` and `similarity`, which is null unless vectors found the
-    pair. `documents` has `entity` and `document`. `links` has `entity` and `neighbour`, with each
-    link in both directions. No table has duplicates. `texts` are descriptions by entity.
+    `pairs` has `left`, `right` and `similarity`, which is null unless vectors found the pair.
+    `nodes` has the `title` and the `type` of each node.
     """
-    similarities: dict[tuple[int, int], Similarity] = {}
-    for left, right, similarity in pairs.select("left", "right", "similarity").iter_rows():
+
+    def split_pairs() -> Iterator[tuple[None, ShardFrames]]:
+        for part in pairs.select("left", "right", "similarity").iter_slices(PAIRS_PER_SHARD):
+            ends = pl.concat([part["left"], part["right"]]).unique().sort()
+            names = nodes[ends].select("title", "type").insert_column(0, ends.alias("node"))
+            yield None, {"pairs": part, "names": names}
+
+    return {
+        (left, right): Similarity(score, tuple(evidence))
+        for _, made in shards.map(_compare_shard, split_pairs())
+        for left, right, score, evidence in made["similar"].iter_rows()
+    }
+
+
+def _compare_shard(shard: ShardFrames) -> ShardFrames:
+    rows = shard["names"].iter_rows()
+    names = {node: Name(title, kind_of_type(kind)) for node, title, kind in rows}
+    similar = []
+    for left, right, similarity in shard["pairs"].iter_rows():
         a, b = names[left], names[right]
         likeness = compare_names(a, b)
         if similarity is not None:
@@ -119,10 +139,28 @@ def score_pairs(
             elif not mean_different_things(a, b) and can_be_one_person(a, b):
                 likeness = Similarity(VECTOR_WEIGHT * similarity, (reason,))
         if likeness is not None:
-            similarities[left, right] = likeness
+            similar.append((left, right, likeness.score, likeness.evidence))
+    return {"similar": pl.DataFrame(similar, _SIMILAR_COLUMNS, orient="row")}
+
+
+def score_pairs(
+    nodes: Mapping[int, Node],
+    similarities: Mapping[tuple[int, int], Similarity],
+    documents: pl.DataFrame,
+    links: pl.DataFrame,
+    explained: Collection[tuple[str, str]],
+    texts: Mapping[int, str],
+) -> list[Pair]:
+    """Score pairs of similar names; sorted by `left`, `right`.
+
+    `documents` has `entity` and `document`. `links` has `entity` and `neighbour`, with each
+    link in both directions. No table has duplicates. `explained` has acronyms, each with the
+    letters of a full name. `texts` are descriptions by entity.
+    """
+    names = {at: node.name for at, node in nodes.items()}
     schema = {"left": pl.Int64, "right": pl.Int64}
     kept = pl.DataFrame(list(similarities), schema, orient="row")
-    short_forms = _ShortForms(names, similarities, texts)
+    short_forms = _ShortForms(names, similarities, explained, texts)
     scored = []
     rows = _count_common_values(kept, documents, links).sort("left", "right").iter_rows()
     for left, right, n_documents, n_neighbours, n_least in rows:
@@ -150,17 +188,14 @@ class _ShortForms:
 
     def __init__(
         self,
-        names: Sequence[Name],
+        names: Mapping[int, Name],
         similarities: Mapping[tuple[int, int], Similarity],
+        explained: Collection[tuple[str, str]],
         texts: Mapping[int, str],
     ) -> None:
         self.names = names
         # Pairs (acronym, letters of the full name) in names such as "Royal Society (RS)".
-        self.explained_by_name = {
-            (fold(name.bracketed_words.replace(".", "")), name.plain.letters)
-            for name in names
-            if "acronym" in name.plain.left_out
-        }
+        self.explained_by_name = explained
         # Pairs of an acronym and a full name for which a text explains the acronym.
         self.explained_by_text: set[tuple[int, int]] = set()
         # Letters of the full names that a short form may stand for, by (short form, its kind).
@@ -214,7 +249,7 @@ def _format_count(n: int, noun: str) -> str:
 
 def ask_model(
     pairs: Sequence[Pair],
-    nodes: Sequence[Node],
+    nodes: Mapping[int, Node],
     texts: Mapping[int, str],
     chat_model: ChatModel,
     prompts: Prompts,

@@ -1,7 +1,7 @@
 """Entity resolution: merging of entities that are one thing with several names."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,18 +16,17 @@ from graphrag_index.resolution.blocking import find_candidate_pairs, find_simila
 from graphrag_index.resolution.candidates import (
     ExtractedEntities,
     Node,
+    Nodes,
     find_unknown_names,
     forbidden_pairs,
-    make_nodes,
 )
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
 from graphrag_index.resolution.name_similarity import can_be_one_person, mean_different_things
 from graphrag_index.resolution.parsed_name import Name
-from graphrag_index.resolution.scoring import Pair, ask_model, score_pairs
+from graphrag_index.resolution.scoring import Pair, ask_model, compare_pairs, score_pairs
 from graphrag_index.schema.settings.step_sections import ResolveEntities
-from graphrag_index.step import Progress, Project, step
-from graphrag_index.storage.memo import read_batches
+from graphrag_index.step import Progress, Project, Shards, step
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
@@ -77,6 +76,7 @@ def resolve_entities(
     embedding_model: EmbeddingModel | None,
     prompts: Prompts,
     progress: Progress,
+    shards: Shards,
 ) -> Iterator[Mapping[str, pl.DataFrame | None]]:
     """Merge entities that are one thing, by decisions of a person, by rules and by a model.
 
@@ -96,19 +96,28 @@ def resolve_entities(
     found = ExtractedEntities(
         extracted_entities, extracted_mentions, base_text_units, documents, decisions
     )
-    nodes, places = make_nodes(found, decisions)
-    _warn_of_unused_decisions(decisions, found, places, settings.file)
-    never = forbidden_pairs(decisions, places)
-    names = [node.name for node in nodes]
-    described = partial(_read_descriptions, extracted_entities, found, nodes)
+    table = Nodes(found, decisions)
+    _warn_of_unused_decisions(decisions, found, table.places, settings.file)
+    never = forbidden_pairs(decisions, table.places)
+    described = partial(_read_descriptions, extracted_entities, found, table)
+    nodes = table.load_decided()
     scored: list[Pair] = []
     if settings.merge:
-        pairs = _find_pairs(names, embedding_model, settings.max_embedded)
-        named, linked = found.find_documents_and_neighbours(nodes, extracted_relationships)
-        texts = described(_find_acronyms(pairs, names))
+        titles = table.rows["title"]
+        candidates = find_candidate_pairs(titles, shards)
+        pairs = _add_similar_pairs(candidates.pairs, titles, embedding_model, settings.max_embedded)
+        similar = compare_pairs(pairs, table.rows, shards)
+        nodes = table.load({*nodes, *chain.from_iterable(similar)})
         scored = [
             pair
-            for pair in score_pairs(names, pairs, named, linked, texts)
+            for pair in score_pairs(
+                nodes,
+                similar,
+                found.find_documents(nodes),
+                table.find_neighbours(nodes, extracted_relationships),
+                candidates.explained,
+                described(_find_acronyms(pairs, titles)),
+            )
             if pair.score >= settings.doubt_above
             and frozenset((pair.left, pair.right)) not in never
         ]
@@ -122,8 +131,8 @@ def resolve_entities(
         answers = ask_model(asked, nodes, texts, chat_model, prompts, progress)
         sure += [pair for pair in asked if answers[pair]]
     # Put nodes first whose title a person has decided: a group keeps the title of its first node.
-    order = sorted(range(len(nodes)), key=lambda at: not nodes[at].decided)
-    joined = group_nodes(order, sure, never, partial(_must_stay_apart, nodes, names))
+    order = sorted(nodes, key=lambda at: not nodes[at].decided)
+    joined = group_nodes(order, sure, never, partial(_must_stay_apart, nodes))
     resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.make_resolution_tables()
     rewriter = TableRewriter(resolution, base_text_units)
@@ -137,62 +146,73 @@ def resolve_entities(
     }
     if given_ids is not None:
         tables["given_ids"] = rewriter.rewrite_given_ids(given_ids)
-    for name, rows in tables.items():
-        for batch in read_batches(rows, BATCH_ROWS):
+    for name, parts in tables.items():
+        for batch in _rebatch(parts):
             yield {name: batch}
 
 
-def _find_pairs(
-    names: Sequence[Name], model: EmbeddingModel | None, max_embedded: int
+def _rebatch(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the rows of `parts` in batches of `BATCH_ROWS`; the last batch may be smaller."""
+    rows: pl.DataFrame | None = None
+    for part in parts:
+        rows = part if rows is None else pl.concat([rows, part])
+        n_full = rows.height // BATCH_ROWS * BATCH_ROWS
+        yield from rows[:n_full].iter_slices(BATCH_ROWS)
+        rows = rows[n_full:]
+    if rows is not None and rows.height:
+        yield rows
+
+
+def _add_similar_pairs(
+    pairs: pl.DataFrame, titles: pl.Series, model: EmbeddingModel | None, max_embedded: int
 ) -> pl.DataFrame:
-    """Find candidate pairs by spelling; search by vectors for names with no similar spelling."""
-    pairs = find_candidate_pairs(names)
+    """Search by vectors for names without a candidate pair; add the `similarity` of such pairs."""
     near = pl.DataFrame(schema={"left": pl.Int64, "right": pl.Int64, "similarity": pl.Float64})
     if model is not None:
-        taken = {*pairs["left"], *pairs["right"]}
-        left = [number for number in range(len(names)) if number not in taken][:max_embedded]
+        taken = pl.concat([pairs["left"], pairs["right"]]).to_numpy()
+        left = np.setdiff1d(np.arange(len(titles)), taken)[:max_embedded]
         if len(left) > 1:
-            vectors = model.embed([names[number].title for number in left])
-            near = find_similar_pairs(vectors, np.array(left, dtype=np.int64))
+            near = find_similar_pairs(model.embed(titles[left].to_list()), left)
     return pairs.join(near, ["left", "right"], "full", coalesce=True).sort("left", "right")
 
 
-def _find_acronyms(pairs: pl.DataFrame, names: Sequence[Name]) -> set[int]:
+def _find_acronyms(pairs: pl.DataFrame, titles: pl.Series) -> set[int]:
     """Return the numbers of acronyms, and of the names that an acronym may abbreviate."""
-    shortened = pairs.filter(pl.col("blocks").list.contains("first letters").fill_null(False))
+    shortened = pairs.filter(pl.col("share_first_letters").fill_null(False))
     ends = shortened.select("left", "right").iter_rows()
-    both = (pair for pair in ends if any(names[number].is_acronym for number in pair))
+    both = (pair for pair in ends if any(Name(titles[number]).is_acronym for number in pair))
     return set(chain.from_iterable(both))
 
 
-def _must_stay_apart(nodes: Sequence[Node], names: Sequence[Name], one: int, other: int) -> bool:
+def _must_stay_apart(nodes: Mapping[int, Node], one: int, other: int) -> bool:
     if nodes[one].decided and nodes[other].decided:
         return True  # a person has decided two different titles
-    a, b = names[one], names[other]
+    a, b = nodes[one].name, nodes[other].name
     return mean_different_things(a, b) or not can_be_one_person(a, b)
 
 
 def _read_descriptions(
-    entities: pl.LazyFrame, found: ExtractedEntities, nodes: Sequence[Node], wanted: set[int]
+    entities: pl.LazyFrame, found: ExtractedEntities, nodes: Nodes, wanted: set[int]
 ) -> dict[int, str]:
     """Return the description and the aliases of each wanted node, as one text per node."""
-    first = {found.find_origin(nodes[at].numbers[0]): at for at in sorted(wanted)}
+    loaded = nodes.load(wanted)
+    first = {found.find_origin(node.numbers[0]): at for at, node in loaded.items()}
     if not first:
         return {}
     number = pl.col("human_readable_id")
-    rows = entities.filter(number.is_in(list(first))).collect()
+    rows = entities.filter(number.is_in(list(first)))
     # Join both columns: a model fills `descriptions`, and extraction by rules `description`.
     said = pl.concat_str(pl.col("descriptions").list.join(" "), "description")
     forms = pl.col("aliases").list.join("; ")
-    texts = rows.select(number, said.alias("said"), forms.alias("forms")).iter_rows()
-    return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts}
+    texts = rows.select(number, said.alias("said"), forms.alias("forms")).collect()
+    return {first[row[0]]: f"{row[1]}\n{row[2]}".strip() for row in texts.iter_rows()}
 
 
 def _warn_of_unused_decisions(
     decisions: Decisions, found: ExtractedEntities, places: Mapping[str, int], file: str
 ) -> None:
     """Warn about decisions with unknown names, and parts of split entities without text units."""
-    titles = set(map(title_key, found.titles.values()))
+    titles = found.find_known_keys(decisions.named)
     unknown = find_unknown_names(decisions, {*places, *titles})
     for name, section in unknown[:MAX_WARNINGS]:
         logger.warning("%s: %s names %r, which no document has.", file, section, name)

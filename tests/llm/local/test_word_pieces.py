@@ -13,10 +13,8 @@ VOCABULARY = [
 
 
 def cut(text: str) -> list[str]:
-    # The texts around it have no influence.
-    numbers, lengths = WordPieces(VOCABULARY).cut(["ice a", text, "", "berg"])
-    start = int(lengths[0])
-    return [VOCABULARY[number] for number in numbers[start : start + lengths[1]]]
+    pieces = WordPieces(VOCABULARY)
+    return [VOCABULARY[number] for run in pieces.split_runs(text) for number in pieces.cut(run)]
 
 
 @pytest.mark.parametrize(
