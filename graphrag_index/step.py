@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, get_type_hints
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 from pydantic import BaseModel
 
@@ -102,6 +104,9 @@ class Shards(Protocol):
         Use them in a `with` block. Their file is in the folder of the step's parts.
         """
 
+    def allocate(self, n: int, dtype: Any) -> npt.NDArray[Any]:
+        """Return an array of `n` numbers; a large array is a memory map of a file."""
+
 
 class SerialShards:
     """The service `Shards` in this process, without files."""
@@ -118,6 +123,9 @@ class SerialShards:
 
     def open_partitions(self, n: int, schema: Mapping[str, Any]) -> Partitions:
         return Partitions(n, schema)
+
+    def allocate(self, n: int, dtype: Any) -> npt.NDArray[Any]:
+        return np.empty(n, dtype)
 
 
 @dataclass(frozen=True)

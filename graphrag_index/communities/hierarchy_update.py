@@ -54,8 +54,9 @@ MIN_GAIN_TO_LEAVE = 0.1
 
 def find_changed_nodes(graph: Graph, before: Graph, is_new: Flags) -> Flags:
     """Flag nodes that are new, and nodes with a new, removed or changed edge."""
-    keys = graph.sources * graph.n_nodes + graph.targets
-    old_keys = before.sources * graph.n_nodes + before.targets
+    keys, old_keys = (
+        edges.sources.astype(np.int64) * graph.n_nodes + edges.targets for edges in (graph, before)
+    )
     _, at, old_at = np.intersect1d(keys, old_keys, assume_unique=True, return_indices=True)
     weight, old_weight = graph.weights[at], before.weights[old_at]
     same = np.abs(weight - old_weight) <= MAX_WEIGHT_CHANGE * np.maximum(weight, old_weight)

@@ -170,7 +170,8 @@ def select_large_parts(labels: Integers, max_cluster_size: int) -> Integers:
 def drop_edges_between_parts(graph: Graph, labels: Integers) -> Graph:
     """Return the graph without edges between different parts."""
     kept = (labels[graph.sources] >= 0) & (labels[graph.sources] == labels[graph.targets])
-    return Graph(graph.n_nodes, graph.sources[kept], graph.targets[kept], graph.weights[kept])
+    sources, targets, weights = (edges[kept] for edges in graph[1:4])
+    return graph._replace(sources=sources, targets=targets, weights=weights)
 
 
 def split_parts(

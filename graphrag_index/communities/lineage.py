@@ -14,6 +14,7 @@ import polars as pl
 
 from graphrag_index.communities.community_rows import hash_members
 from graphrag_index.communities.simple_graph import (
+    Allocate,
     Graph,
     Integers,
     build_graph,
@@ -100,15 +101,21 @@ class PreviousCommunities:
         return np.where(np.isin(top, islands), top, -1)
 
 
-def read_old_communities(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
+def read_old_communities(
+    previous: Previous, ids: pl.Series, allocate: Allocate
+) -> PreviousCommunities | None:
     """Read the communities of the last version; None if they are missing or damaged.
 
     `ids` are the ids of the present nodes, in the order of the nodes.
     """
-    return read_or_fallback(None, "communities", lambda: _read_communities_and_graph(previous, ids))
+    return read_or_fallback(
+        None, "communities", lambda: _read_communities_and_graph(previous, ids, allocate)
+    )
 
 
-def _read_communities_and_graph(previous: Previous, ids: pl.Series) -> PreviousCommunities | None:
+def _read_communities_and_graph(
+    previous: Previous, ids: pl.Series, allocate: Allocate
+) -> PreviousCommunities | None:
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None
@@ -136,7 +143,7 @@ def _read_communities_and_graph(previous: Previous, ids: pl.Series) -> PreviousC
     return PreviousCommunities(
         communities,
         levels,
-        build_graph(len(ids), endpoints[is_known, 0], endpoints[is_known, 1], weights),
+        build_graph(len(ids), endpoints[is_known, 0], endpoints[is_known, 1], weights, allocate),
         is_new,
         previous.settings.get("create_communities") or {},
         _find_highest_number(previous, communities["community"]),

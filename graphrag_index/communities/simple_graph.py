@@ -3,7 +3,8 @@
 Nodes are numbered from 0. Edges are sorted, so that results do not depend on the input order.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +19,23 @@ BATCH_EDGES = 1_048_576
 
 Integers = npt.NDArray[np.int64]
 Nodes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+# Returns an array with this number of items of a type; the values are arbitrary.
+Allocate = Callable[[int, Any], npt.NDArray[Any]]
 Floats = npt.NDArray[np.float64]
 
 
 class Graph(NamedTuple):
-    """Edges between the nodes 0 to `n_nodes` - 1, without duplicates; `sources` < `targets`."""
+    """Edges between the nodes 0 to `n_nodes` - 1, without duplicates; `sources` < `targets`.
+
+    `allocate` provides the arrays of the graph and of its sparse matrix. They may be memory maps
+    of files, so that a large graph need not fit in memory.
+    """
 
     n_nodes: int
-    sources: Integers
-    targets: Integers
+    sources: npt.NDArray[np.int32]
+    targets: npt.NDArray[np.int32]
     weights: Floats
+    allocate: Allocate = np.empty
 
 
 class SparseRows(NamedTuple):
@@ -45,18 +53,24 @@ class SparseRows(NamedTuple):
         return len(self.indptr) - 1
 
 
-def build_graph(n_nodes: int, sources: Nodes, targets: Nodes, weights: Floats) -> Graph:
+def build_graph(
+    n_nodes: int, sources: Nodes, targets: Nodes, weights: Floats, allocate: Allocate = np.empty
+) -> Graph:
     """Build a graph; merge edges between the same two nodes, and drop loops at one node."""
-    low = np.minimum(sources, targets).astype(np.int64)
-    high = np.maximum(sources, targets).astype(np.int64)
-    keys = low * n_nodes + high
+    keys = np.minimum(sources, targets).astype(np.int64) * n_nodes + np.maximum(sources, targets)
     # Sort by weight too, since a sum of floats depends on the order of its terms.
     order = np.lexsort((weights, keys))
-    order = order[low[order] != high[order]]
-    keys, edge = np.unique(keys[order], return_inverse=True)
-    sums = np.bincount(edge, weights=weights[order]).astype(np.float64)
-    low, high = np.divmod(keys, max(n_nodes, 1))
-    return Graph(n_nodes, low, high, sums)
+    order = order[sources[order] != targets[order]]
+    keys, weights = keys[order], weights[order]
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = keys[1:] != keys[:-1]
+    keys = keys[is_first]
+    n = len(keys)
+    graph = Graph(n_nodes, allocate(n, np.int32), allocate(n, np.int32), allocate(n, np.float64))
+    np.floor_divide(keys, max(n_nodes, 1), out=graph.sources, casting="same_kind")
+    np.remainder(keys, max(n_nodes, 1), out=graph.targets, casting="same_kind")
+    graph.weights[:] = np.bincount(np.cumsum(is_first) - 1, weights=weights)
+    return graph._replace(allocate=allocate)
 
 
 def read_endpoints(relationships: pl.LazyFrame, ids: pl.Series) -> npt.NDArray[np.int32]:
@@ -70,13 +84,25 @@ def read_endpoints(relationships: pl.LazyFrame, ids: pl.Series) -> npt.NDArray[n
 
 def build_sparse_rows(graph: Graph) -> SparseRows:
     """Convert a graph to a sparse matrix in CSR format."""
-    # Add lower neighbours first: since edges are sorted, every row is then in ascending order.
-    ends = np.append(graph.targets, graph.sources)
-    others = np.append(graph.sources, graph.targets)
-    order = np.argsort(ends, kind="stable")
     indptr = np.zeros(graph.n_nodes + 1, np.int64)
-    np.cumsum(np.bincount(ends, minlength=graph.n_nodes), out=indptr[1:])
-    return SparseRows(indptr, others[order].astype(np.int32), np.tile(graph.weights, 2)[order])
+    np.cumsum(count_neighbours(graph), out=indptr[1:])
+    n = 2 * len(graph.weights)
+    rows = SparseRows(indptr, graph.allocate(n, np.int32), graph.allocate(n, np.float64))
+    # The first place in the row of each node that is still free.
+    free = indptr[:-1].copy()
+    # Add lower neighbours first: since edges are sorted, every row is then in ascending order.
+    for ends, others in ((graph.targets, graph.sources), (graph.sources, graph.targets)):
+        for start in range(0, len(ends), BATCH_EDGES):
+            batch = slice(start, start + BATCH_EDGES)
+            order = np.argsort(ends[batch], kind="stable")
+            node = ends[batch][order]
+            first = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
+            counts = np.diff(first, append=len(node))
+            place = np.arange(len(node)) + np.repeat(free[node[first]] - first, counts)
+            rows.indices[place] = others[batch][order]
+            rows.weights[place] = graph.weights[batch][order]
+            free[node[first]] += counts
+    return rows
 
 
 def sum_edge_weights(graph: Graph) -> Floats:
@@ -87,16 +113,17 @@ def sum_edge_weights(graph: Graph) -> Floats:
 
 def count_neighbours(graph: Graph) -> Integers:
     """Count the distinct neighbours of each node."""
-    return np.bincount(np.append(graph.sources, graph.targets), minlength=graph.n_nodes)
+    counts = np.bincount(graph.sources, minlength=graph.n_nodes)
+    return counts + np.bincount(graph.targets, minlength=graph.n_nodes)
 
 
 def select_subgraph(graph: Graph, nodes: Integers) -> Graph:
     """Return the graph of the given nodes and the edges between them; renumber from 0 on."""
-    number = np.full(graph.n_nodes, -1)
+    number = np.full(graph.n_nodes, -1, np.int32)
     number[nodes] = np.arange(len(nodes))
     sources, targets = number[graph.sources], number[graph.targets]
     kept = (sources >= 0) & (targets >= 0)
-    return Graph(len(nodes), sources[kept], targets[kept], graph.weights[kept])
+    return Graph(len(nodes), sources[kept], targets[kept], graph.weights[kept], graph.allocate)
 
 
 def find_components(graph: Graph) -> Integers:
@@ -105,7 +132,9 @@ def find_components(graph: Graph) -> Integers:
     from scipy.sparse.csgraph import connected_components
 
     n = graph.n_nodes
-    links = csr_array((np.ones(len(graph.sources)), (graph.sources, graph.targets)), shape=(n, n))
+    # The edges are sorted, so their targets and weights are a sparse matrix already.
+    indptr = np.searchsorted(graph.sources, np.arange(n + 1, dtype=np.int32)).astype(np.int32)
+    links = csr_array((graph.weights, graph.targets, indptr), shape=(n, n))
     # SciPy numbers components in the order of their first nodes.
     return np.asarray(connected_components(links, directed=False)[1], np.int64)
 
@@ -113,7 +142,8 @@ def find_components(graph: Graph) -> Integers:
 def contract_graph(graph: Graph, labels: Integers) -> Graph:
     """Merge all nodes with the same label into one node; labels must be numbered from 0 on."""
     n_labels = int(labels.max(initial=-1)) + 1
-    return build_graph(n_labels, labels[graph.sources], labels[graph.targets], graph.weights)
+    sources, targets = labels[graph.sources], labels[graph.targets]
+    return build_graph(n_labels, sources, targets, graph.weights, graph.allocate)
 
 
 def compute_modularity(graph: Graph, labels: Integers, resolution: float = 1.0) -> float:

@@ -197,9 +197,9 @@ def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataF
     from graphrag_index.communities.layout import layout_graph
     from graphrag_index.communities.simple_graph import build_graph
 
-    graph = build_graph(
-        len(entities), *(relationships[c].to_numpy() for c in ("source", "target", "weight"))
-    )
+    columns = ("source", "target", "weight")
+    source, target, weight = (relationships[name].to_numpy() for name in columns)
+    graph = build_graph(len(entities), source, target, weight)
     x, y = layout_graph(graph, seed=0).T
     return entities.with_columns(x=pl.Series(x), y=pl.Series(y))
 

@@ -26,6 +26,7 @@ from hashlib import blake2b
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -34,6 +35,8 @@ from graphrag_index.storage.atomic import temporary_path
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    import numpy.typing as npt
 
     from graphrag_index.step import ShardFrames
     from graphrag_index.storage.partitions import Partitions
@@ -44,6 +47,8 @@ T = TypeVar("T")
 SHARDS_PER_WORKER = 2
 # Shards are processed by workers if the rows of a step have at least this size together.
 MIN_BYTES_FOR_WORKERS = 1_000_000
+# Arrays of at least this size are memory maps of files.
+MIN_MAPPED_BYTES = 16_000_000
 
 
 class _Usage(NamedTuple):
@@ -209,6 +214,21 @@ class StepShards:
 
         self._n_files += 1
         return Partitions(n, schema, self._folder / f"partitions-{self._n_files}")
+
+    def allocate(self, n: int, dtype: Any) -> "npt.NDArray[Any]":
+        """Return an array of `n` numbers; a large array is a memory map of a file without name."""
+        import numpy as np
+
+        n_bytes = n * np.dtype(dtype).itemsize
+        if n_bytes < MIN_MAPPED_BYTES:
+            return np.empty(n, dtype)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=self._folder) as file:
+            file.truncate(n_bytes)
+            if hasattr(os, "posix_fallocate"):
+                # Reserve the space now: if the disk is full later, the system kills the process.
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            return np.asarray(np.memmap(file, dtype, "r+", shape=n))
 
     def _fetch_earlier(self, part: Path) -> None:
         """Move a part of an earlier run of the step to the folder of this run, if there is one."""

@@ -37,7 +37,7 @@ from graphrag_index.communities.simple_graph import (
 )
 from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
-from graphrag_index.step import step
+from graphrag_index.step import Shards, step
 from graphrag_index.storage.memo import read_number_lists, regroup_batches
 from graphrag_index.storage.table_store import Previous
 
@@ -53,6 +53,7 @@ def create_communities(
     *,
     settings: CreateCommunities,
     previous: Previous,
+    shards: Shards,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Split the entity graph into a hierarchy of communities, or update the last hierarchy.
 
@@ -84,10 +85,15 @@ def create_communities(
     if not is_known.all():
         link_ids, shown = link_ids.filter(pl.Series(is_known)), shown[np.flatnonzero(is_known)]
         endpoints, weights = endpoints[is_known], weights[is_known]
-    graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], weights)
+    # Keep the graph in memory maps of files: together with the lists it may exceed memory.
+    graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], weights, shards.allocate)
     _log_unnamed_documents(named, text_units)
 
-    before = read_old_communities(previous, ids) if settings.stability == "keep" else None
+    before = (
+        read_old_communities(previous, ids, shards.allocate)
+        if settings.stability == "keep"
+        else None
+    )
     rebuild: Callable[[Graph, CreateCommunities], list[Integers]] = build_hierarchy
     if settings.engine == "microsoft":
         rebuild = partial(_build_microsoft_levels, entities, by_id)

@@ -92,7 +92,7 @@ def finalize_graph(
         # to the same nodes, and the layout does not depend on the order of the entities.
         node = np.argsort(ids.arg_sort().to_numpy()).astype(np.int32)
         sources, targets = node[links.endpoints].T
-        graph = build_graph(len(ids), sources, targets, links.weights)
+        graph = build_graph(len(ids), sources, targets, links.weights, shards.allocate)
         degree = count_neighbours(graph)[node]
         positions: Floats | None = None
         if settings.layout:

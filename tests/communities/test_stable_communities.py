@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from graphrag_index.pipeline.history import roll_back
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import SerialShards
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version, move_pointer
@@ -53,6 +54,7 @@ class Corpus:
             document_table("").lazy(),
             settings=chosen,
             previous=Previous(self.store, self.version),
+            shards=SerialShards(),
         )
         found = join_batches(batches)
         tables = {**found, "relationships": full(relationships)}

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -18,6 +19,7 @@ from graphrag_index.errors import StepError
 from graphrag_index.pipeline import shards
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.shards import (
+    MIN_MAPPED_BYTES,
     StepShards,
     Workers,
     count_cores,
@@ -187,6 +189,15 @@ def is_running(pid: int) -> bool:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize("n", [0, 10, MIN_MAPPED_BYTES // 4])
+def test_arrays_leave_no_file(tmp_path: Path, n: int) -> None:
+    with closing(Workers(1)) as workers:
+        array = StepShards(workers, tmp_path / "parts", "code").allocate(n, np.int32)
+    array[:] = np.arange(n)
+    assert array.sum() == n * (n - 1) // 2
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
 def test_frames_are_encoded_alike_however_they_are_stored() -> None:

@@ -15,6 +15,7 @@ from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.schema.settings.project_settings import parse_settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.step import SerialShards
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore
 from tests.fixtures.community_tables import (
@@ -46,6 +47,7 @@ def communities_of(
         documents.lazy(),
         settings=CreateCommunities.model_validate(values),
         previous=Previous(TableStore(Path("nowhere")), None),
+        shards=SerialShards(),
     )
     found = join_batches(batches)["communities"]
     assert found.schema == TABLES["communities"].schema
