@@ -10,8 +10,8 @@ each step, the CPU seconds of the program itself, the communities that kept thei
 reports that were written again.
 
 With the workflow `embedded`, which asks no model, these are one document in a thousand. As many
-documents are then edited, and as many removed. Printed are the CPU seconds of each step for the
-build and for each of the three updates. Linux and macOS.
+documents are then edited, and as many removed, unless `--changes` says otherwise. Printed are the
+CPU seconds of each step for the build and for each update. Linux and macOS.
 """
 
 import argparse
@@ -27,6 +27,8 @@ from models import run, server, write_project
 
 from tests.server.request_log import read_log
 
+CHANGES = ("added", "edited", "removed")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -37,6 +39,13 @@ def main() -> None:
         type=float,
         help="of the documents, added later; default 0.01, for the workflow `embedded` 0.001",
     )
+    parser.add_argument(
+        "--changes",
+        nargs="+",
+        choices=CHANGES,
+        default=CHANGES,
+        help="of documents, for the workflow `embedded`; an update follows each",
+    )
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--folder", type=Path, help="keep corpora and indices in this folder")
     arguments = parser.parse_args()
@@ -44,25 +53,23 @@ def main() -> None:
     with working_folder(arguments.folder) as folder:
         print()
         if arguments.workflow == "embedded":
-            print(
-                update_embedded(folder / "update", arguments.text_units, arguments.share or 0.001)
-            )
+            print(update_embedded(folder / "update", arguments))
         else:
             print(update(folder / "update", arguments))
 
 
-def update_embedded(project: Path, text_units: int, documents_share: float) -> str:
+def update_embedded(project: Path, arguments: argparse.Namespace) -> str:
     """Build an index by `embedded`, update it after each kind of change, and compare the steps."""
     project.mkdir(parents=True, exist_ok=True)
-    index.write_project(project, text_units, None)
-    later = hold_back(project, documents_share)
+    index.write_project(project, arguments.text_units, None)
+    later = hold_back(project, arguments.share or 0.001)
     others = sorted(project.glob("input/*"))
     n_documents = len(others)
     # The documents that are edited, and those that are removed, are others than the added ones.
     edited, removed = (others[start :: n_documents // len(later)][: len(later)] for start in (1, 2))
     header = [f"CPU s, {len(later)} of {n_documents + len(later):,} documents", "build"]
     runs = [measure_steps(project)]
-    for change in ("added", "edited", "removed"):
+    for change in arguments.changes:
         if change == "added":
             for path in later:
                 path.rename(project / "input" / path.name)
