@@ -44,7 +44,7 @@ def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
     return np.repeat(np.arange(len(lists)), lengths), values
 
 
-def _expand_ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
+def expand_ranges(starts: Integers, lengths: Integers) -> tuple[Integers, Integers]:
     """List all integers of some ranges; return the range and the integer of each.
 
     Range i contains `lengths[i]` integers from `starts[i]` on.
@@ -67,7 +67,7 @@ class NumberLists:
 
     def take(self, lists: Integers) -> tuple[Integers, npt.NDArray[np.int32]]:
         """Return (position in `lists`, value) for each value of these lists, as two arrays."""
-        position, at = _expand_ranges(self.starts[lists], self.lengths[lists])
+        position, at = expand_ranges(self.starts[lists], self.lengths[lists])
         return position, self.values[at]
 
 
@@ -105,7 +105,7 @@ class RowGroups:
     def take(self, owners: Integers) -> tuple[Integers, Integers]:
         """Return (position in `owners`, row) for each row of these owners, as two arrays."""
         starts = self.bounds[owners]
-        position, at = _expand_ranges(starts, self.bounds[owners + 1] - starts)
+        position, at = expand_ranges(starts, self.bounds[owners + 1] - starts)
         return position, self.rows[at]
 
     def sums(self, values: Integers) -> Integers:

@@ -55,16 +55,21 @@ def read_batches(
 def regroup_batches(batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Yield the same rows in batches of full row groups; only the last may have other rows.
 
-    So the file of a table does not depend on the sizes of the batches.
+    So the file of a table does not depend on the sizes of the batches. Only batches without rows
+    yield a batch without rows.
     """
     rest: list[pl.DataFrame] = []
+    n_yielded = 0
     for batch in batches:
+        # The writer of a table begins a page at each chunk of memory, so join the chunks.
         rows = pl.concat([*rest, batch], rechunk=True)
         n_full = rows.height - rows.height % ROW_GROUP_SIZE
         if n_full:
             yield rows[:n_full]
+            n_yielded += n_full
         rest = [rows[n_full:]]
-    yield from rest
+    if rest and (rest[0].height or not n_yielded):
+        yield rest[0]
 
 
 def split_by_size(rows: pl.DataFrame, column: str, max_bytes: int) -> Iterator[pl.DataFrame]:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.nlp.find_names import BATCH_MENTIONS, pair_mentions
+from graphrag_index.nlp.mention_links import pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.storage.memo import DOCUMENTS_PER_READ
 from graphrag_index.text.sentences import join_lines
@@ -203,7 +203,7 @@ def crowd(n_names: int) -> pl.DataFrame:
 
 
 def test_pairs_grow_with_the_number_of_names_not_with_its_square() -> None:
-    counts = [len(pair_mentions(crowd(n), 8, 0.2)) for n in (200, 400, 800)]
+    counts = [len(pair_mentions(crowd(n), n, 8, 0.2)) for n in (200, 400, 800)]
     assert counts == [8 * n - 36 for n in (200, 400, 800)]
 
 
@@ -333,9 +333,24 @@ def test_documents_are_all_read_though_not_at_once(monkeypatch: pytest.MonkeyPat
     assert found.relationships["text_units"].list.len().to_list() == [n]
 
 
-def test_pairs_are_formed_across_the_blocks_that_bound_memory() -> None:
-    n = BATCH_MENTIONS + 10
-    assert len(pair_mentions(crowd(n), 2, 0.2)) == 2 * n - 3
+def test_blocks_and_partitions_that_bound_memory_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [*planted(9), "nothing here", "It was Anna Bro who met Karl Lin, a painter of Oslo."]
+    cut = ExtractGraphNlp(neighbour_weight=0.25)  # a sum of quarters is exact in any order
+    expected = extract(*texts, settings=cut)
+    step = "graphrag_index.steps.extract_graph_nlp"
+    for name, size in (
+        ("BLOCK_MENTIONS", 7),
+        ("RANGE_TEXT_UNITS", 1),
+        ("LINKED_TEXT_UNITS", 1),
+        ("RANGE_SENTENCES", 5),
+        ("RANGE_ENTITIES", 2),
+    ):
+        monkeypatch.setattr(f"{step}.{name}", size)
+    found = extract(*texts, settings=cut)
+    for table in ("entities", "relationships", "mentions"):
+        assert_frame_equal(getattr(found, table), getattr(expected, table))
 
 
 def test_the_order_of_documents_does_not_change_what_is_found() -> None:

@@ -370,6 +370,17 @@ class TestLeftovers:
         with pytest.raises(TableError, match="no version 3; it has: 1, 2"):
             store.read_version(3)
 
+    def test_only_parts_of_the_given_version_are_kept(self, tmp_path: Path) -> None:
+        store = TableStore(tmp_path)
+        for name in ("step-0123456789ab", "step-ba9876543210", "gone-0123456789ab"):
+            (tmp_path / "parts" / name).mkdir(parents=True)
+            (tmp_path / "parts" / name / "part-1").write_bytes(b"rows")
+        steps = (StepRecord("step", "0123456789abcdef", {}),)
+        store.remove_old_parts(Version(1, "small", "0.1.0", steps))
+        assert files(tmp_path) == {"parts/step-0123456789ab/part-1"}
+        store.remove_old_parts(Version(2, "small", "0.1.0", ()))
+        assert not (tmp_path / "parts").exists()
+
     def test_the_folder_of_the_current_version_may_be_gone(self, tmp_path: Path) -> None:
         store = TableStore(tmp_path)
         move_pointer(store.output, version(2, {"unread_files": write(store, 1, BROKEN)}))

@@ -8,8 +8,9 @@ the tokens. Both need `tokenizer.json`.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,9 +206,13 @@ def _load_table(name: str, found: ModelFolder) -> StaticModel:
     unknown_token = settings.get("unk_token")
     unknown = tokenizer.token_to_id(unknown_token) if unknown_token else settings.get("unk_id")
 
-    def cut(texts: Sequence[str]) -> Iterable[list[int]]:
-        for tokens in encode_texts(tokenizer, texts, add_special_tokens=False):
-            yield [token for token in tokens if token != unknown]
+    def cut(texts: Sequence[str]) -> tuple[Any, Any]:
+        tokens = [
+            [token for token in text if token != unknown]
+            for text in encode_texts(tokenizer, texts, add_special_tokens=False)
+        ]
+        numbers = np.fromiter(chain.from_iterable(tokens), np.int64)
+        return numbers, np.fromiter(map(len, tokens), np.int64)
 
     return StaticModel(name, found.identity, rows, weights, cut, unknown or 0)
 

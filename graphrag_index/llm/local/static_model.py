@@ -7,9 +7,8 @@ the last bit, on every machine. `tools/static_table.py` makes the table of all-M
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from graphrag_index.llm.local.word_pieces import Integers
+
 # The table of this package.
 TABLE_FILE = Path(__file__).with_name("static.safetensors")
 ADVICE = "install graphrag-index again"
 # Maximum number of texts whose sums are kept at once. The number does not change the vectors.
 BATCH_TEXTS = 256
-# Maximum number of runs of characters whose pieces are kept in memory.
-MAX_CACHED_RUNS = 1 << 17
 # Number of bits of the components that the length of a vector is computed of.
 LENGTH_BITS = 25
 # Names of number types in safetensors files → names in numpy.
@@ -44,8 +43,8 @@ class StaticModel:
     """A model that embeds a text as the weighted sum of the vectors of its word pieces.
 
     `rows` has one vector per piece, and `weights` has the weight of each vector. `cut` returns
-    the numbers of the pieces of each text. `unknown` is the number of the piece that stands for
-    unknown words.
+    the numbers of the pieces of all texts, and how many pieces each text has. `unknown` is the
+    number of the piece that stands for unknown words.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class StaticModel:
         identity: tuple[str, int | None],
         rows: "npt.NDArray[Any]",
         weights: "npt.NDArray[Any]",
-        cut: Callable[[Sequence[str]], Iterable[Sequence[int]]],
+        cut: "Callable[[Sequence[str]], tuple[Integers, Integers]]",
         unknown: int,
     ) -> None:
         import numpy as np
@@ -62,7 +61,8 @@ class StaticModel:
         self.name = name
         self.identity = identity
         self.dimension = int(rows.shape[1])
-        self._rows, self._weights, self._cut = rows, weights, cut
+        # Plain arrays: rows of a `memmap` are slow to select.
+        self._rows, self._weights, self._cut = np.asarray(rows), np.asarray(weights), cut
         unknown_row = rows[unknown].astype(np.float64)
         # The vector of a text without a piece that has a weight.
         self._unknown = unknown_row if unknown_row.any() else np.ones(self.dimension)
@@ -84,21 +84,31 @@ class StaticModel:
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), BATCH_TEXTS):
             batch = texts[start : start + BATCH_TEXTS]
-            sums = np.array([self._sum_pieces(pieces) for pieces in self._cut(batch)])
-            vectors[start : start + len(batch)] = _normalize_rows(sums)
+            vectors[start : start + len(batch)] = _normalize_rows(self._sum_pieces(batch))
             if advance is not None:
                 advance(len(batch))
         return vectors
 
-    def _sum_pieces(self, pieces: Sequence[int]) -> "npt.NDArray[np.float64]":
+    def _sum_pieces(self, texts: Sequence[str]) -> "npt.NDArray[np.float64]":
+        """Return the weighted sum of the vectors of each text's pieces."""
         import numpy as np
 
-        # The numbers of the packaged table are integers below 2**53 and stay so in every sum:
-        # no order of the additions can change a sum.
-        numbers, counts = np.unique(np.array(pieces, np.int64), return_counts=True)
-        factors = counts.astype(np.float64) * self._weights[numbers]
-        sums: npt.NDArray[np.float64] = factors @ self._rows[numbers].astype(np.float64)
-        return sums if sums.any() else self._unknown
+        numbers, lengths = self._cut(texts)
+        # Count equal pieces of a text.
+        owners = np.repeat(np.arange(len(texts)), lengths)
+        keys = np.sort(owners * len(self._rows) + numbers)
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        counts = np.diff(first, append=len(keys)).astype(np.float64)
+        owners, numbers = np.divmod(keys[first], len(self._rows))
+        factors = counts * self._weights[numbers]
+        bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
+        sums = np.empty((len(texts), self.dimension))
+        for text, (start, stop) in enumerate(pairwise(bounds)):
+            # The numbers of the packaged table are integers below 2**53 and stay so in every sum:
+            # no order of the additions can change a sum.
+            sums[text] = factors[start:stop] @ self._rows[numbers[start:stop]].astype(np.float64)
+        sums[~sums.any(axis=1)] = self._unknown
+        return sums
 
 
 def _normalize_rows(sums: "npt.NDArray[np.float64]") -> "npt.NDArray[np.float32]":
@@ -122,15 +132,9 @@ def load_static_model(path: Path = TABLE_FILE) -> StaticModel:
     if hashlib.sha256(data.data).hexdigest() != metadata.get("sha256"):
         raise ModelError(f"{path} is damaged (its hash has changed): {ADVICE}.")
     word_pieces = WordPieces(tensors["vocabulary"].tobytes().decode().split("\n"))
-    cut_run = lru_cache(MAX_CACHED_RUNS)(word_pieces.cut)
-
-    def cut(texts: Sequence[str]) -> Iterator[list[int]]:
-        for text in texts:
-            yield list(chain.from_iterable(map(cut_run, word_pieces.split_runs(text))))
-
     identity = _get_identity(metadata)
     rows, weights, unknown = tensors["vectors"], tensors["scales"], word_pieces.unknown
-    return StaticModel("static", identity, rows, weights, cut, unknown)
+    return StaticModel("static", identity, rows, weights, word_pieces.cut, unknown)
 
 
 def read_static_identity(path: Path = TABLE_FILE) -> tuple[str, int | None]:

@@ -9,14 +9,25 @@ piece of the vocabulary ends a word, and control characters within ASCII do so t
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 from unicodedata import category, normalize
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Integers = npt.NDArray[np.integer[Any]]
 
 # Maximum number of characters of a word; a longer word is unknown.
 MAX_CHARACTERS = 100
 UNKNOWN = "[UNK]"
-# A run of letters, digits and characters outside ASCII, or one ASCII punctuation mark.
-_RUN = re.compile(r"[0-9a-z\x80-\U0010ffff]+|[!-/:-@\[-`{-~]")
+# A run of letters, digits and characters outside ASCII, or one ASCII punctuation mark; a regular
+# expression of Rust.
+_RUN = r"[0-9a-z\x{80}-\x{10ffff}]+|[!-/:-@\[-`{-~]"
+# Maximum number of runs of characters whose pieces are kept in memory.
+MAX_CACHED_RUNS = 1 << 17
 # Chinese characters, each of which is a word: the blocks that BERT lists.
 _CHINESE = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
@@ -31,18 +42,36 @@ class WordPieces:
         self._numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         self.unknown = self._numbers[UNKNOWN]
         self._vocabulary = vocabulary
+        self._cut_run = lru_cache(MAX_CACHED_RUNS)(self._cut_into_pieces)
 
     @cached_property
     def _alphabet(self) -> frozenset[str]:
         return frozenset("".join(self._vocabulary))
 
-    @staticmethod
-    def split_runs(text: str) -> list[str]:
-        """Split a text into runs of characters: words, or words and symbols outside ASCII."""
-        return _RUN.findall(text.lower())
+    def cut(self, texts: Sequence[str]) -> "tuple[Integers, Integers]":
+        """Return the numbers of the pieces of all texts, and how many pieces each text has."""
+        import numpy as np
+        import polars as pl
 
-    def cut(self, run: str) -> list[int]:
-        """Return the numbers of the pieces of a run, as `split_runs` returns runs."""
+        # Lone surrogates are no characters, and polars does not store them.
+        lowered = [text.encode("utf-8", "ignore").decode().lower() for text in texts]
+        runs = pl.Series(lowered, dtype=pl.String).str.extract_all(_RUN)
+        n_runs = runs.list.len().to_numpy()
+        all_runs = runs.filter(n_runs > 0).explode()
+        # Equal runs are cut once.
+        distinct = all_runs.unique(maintain_order=True)
+        run = all_runs.cast(pl.Enum(distinct)).to_physical().to_numpy()
+        pieces = [self._cut_run(text) for text in distinct]
+        n_pieces = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        numbers = np.fromiter(chain.from_iterable(pieces), np.int64)
+        starts, lengths = (np.cumsum(n_pieces) - n_pieces)[run], n_pieces[run]
+        ends = np.cumsum(lengths)
+        # The position in `numbers` is the first of the run, plus the position within the run.
+        positions = np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
+        text_ends = np.append(0, ends)[np.cumsum(n_runs)]
+        return numbers[positions], np.diff(text_ends, prepend=0)
+
+    def _cut_into_pieces(self, run: str) -> list[int]:
         words = [run] if run.isascii() else self._split_words(run)
         return [number for word in words for number in self._cut_word(word)]
 
