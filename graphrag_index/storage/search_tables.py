@@ -4,7 +4,8 @@ The step `create_search_tables` writes the tables. For an index of Microsoft Gra
 built when the index is opened.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -42,11 +43,12 @@ def create_search_tables(
     `community`, which has gaps. Large tables are read and written in batches, so that only the
     numbers of links are in memory.
     """
-    links = pair_text_units_with_entities(mentions, entities, text_units, documents)
-    yield from _split_into_batches("entities_of_text_units", links)
-    by_entity = np.argsort(links["entity"].to_numpy(), kind="stable").astype(np.uint32)
-    yield from _split_into_batches("text_units_of_entities", links, by_entity)
-    del links, by_entity
+    links = []
+    for batch in pair_text_units_with_entities(mentions, entities, text_units, documents):
+        yield {"entities_of_text_units": batch}
+        links.append(batch)
+    yield from _sort_by_entity("text_units_of_entities", links, "text_unit")
+    links.clear()
     tables = {"document": documents, "text_unit": text_units, "entity": entities}
     ids = {name: table.select("id").collect()["id"] for name, table in tables.items()}
     yield from _copy_columns("document_rows", documents, ROWS_PER_BATCH)
@@ -76,39 +78,56 @@ def pair_text_units_with_entities(
     entities: pl.LazyFrame,
     text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
-) -> pl.DataFrame:
+) -> Iterator[pl.DataFrame]:
     """Pair text units with the entities they name; `about` is true for a topic of the text unit.
 
     A text unit is about the entities in the title of its document (with or without the text in
     brackets), and in the headings above the text unit. If there are no such entities, as in chats
-    and novels, the text unit is about the entity that it names first. Returns one row per text
-    unit and entity, in this order, with `about` and `n_mentions`. The first text unit of a
-    document also has a row for each entity in the title.
+    and novels, the text unit is about the entity that it names first. Yields batches with one row
+    per text unit and entity, in this order, with `about` and `n_mentions`. The first text unit of
+    a document also has a row for each entity in the title.
     """
-    named = mentions.select("text_unit", "entity").collect()
-    keys = _pack_pairs(named["text_unit"], named["entity"])
-    is_first = named["text_unit"].ne_missing(named["text_unit"].shift())
-    first = keys[is_first.to_numpy()]
-    del named
     titled = _entities_in_titles(_entity_names(entities), text_units, documents)
-    titled_keys = _pack_pairs(titled["text_unit"], titled["entity"])
-    opening = titled_keys[titled["opening"].to_numpy()]
-    pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
-    del keys
-    # Subtract the pairs of entities in document titles, which do not count as mentions.
-    n_mentions[np.searchsorted(pairs, opening)] -= 1
-    text_unit = (pairs >> 32).astype(np.int32)
-    is_about = _are_among(pairs, np.sort(titled_keys))
-    untitled = ~_are_among(first >> 32, pairs[is_about] >> 32)
-    is_about |= _are_among(pairs, first[untitled])
-    return pl.DataFrame(
-        {
-            "text_unit": text_unit,
-            "entity": (pairs & 0xFFFFFFFF).astype(np.int32),
-            "about": is_about,
-            "n_mentions": n_mentions.astype(np.int32),
-        }
-    )
+    titled = titled.sort("text_unit", "entity")
+    start = 0
+    for named, end in _split_by_text_unit(mentions.select("text_unit", "entity")):
+        bounds = np.searchsorted(titled["text_unit"].to_numpy(), [start, end]).tolist()
+        start = end
+        keys = _pack_pairs(named["text_unit"], named["entity"])
+        is_first = named["text_unit"].ne_missing(named["text_unit"].shift())
+        first = keys[is_first.to_numpy()]
+        titled_here = titled[slice(*bounds)]
+        titled_keys = _pack_pairs(titled_here["text_unit"], titled_here["entity"])
+        opening = titled_keys[titled_here["opening"].to_numpy()]
+        pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
+        # Subtract the pairs of entities in document titles, which do not count as mentions.
+        n_mentions[np.searchsorted(pairs, opening)] -= 1
+        is_about = _are_among(pairs, titled_keys)
+        untitled = ~_are_among(first >> 32, pairs[is_about] >> 32)
+        is_about |= _are_among(pairs, first[untitled])
+        yield pl.DataFrame(
+            {
+                "text_unit": (pairs >> 32).astype(np.int32),
+                "entity": (pairs & 0xFFFFFFFF).astype(np.int32),
+                "about": is_about,
+                "n_mentions": n_mentions.astype(np.int32),
+            }
+        )
+
+
+def _split_by_text_unit(mentions: pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, int]]:
+    """Yield mentions in batches, each with the number of the first text unit after the batch.
+
+    The mentions are in order of their text units, and those of a text unit are in one batch.
+    """
+    rest = mentions.clear().collect()
+    for batch in read_batches(mentions, LINKS_PER_BATCH):
+        rows = pl.concat([rest, batch])
+        last = int(rows["text_unit"][-1])
+        n_complete = int(np.searchsorted(rows["text_unit"].to_numpy(), last))
+        yield rows[:n_complete], last
+        rest = rows[n_complete:]
+    yield rest, np.iinfo(np.int32).max
 
 
 def _entities_in_titles(
@@ -184,12 +203,21 @@ def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
     return np.asarray(np.append(ascending, -1)[places] == values)
 
 
-def _split_into_batches(
-    name: str, rows: pl.DataFrame, order: "npt.NDArray[np.uint32] | None" = None
-) -> Frames:
-    for start in range(0, rows.height, LINKS_PER_BATCH):
-        part = slice(start, start + LINKS_PER_BATCH)
-        yield {name: rows[part] if order is None else rows[order[part]]}
+def _split_into_batches(name: str, rows: pl.DataFrame) -> Frames:
+    return ({name: batch} for batch in rows.iter_slices(LINKS_PER_BATCH) if batch.height)
+
+
+def _sort_by_entity(name: str, parts: Sequence[pl.DataFrame], *order: str | pl.Expr) -> Frames:
+    """Sort links by entity, then by `order`; yield one range of entities at a time."""
+    if not parts:
+        return
+    counts = np.bincount(np.concatenate([part["entity"].to_numpy() for part in parts]))
+    limits = np.arange(0, counts.sum(), LINKS_PER_BATCH)
+    firsts = np.searchsorted(np.cumsum(counts), limits, "right").tolist()
+    for first, last in pairwise([*dict.fromkeys(firsts), len(counts)]):
+        is_in_range = pl.col("entity").is_between(first, last, closed="left")
+        links = pl.concat([part.filter(is_in_range) for part in parts])
+        yield {name: links.sort("entity", *order)}
 
 
 def _find_row_numbers(ids: pl.Series, known: pl.Series) -> pl.Series:
@@ -242,41 +270,38 @@ def _entity_tables(entities: pl.LazyFrame, document_ids: pl.Series) -> Frames:
 
 def _relationship_tables(relationships: pl.LazyFrame, ids: dict[str, pl.Series]) -> Frames:
     links: list[pl.DataFrame] = []
+    n_rows = 0
     texts = ("type", "description")
     columns = ("source_id", "target_id", "text_unit_ids", "evidence", *texts)
     weight = pl.col("weight").cast(pl.Float32)
     for batch in read_batches(relationships.select(*columns, weight), ROWS_PER_BATCH):
         both = find_rows(pl.concat([batch["source_id"], batch["target_id"]]), ids["entity"])
         source, target = both.astype(np.int32).reshape(2, -1)
-        links.append(pl.DataFrame({"source": source, "target": target, "weight": batch["weight"]}))
         rows = batch.select(*texts, "weight").with_columns(
-            links[-1]["source"],
-            links[-1]["target"],
+            pl.Series("source", source),
+            pl.Series("target", target),
             _replace_ids(batch["text_unit_ids"], ids["text_unit"]).alias("text_units"),
             _replace_document_ids(batch["evidence"], ids["document"]),
         )
         yield {"relationship_rows": rows}
-    if links:
-        yield from _entity_link_tables(pl.concat(links))
-
-
-def _entity_link_tables(links: pl.DataFrame) -> Frames:
-    source, target, weight = (links[name].to_numpy() for name in ("source", "target", "weight"))
-    # Skip relationships with unknown or equal ends, which an imported index may have.
-    linked = np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
-    linked = linked[np.argsort(-weight[linked], kind="stable")].astype(np.int32)
-    # Each relationship has two rows: one for each of its ends.
-    relationship = np.repeat(linked, 2)
-    rows = pl.DataFrame(
-        {
-            "entity": np.stack([source[linked], target[linked]], axis=1).ravel(),
-            "neighbour": np.stack([target[linked], source[linked]], axis=1).ravel(),
-            "relationship": relationship,
-            "weight": weight[relationship],
-        }
+        links.append(_make_entity_links(rows, n_rows))
+        n_rows += rows.height
+    yield from _sort_by_entity(
+        "relationships_of_entities", links, -pl.col("weight"), "relationship"
     )
-    by_entity = np.argsort(rows["entity"].to_numpy(), kind="stable").astype(np.uint32)
-    yield from _split_into_batches("relationships_of_entities", rows, by_entity)
+
+
+def _make_entity_links(relationships: pl.DataFrame, first: int) -> pl.DataFrame:
+    """Return two rows for each relationship, one for each of its ends; `first` is its number."""
+    # Skip relationships with unknown or equal ends, which an imported index may have.
+    source, target = pl.col("source"), pl.col("target")
+    numbered = relationships.with_row_index("relationship", first)
+    linked = numbered.filter((source >= 0) & (target >= 0) & (source != target))
+    relationship = pl.col("relationship").cast(pl.Int32)
+    return pl.concat(
+        linked.select(one.alias("entity"), other.alias("neighbour"), relationship, "weight")
+        for one, other in ((source, target), (target, source))
+    )
 
 
 def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:

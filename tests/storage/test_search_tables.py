@@ -1,6 +1,8 @@
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
+from graphrag_index.storage import search_tables
 from graphrag_index.storage.search_tables import pair_text_units_with_entities
 
 MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32}
@@ -36,7 +38,7 @@ def told_about(
         ),
         pl.LazyFrame({"id": list(documents), "title": list(documents)}),
     )
-    pairs = links.drop("n_mentions")
+    pairs = pl.concat(links).drop("n_mentions")
     assert_frame_equal(pairs, pl.DataFrame(pairs.rows(), schema=PAIRS, orient="row"))
     return pairs.rows()
 
@@ -84,6 +86,17 @@ def test_a_document_begins_with_the_entity_of_its_title() -> None:
         *((0, 0, True), (0, 1, False)),
         (1, 1, True),
     ]
+
+
+def test_the_size_of_batches_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    entities: list[tuple[str, list[str]]] = [("Ahab", []), ("Starbuck", []), ("Pequod", [])]
+    documents = {"Pequod": ["", "Ahab", ""], "letter": ["", ""], "Starbuck": [""]}
+    mentions = [(0, 1), (0, 0), (0, 1), (1, 2), (3, 1), (3, 0), (4, 0), (4, 0), (4, 1)]
+    expected = told_about(mentions, entities, documents)
+    for size in (1, 2, 3, 8):
+        monkeypatch.setattr(search_tables, "LINKS_PER_BATCH", size)
+        assert told_about(mentions, entities, documents) == expected
+    assert len(expected) == 9
 
 
 def test_no_mentions_give_no_pairs() -> None:
