@@ -185,9 +185,10 @@ def _find_variants(
     if not settings.merge_variants:
         return Variants(classified.names, np.arange(len(classified.names)), {}, frozenset())
     ranges = (places.read(first, last) for first, last in pairwise(bounds))
-    names = [distinct_pairs(rows["document"], rows["name"]) for rows in ranges]
-    columns = (np.concatenate(column).astype(np.int32) for column in zip(*names, strict=True))
-    return merge_variants(classified, places.counts, NamesByDocument(*columns), abbreviations)
+    names = [np.array(distinct_pairs(rows["document"], rows["name"]), np.int32) for rows in ranges]
+    by_document = NamesByDocument(*np.concatenate(names, axis=1))
+    del names
+    return merge_variants(classified, places.counts, by_document, abbreviations)
 
 
 def _find_name_mentions(

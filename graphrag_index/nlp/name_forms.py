@@ -1,8 +1,11 @@
 """Merging of the forms of one name: spellings, inflected forms, and names with a title."""
 
 import re
+from array import array
 from collections import defaultdict
 from operator import eq
+
+import numpy as np
 
 from graphrag_index.nlp.name_classifier import ClassifiedNames
 from graphrag_index.nlp.name_words import (
@@ -35,15 +38,16 @@ class MergedNames:
         self.words: list[Words] = [_separate_initials(words) for words in classified.bases]
         self.counts = counts
         self.common = classified.common
-        self.parent = list(range(len(self.names)))
+        # Arrays of numbers and bytes: names are many, and each item of a list takes 8 to 40 bytes.
+        self.parent = array("i", range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # True for names that often follow an article: articles before persons are rare.
-        self.is_thing: list[bool] = (classified.determiner_share >= MIN_THING_SHARE).tolist()
-        self.is_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE).tolist()
+        self.is_thing = bytearray(classified.determiner_share >= MIN_THING_SHARE)
+        self.is_place = bytearray(classified.place_share >= MIN_PLACE_SHARE)
         # True for names that sometimes follow a preposition of place, so they may not be persons.
-        self.may_be_place: list[bool] = (classified.place_share >= MIN_PLACE_SHARE / 3).tolist()
+        self.may_be_place = bytearray(classified.place_share >= MIN_PLACE_SHARE / 3)
         # True for names that occur next to a verb for persons, such as "said".
-        self.has_person_verb: list[bool] = (classified.person_share > 0).tolist()
+        self.has_person_verb = bytearray(classified.person_share > 0)
         # Numbers of names that are certainly names of persons.
         self.persons: set[int] = set()
 
@@ -61,7 +65,7 @@ class MergedNames:
     def merge_same_spelling(self) -> None:
         """Merge names that differ only in case, accents and punctuation."""
         spelled: dict[str, int] = {}
-        for number in sorted(range(len(self.names)), key=lambda n: (-self.counts[n], n)):
+        for number in np.argsort(-np.array(self.counts, np.int64), kind="stable").tolist():
             name = self.names[number]
             plain = name.isascii() and name.replace(" ", "").isalpha()
             key = name.casefold() if plain else fold(name) or name
