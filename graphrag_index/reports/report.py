@@ -19,7 +19,8 @@ import polars as pl
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.schema.list_columns import Integers, RowGroups, find_rows
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.memo import content_ids
+from graphrag_index.storage.memo import content_ids, read_batches
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.citations import check_citations, number_cited_rows, renumber_citations
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import replace_surrogates, title_key
@@ -89,15 +90,16 @@ class Report:
 def rank_communities(communities: pl.LazyFrame) -> pl.DataFrame:
     """Sort communities in the order of reports; add counts and `rank`, an importance (0 to 10)."""
     total = (pl.col("size") + pl.col("n_relationships") + pl.col("n_text_units")).log1p()
+    counted = communities.select(
+        *("id", "community", "level", "parent", "children", "period", "size", "island"),
+        n_relationships=pl.col("relationship_ids").list.len(),
+        n_text_units=pl.col("text_unit_ids").list.len(),
+    )
+    # Count in batches, because the lists of ids need much more memory than their lengths.
     return (
-        communities.select(
-            *("id", "community", "level", "parent", "children", "period", "size", "island"),
-            n_relationships=pl.col("relationship_ids").list.len(),
-            n_text_units=pl.col("text_unit_ids").list.len(),
-        )
+        pl.concat(read_batches(counted, ROW_GROUP_SIZE, at_least_one=True))
         .with_columns(rank=(10 * total / total.max().over("level")).round(1))
         .sort("level", "community", descending=[True, False])
-        .collect()
     )
 
 
