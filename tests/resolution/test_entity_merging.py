@@ -9,6 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.resolution import blocking, entity_merging, scoring
 from graphrag_index.schema.settings.step_sections import FinalizeGraph, SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import SerialShards, Silent
@@ -231,6 +232,30 @@ def test_without_decisions_the_tables_are_as_they_were() -> None:
     made = resolve(SMITH, links=[(0, 1)])
     for name in ("entities", "relationships", "mentions"):
         assert_frame_equal(made[f"extracted_{name}"], given[f"extracted_{name}"].collect())
+
+
+@pytest.mark.parametrize("by_rules", [True, False])
+def test_the_tables_do_not_depend_on_the_size_of_shards_and_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_rules: bool
+) -> None:
+    said = """
+    rename: {Oslo: Christiania}
+    split:
+      Robert Scott: [{title: Scott (sailor), text_units: [t1]}, {title: Robert Falcon Scott}]
+    """
+    entities = [*SCOTT, Entity("Robért Falcon Scott", "person", (1, 2, 3))]
+    expected = decide(tmp_path, said, entities, [*LINKS, (4, 1), (1, 4)], by_rules)
+    assert resolved(expected)["Robert Falcon Scott"] == "Robért Falcon Scott"
+    for module, name in (
+        (blocking, "NAMES_PER_SHARD"),
+        (blocking, "NAMES_PER_PARTITION"),
+        (scoring, "PAIRS_PER_SHARD"),
+        (entity_merging, "ROWS_PER_READ"),
+    ):
+        monkeypatch.setattr(module, name, 2)
+    made = decide(tmp_path, said, entities, [*LINKS, (4, 1), (1, 4)], by_rules)
+    for name, table in expected.items():
+        assert_frame_equal(made[name], table)
 
 
 def test_given_ids_follow_their_entities(tmp_path: Path) -> None:
