@@ -4,10 +4,10 @@
 
 A server of our own stands for the model (tests/server), in a process of its own. Three things
 are printed: how long extraction of 2,000 text units takes against calls x latency / concurrency;
-the CPU seconds per request of a whole job (extraction, summaries, claims, reports, embeddings,
-tables) with a server that answers at once; its peak memory; and by how much a coroutine that
-only sleeps is late while calls wait for a limit. A bare client tells what of it is the server and
-the machine. Linux and macOS.
+the requests, CPU seconds and peak memory of each step of a whole job (extraction, summaries,
+claims, reports, embeddings, tables) with a server that answers at once; and by how much a
+coroutine that only sleeps is late while calls wait for a limit. A bare client tells what of it is
+the server and the machine. `--only job` prints one of the three. Linux and macOS.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,16 +42,15 @@ def main() -> None:
     parser.add_argument("--job-text-units", type=int, default=1_600)
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--only", nargs="+", choices=("pace", "job", "lateness"))
     parser.add_argument("--folder", type=Path, help="keep corpora and indices in this folder")
     arguments = parser.parse_args()
     print(describe_machine())
     with working_folder(arguments.folder) as folder:
-        print()
-        print(pace(folder / "pace", arguments))
-        print()
-        print(job(folder / "job", arguments))
-        print()
-        print(lateness(folder / "lateness"))
+        for part in (pace, job, lateness):
+            if not arguments.only or part.__name__ in arguments.only:
+                print()
+                print(part(folder / part.__name__, arguments))
 
 
 def pace(project: Path, arguments: argparse.Namespace) -> str:
@@ -81,28 +81,39 @@ def pace(project: Path, arguments: argparse.Namespace) -> str:
 
 def job(project: Path, arguments: argparse.Namespace) -> str:
     """A whole job against a server that answers at once."""
-    log = project / "server.log"
     project.mkdir(parents=True, exist_ok=True)
-    with server("--log", str(log)) as url:
+    with server() as url:
         steps = yaml.safe_load((REPOSITORY / "workflows/standard.yaml").read_text("utf-8"))
         write_project(project, arguments.job_text_units, steps, url, arguments.concurrency)
         seconds, cpu, memory = run(project)
-        n_requests = len(read_log(log))
+        calls = count_calls(project)
         again_seconds, again_cpu, _ = run(project)
     stats = json.loads((project / "output/stats.json").read_text("utf-8"))["steps"]
+
+    def describe(name: str, cpu: float, seconds: float, memory: float, n: int) -> list[str]:
+        numbers = f"{cpu:,.1f}", f"{seconds:,.1f}", f"{memory / MIB:,.0f}"
+        return [name, f"{n:,}" if n else "", *numbers, f"{1000 * cpu / n:.2f}" if n else ""]
+
     rows = [
-        [name, f"{step['cpu_seconds']:.1f}", f"{step['seconds']:.1f}",
-         f"{(step['peak_memory_bytes'] or 0) / MIB:.0f}"]
+        describe(name, step["cpu_seconds"], step["seconds"], step["peak_memory_bytes"], calls[name])
         for name, step in stats.items()
-    ]  # fmt: skip
-    rows.append(["the whole process", f"{cpu:.1f}", f"{seconds:.1f}", f"{memory / MIB:.0f}"])
-    rows.append(["run again, unchanged", f"{again_cpu:.1f}", f"{again_seconds:.1f}", ""])
-    rows.append([f"CPU ms a request, of {n_requests:,}", f"{1000 * cpu / n_requests:.2f}", "", ""])
+    ]
+    rows.append(describe("the whole process", cpu, seconds, memory, calls.total()))
+    rows.append(["run again, unchanged", "", f"{again_cpu:.1f}", f"{again_seconds:.1f}", "", ""])
     units = stats["create_text_units"]["rows"]["base_text_units"]
-    return markdown([f"a whole job of {units:,} text units", "CPU s", "s", "peak MiB"], rows)
+    title = f"a whole job of {units:,} text units"
+    return markdown([title, "calls", "CPU s", "s", "peak MiB", "CPU ms a call"], rows)
 
 
-def lateness(folder: Path) -> str:
+def count_calls(project: Path) -> "Counter[str]":
+    """Count the calls of chat and embedding models of each step, from the ledger."""
+    import sqlite3
+
+    with sqlite3.connect(project / "output/ledger.sqlite") as ledger:
+        return Counter(dict(ledger.execute("SELECT step, count(*) FROM calls GROUP BY step")))
+
+
+def lateness(folder: Path, arguments: argparse.Namespace) -> str:
     """How late a coroutine wakes beside calls that wait: for nothing, and for a limit."""
     from graphrag_index.llm.chat_model import ChatModel, LoopThread
     from graphrag_index.llm.ledger import Ledger

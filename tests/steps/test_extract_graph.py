@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from graphrag_index.extraction import findings, merging
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS, ExtractionFormat, Schema
 from graphrag_index.extraction.reply_records import (
@@ -472,6 +473,27 @@ def test_every_mention_and_every_evidence_lies_in_its_text_unit(
         for places in frame["evidence"].to_list():
             assert all(0 <= p["start_char"] < p["end_char"] <= len(text) for p in places)
     assert set(found.mentions["entity"]) == set(range(len(found.titles)))
+
+
+@examples(30)
+@given(st.lists(st.lists(st.sampled_from(["Ada", "ada", "Bob", "Cy", "Dee"]), max_size=4)))
+def test_shards_and_partitions_do_not_change_the_tables(names: list[list[str]]) -> None:
+    texts = [" ".join(["It is:", *some]) for some in names]
+    replies = [
+        reply(
+            *(entity(name, "person", f"{name} {n}.") for name in some),
+            links=[link(one, other) for one, other in pairwise(some)],
+        )
+        for n, some in enumerate(names)
+    ]
+    expected = extract(replies, *texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(findings, "SHARD_TEXT_UNITS", 2)
+        patch.setattr(merging, "PARTITION_TEXT_UNITS", 3)
+        found = extract(replies, *texts)
+    assert_frame_equal(found.entities, expected.entities)
+    assert_frame_equal(found.relationships, expected.relationships)
+    assert_frame_equal(found.mentions, expected.mentions)
 
 
 def test_text_units_of_one_document_have_spans_of_the_document() -> None:

@@ -20,6 +20,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
+from graphrag_index.steps import summarize_descriptions as summarize_step
 from graphrag_index.steps.summarize_descriptions import (
     find_entity_values,
     normalize_values,
@@ -159,6 +160,19 @@ def test_empty_tables_stay_empty() -> None:
     found = summarize(described, [])
     assert found.entities.is_empty()
     assert found.relationships.is_empty()
+
+
+def test_batches_do_not_change_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [["One."], ["Long " * 80, "Text " * 80], ["A.", "B."], [], ["C.", "Text " * 160]]
+    entities = [texts[n % 5] for n in range(12)]
+    links = [(n, n + 1, texts[(n + 2) % 5]) for n in range(11)]
+    expected = summarize(described, entities, links)
+    monkeypatch.setattr(summarize_step, "BATCH_ROWS", 3)
+    monkeypatch.setattr(summarize_step, "ROW_GROUP_SIZE", 4)
+    found = summarize(described, entities, links)
+    assert 0 < len(found.model.asked) < found.tables["description_summaries"].height
+    for name, rows in expected.tables.items():
+        assert_frame_equal(found.tables[name], rows)
 
 
 def test_how_much_is_joined_without_a_call_is_a_setting() -> None:
