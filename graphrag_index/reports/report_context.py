@@ -17,6 +17,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
 from graphrag_index.reports.report import CLAIM_COLUMNS, CitedReport, CommunityMembers, SectionRows
 from graphrag_index.schema.list_columns import Integers, find_rows
+from graphrag_index.step import ShardFrames, Shards
 from graphrag_index.text.citations import number_cited_rows, renumber_canonical
 
 REPORTS_HEADING = "-----Reports-----\nid,report\n"
@@ -35,6 +36,8 @@ TOKENS_FOR_HEADINGS = 80
 MIN_ROW_TOKENS = 200
 # A report in the context of another report has at most the token budget divided by this number.
 REPORT_BUDGET_DIVISOR = 2
+# Number of rows in a shard, of which the tokens are counted. It limits memory.
+SHARD_ROWS = 8_192
 # Number of contexts in a batch. Batches limit the memory used, and do not change the result.
 CONTEXTS_PER_BATCH = 500
 # An incomplete citation at the end of a text that was cut.
@@ -44,11 +47,13 @@ _INCOMPLETE_CITATION = re.compile(r"\s*[\[［【][^\]］】]*$")
 class TableLines:
     """The rows of a table as lines of a prompt; texts are rendered on demand."""
 
-    def __init__(self, rows: pl.DataFrame, budget: TokenBudget) -> None:
+    def __init__(self, rows: pl.DataFrame, budget: TokenBudget, shards: Shards) -> None:
         # Count tokens with the largest possible row number, so that no row costs more later.
         widest = pl.Series("id", np.full(rows.height, budget.limit))
         self._rows, self._budget = rows.insert_column(0, widest), budget
-        self.cost = RenderedRows.from_rows(self._rows, budget).cost
+        parts = ((None, {"rows": part}) for part in self._rows.iter_slices(SHARD_ROWS))
+        costs = [part["costs"]["cost"] for _, part in shards.map(count_row_costs, parts, budget)]
+        self.cost: Integers = np.concatenate([np.zeros(0, np.int64), *costs])
 
     def render_lines(self, row_numbers: Iterable[int]) -> Mapping[int, str]:
         """Map row numbers to lines of the prompt, without the number at the start."""
@@ -63,6 +68,11 @@ class TableLines:
         may_be_cut = n_tokens > self._budget.limit // ROW_SHARE
         n_tokens[may_be_cut] = count_lines(lines.filter(pl.Series(may_be_cut)))
         return n_tokens
+
+
+def count_row_costs(shard: ShardFrames, budget: TokenBudget) -> ShardFrames:
+    """Return the cost of each row of a shard, in tokens."""
+    return {"costs": pl.DataFrame({"cost": RenderedRows.from_rows(shard["rows"], budget).cost})}
 
 
 class SubstituteReport:
@@ -162,7 +172,9 @@ class ReportContexts:
     SettingsError if the room is too small.
     """
 
-    def __init__(self, members: CommunityMembers, *, max_tokens: int, room: int) -> None:
+    def __init__(
+        self, members: CommunityMembers, shards: Shards, *, max_tokens: int, room: int
+    ) -> None:
         limit = min(max_tokens, room) - TOKENS_FOR_HEADINGS
         if limit < MIN_ROW_TOKENS:
             raise SettingsError(
@@ -174,7 +186,7 @@ class ReportContexts:
         self.parent = find_rows(communities["parent"], communities["community"])
         tables = nodes, members.relationships, members.claims
         self.lines = {
-            name: TableLines(rows.select(columns), self.budget)
+            name: TableLines(rows.select(columns), self.budget, shards)
             for (name, columns), rows in zip(SECTION_COLUMNS.items(), tables, strict=True)
         }
         self.endpoints, self.members, self.inner = members.endpoints, members.members, members.inner

@@ -28,7 +28,7 @@ from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.reports.report_evidence import CommunityEvidence, ReportWriter
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
-from graphrag_index.step import Progress, step
+from graphrag_index.step import Progress, Shards, step
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.text.citations import check_citations
 
@@ -57,6 +57,7 @@ def create_community_reports(
     prompts: Prompts,
     previous: Previous,
     progress: Progress,
+    shards: Shards,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Ask a model for a report on each community, from its entities, relationships and claims.
 
@@ -75,7 +76,7 @@ def create_community_reports(
         relationships,
         covariates,
     )
-    requests = _ReportRequests(rows, members, settings, chat_model, prompts)
+    requests = _ReportRequests(rows, members, settings, chat_model, prompts, shards)
     evidence = CommunityEvidence(members, entities, relationships, base_text_units)
     members.drop_texts()
     writer = ReportWriter(rows, members, requests.contexts, evidence, requests.prompt_hash)
@@ -127,6 +128,7 @@ class _ReportRequests:
         settings: CreateCommunityReports,
         chat_model: ChatModel,
         prompts: Prompts,
+        shards: Shards,
     ) -> None:
         values = {name: str(getattr(settings, name)) for name in ("max_findings", "max_words")}
         system = prompts.fill("create_community_reports", values).strip()
@@ -134,6 +136,7 @@ class _ReportRequests:
         self.system = Message(role="system", content=system)
         self.contexts = ReportContexts(
             members,
+            shards,
             max_tokens=settings.max_input_tokens,
             room=chat_model.max_prompt_tokens - n_prompt_tokens(system + FORMAT_INSTRUCTION),
         )

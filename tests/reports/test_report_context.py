@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from graphrag_index.errors import SettingsError
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Report
 from graphrag_index.reports.report_context import Context, ReportContexts
+from graphrag_index.step import SerialShards
 from graphrag_index.text.citations import check_citations
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.small_index import table
@@ -110,7 +111,7 @@ class Contexts(ReportContexts):
     """Contexts that show the numbers of the tables, in which these tests think."""
 
     def __init__(self, members: CommunityMembers, max_tokens: int, room: int) -> None:
-        super().__init__(members, max_tokens=max_tokens, room=room)
+        super().__init__(members, SerialShards(), max_tokens=max_tokens, room=room)
         self.numbers = {
             "Entities": members.entities["human_readable_id"],
             "Relationships": members.relationships["human_readable_id"],

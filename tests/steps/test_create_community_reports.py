@@ -13,7 +13,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.reports.report import make_report_format
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import Silent
+from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_community_reports import create_community_reports
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.text.citations import check_citations, find_cited_rows
@@ -114,6 +114,7 @@ def write(
         prompts=Prompts(Path("nowhere")),
         previous=previous,
         progress=Silent(),
+        shards=SerialShards(),
     )
     frames = [batch for batch in batches if isinstance(batch, Mapping)]
     reports, evidence = (
