@@ -255,7 +255,9 @@ def _split_by_number(
             offset += len(owner)
         for number, part in partitions:
             start = number * BATCH_ROWS
-            yield slice(start, min(start + BATCH_ROWS, n)), part.sort("owner", maintain_order=True)
+            if not part["owner"].is_sorted():
+                part = part.sort("owner", maintain_order=True)
+            yield slice(start, min(start + BATCH_ROWS, n)), part
 
 
 def _renumber_mentions(
