@@ -74,7 +74,9 @@ class VectorTable:
         self, vector: "np.ndarray", top_k: int, columns: Sequence[str], where: str | None = None
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first; `similarity` is their cosine."""
-        query = self.table.search(vector).distance_type("cosine").nprobes(CELLS_PER_SEARCH)
+        query = self.table.search(vector).distance_type("cosine").minimum_nprobes(CELLS_PER_SEARCH)
+        # The nearest cells may have few rows that meet the condition; 0 reads further cells then.
+        query = query.maximum_nprobes(0 if where else CELLS_PER_SEARCH)
         # The index holds one byte per number, and LanceDB 0.40 returns twice the cosine distance
         # (lancedb issue 3530). `refine_factor` replaces it by the distance of the whole vectors.
         found = self._run_search(query.refine_factor(1), top_k, columns, where, "_distance")

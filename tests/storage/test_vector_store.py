@@ -121,16 +121,25 @@ def test_indexes_are_built_for_enough_new_rows(
     assert sorted(column for index in table.list_indices() for column in index.columns) == indexed
 
 
-def test_the_vector_index_tells_the_cosine_of_the_whole_vectors(tmp_path: Path) -> None:
-    angles = np.linspace(0, np.pi, 2_048)
+def test_the_vector_index_tells_the_cosine_and_finds_rows_that_meet_a_condition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    angles = np.linspace(0, np.pi, 4_096)
     vectors = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
     column = pl.Series(vectors, dtype=pl.Array(pl.Float32, 2))
     with VectorWriter(tmp_path, ENTITIES, 1, 1_024) as writer:
-        writer.append(entities(2_048).with_columns(vector=column))
+        writer.append(entities(4_096).with_columns(vector=column))
     table = VectorTable.open(tmp_path, ENTITIES.name, writer.stored.lance_version)
+    monkeypatch.setattr(vector_store, "CELLS_PER_SEARCH", 1)
+    # No row in the one cell that is nearest to the question meets the condition.
+    far = table.nearest(
+        np.array([1, 0], np.float32), 9, ["human_readable_id"], "human_readable_id > 4090"
+    )
+    assert far["human_readable_id"].to_list() == [4091, 4092, 4093, 4094, 4095]
     found = table.nearest(np.array([1, 0], np.float32), 500, ["human_readable_id"])
-    assert found["human_readable_id"].to_list() == list(range(500))
-    assert found["similarity"].to_list() == pytest.approx(np.cos(angles[:500]).tolist(), abs=1e-6)
+    assert found["human_readable_id"][0] == 0
+    cosines = np.cos(angles[found["human_readable_id"].to_numpy()])
+    assert found["similarity"].to_list() == pytest.approx(cosines.tolist(), abs=1e-6)
 
 
 def test_only_text_units_are_searched_by_words() -> None:
