@@ -39,7 +39,12 @@ REPETITION_WEIGHT = 0.4
 MIN_SHARE_OF_BEST_SCORE = 0.6
 # Minimum share (0 to 1) of a question's words, weighted by rarity, that evidence with a low
 # similarity must contain.
-MIN_WORD_COVERAGE = 0.34
+MIN_WORD_COVERAGE = 0.25
+# Similarity of evidence that needs none of the question's words, as a multiple of
+# `min_similarity`. Evidence with fewer words needs a similarity nearer to this one.
+HIGH_SIMILARITY_FACTOR = 1.8
+# The same if no document contains some word of the question.
+UNSEEN_WORD_FACTOR = 2.2
 # Coverage of a sentence that contains all words of a question. Because of rounding, the sum of the
 # shares may be slightly less than 1.
 FULL_WORD_COVERAGE = 0.999
@@ -300,6 +305,19 @@ def _select_evidence(
     return evidence
 
 
+def is_doubtful(
+    question: Question, evidence: Iterable[RankedSentence], min_similarity: float
+) -> bool:
+    """Return whether a word of the question is in no document, and the evidence is weak.
+
+    Such a question is often about something else than the documents, although a sentence
+    resembles it.
+    """
+    strengths = (s.similarity + s.coverage * min_similarity for s in evidence)
+    min_strength = UNSEEN_WORD_FACTOR * min_similarity
+    return max(strengths, default=0.0) < min_strength and bool(question.unseen_words)
+
+
 def _is_evidence_too_weak(
     question: Question,
     named: Sequence[str],
@@ -309,19 +327,21 @@ def _is_evidence_too_weak(
     """Return whether the sentences contain too few of the question's words and names.
 
     If the index knows no name of the question, the sentences must contain all its names and at
-    least `MIN_WORD_COVERAGE` of its words: all words at `min_similarity`, fewer with a higher
-    similarity, and no words at twice `min_similarity`. If the index knows a name, the sentences
-    must contain at least one further word of the question, unless the similarity is high.
+    least `MIN_WORD_COVERAGE` of its words: with a higher similarity fewer words, and no words at
+    `HIGH_SIMILARITY_FACTOR`. If the index knows a name, the sentences must contain at least one
+    further word of the question, unless the similarity is high.
     """
+    if is_doubtful(question, evidence, min_similarity):
+        return True
     similarity = max(sentence.similarity for sentence in evidence)
     texts = [sentence.candidate.text for sentence in evidence]
     if not named:
         coverage = max(sentence.coverage for sentence in evidence)
         is_held = (
             coverage >= MIN_WORD_COVERAGE
-            and similarity + coverage * min_similarity >= 2 * min_similarity
+            and similarity + coverage * min_similarity >= HIGH_SIMILARITY_FACTOR * min_similarity
         )
-        return similarity < 2 * min_similarity and (
+        return similarity < HIGH_SIMILARITY_FACTOR * min_similarity and (
             not is_held
             or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
         )

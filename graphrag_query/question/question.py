@@ -11,7 +11,7 @@ from rapidfuzz.distance import Indel
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_index.text.languages import MIN_STEM, Language
-from graphrag_index.text.normalize import fold, fold_name
+from graphrag_index.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
 from graphrag_query.question.entity_linking import (
@@ -23,6 +23,7 @@ from graphrag_query.question.entity_linking import (
     rows_with_prefix,
 )
 from graphrag_query.question.question_words import (
+    WORD,
     NameSpan,
     TextWords,
     content_words,
@@ -213,6 +214,25 @@ class Question:
     def content_words(self) -> list[str]:
         """The stems of the words that carry the question's meaning."""
         return content_words(self.text, self.language)
+
+    @cached_property
+    def unseen_words(self) -> list[str]:
+        """The content words that no text unit contains, if the question is in English.
+
+        The full-text index of text units has the stems of English words only. Words of a name
+        that is linked to an entity are left out, because the name may be spelt differently.
+        """
+        if self.language.code != "en":
+            return []
+        table, stems = self.index.vectors("text_unit_text"), set(self.content_words)
+        named = {word for mention in self.mentions.entities for word in mention.name.split()}
+        return [
+            word
+            for word in dict.fromkeys(WORD.findall(self.text.lower()))
+            if stem_word(word) in stems
+            and fold(word) not in named
+            and table.find_matching_rows(word, 1, ["human_readable_id"]).is_empty()
+        ]
 
     def max_context_tokens(self, limit: int) -> int:
         """Return `limit` in tokens, or less if the context window of the model is smaller."""

@@ -19,6 +19,7 @@ from graphrag_query.answering.extractive import (
     as_one_line,
     cite_passage,
     find_min_score,
+    is_doubtful,
     rank_sentences,
     word_weight,
 )
@@ -135,6 +136,8 @@ def _matching_points(
     rarity = _weight_words(index, reports, subject)
     ranked = rank_sentences(question, candidates, rarity=rarity)
     min_coverage = max([MIN_WORD_COVERAGE, *(r.coverage / 3 for r in ranked)])
+    if not unreadable and is_doubtful(question, ranked, question.local.min_similarity):
+        return []
     # Sentences with a much lower score than the best sentence add nothing to the answer.
     min_score = find_min_score(ranked[0].score) if ranked else 0.0
     return [

@@ -1,9 +1,12 @@
+from collections.abc import Sequence
+
 import pytest
 
 from graphrag_query.index import Index
 from graphrag_query.question.question import Mentions, format_not_mentioned
 from graphrag_query.question.question_words import TextWords, language_in, name_spans
 from graphrag_query.retrieval.index_store import IndexStore
+from tests.fixtures.fake_llm import question_to
 
 TEXTS = [
     "Captain Scott and Douglas Mawson met Emil Racoviță at Cape Evans.",
@@ -83,3 +86,20 @@ def test_a_question_with_a_name_spelt_otherwise_is_answered(index: Index, method
     assert answer.outcome == "answered"
     assert "Shackleton" in answer.text
     assert answer.notes[0] == "“ernest shakleton” is taken for Ernest Shackleton."
+
+
+@pytest.mark.parametrize(
+    ("question", "unseen"),
+    [
+        ("How do I bake sourdough bread?", ["sourdough"]),
+        ("Which ships sailed, and which bicycles?", ["bicycles"]),
+        ("What did the men eat?", []),
+        ("What did Ernest Shakleton do?", []),
+        # The stems of other languages are not in the full-text index.
+        ("Wie backt man Sauerteigbrot?", []),
+    ],
+)
+def test_words_that_no_document_contains(
+    index: Index, question: str, unseen: Sequence[str]
+) -> None:
+    assert question_to(index, question).unseen_words == unseen

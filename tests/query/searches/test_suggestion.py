@@ -79,8 +79,8 @@ def test_only_entities_of_the_type_that_is_asked_for_are_named(index: Index) -> 
 @pytest.mark.parametrize(
     "question",
     [
-        # A report tells who baked bread, but none tells of pizza.
-        "How do I bake sourdough pizza?",
+        # A report tells who baked bread, but no document tells of sourdough.
+        "How do I bake sourdough bread?",
         "What is the capital of Mongolia?",
         "What are the main ingredients of sourdough?",
         "What are the main themes of Moby-Dick?",
