@@ -137,9 +137,9 @@ def test_the_vector_index_tells_the_cosine_and_finds_rows_that_meet_a_condition(
     )
     assert far["human_readable_id"].to_list() == [4091, 4092, 4093, 4094, 4095]
     found = table.nearest(np.array([1, 0], np.float32), 500, ["human_readable_id"])
-    assert found["human_readable_id"][0] == 0
+    assert found["human_readable_id"][0] < 5  # one byte per number does not tell the first apart
     cosines = np.cos(angles[found["human_readable_id"].to_numpy()])
-    assert found["similarity"].to_list() == pytest.approx(cosines.tolist(), abs=1e-6)
+    assert found["similarity"].to_list() == pytest.approx(cosines.tolist(), abs=0.01)
 
 
 def test_only_text_units_are_searched_by_words() -> None:
