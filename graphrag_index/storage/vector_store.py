@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 # Cells of a vector index that a search reads. benchmarks/RESULTS.md has the recall.
-CELLS_PER_SEARCH = 80
+CELLS_PER_SEARCH = 160
 # Limits of LanceDB's caches of indexes and metadata for all tables: bytes, and shares (0 to 1) of
 # the machine's memory. The smaller limit applies. Searches read again what the caches cannot hold.
 MAX_INDEX_CACHE, MAX_METADATA_CACHE = 6 << 30, 1 << 30
