@@ -68,10 +68,11 @@ class SecondLook:
         except ModelError as error:
             self.warnings.append(f"The passages were ranked without the second look: {error}")
             return unchanged
-        known, deviation = np.array(similarities), scores.std()
-        if not deviation:
+        # Rounding gives equal scores a deviation above 0.
+        if scores.min() == scores.max():
             return unchanged
+        known = np.array(similarities)
         refined: list[float] = (
-            known.mean() + (scores - scores.mean()) * (known.std() / deviation)
+            known.mean() + (scores - scores.mean()) * (known.std() / scores.std())
         ).tolist()
         return refined

@@ -60,6 +60,12 @@ def test_scores_get_the_scale_of_the_similarities(
     assert look.refine_similarities("q", [], []) == []
 
 
+def test_equal_scores_change_nothing() -> None:
+    # The mean of three times 0.1 is not 0.1, because of rounding.
+    look = SecondLook(lambda: GivenScores([0.1] * 3))
+    assert look.refine_similarities("q", ["a", "b", "c"], [0.2, 0.6, 0.7]) == [0.2, 0.6, 0.7]
+
+
 @pytest.fixture
 def index(sample_project: Path, model_server: Server) -> Iterator[Index]:
     model = f"{{model: r, base_url: '{model_server.url}', retry_seconds: 0.2, timeout: 0.5, "
