@@ -40,7 +40,7 @@ class RemoteReranker(RemoteModel):
             request = self._request_scores(key, question, passages, spent)
             scores: tuple[float, ...] = self._loop.run_coroutine(request)
         except RejectedError as error:
-            reason = self._client.redact(str(error))
+            reason = self._client.redact(str(error)).rstrip(".")
             raise ModelError(f"Model {self.name} returns no scores: {reason}.") from None
         return scores
 

@@ -48,7 +48,7 @@ def test_scores_come_in_the_order_of_the_passages_and_are_paid_once(
 
 @pytest.mark.parametrize("is_tei", [False, True])
 @pytest.mark.parametrize(
-    "kind", ["fewer_scores", "doubled_scores", "nan_scores", "wrong_index", "400_content_filter"]
+    "kind", ["fewer_scores", "doubled_scores", "nan_scores", "wrong_index", "400"]
 )
 def test_unusable_scores_are_an_error_that_costs_the_call_and_is_not_kept(
     kind: str, is_tei: bool
