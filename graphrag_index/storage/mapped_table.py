@@ -59,6 +59,10 @@ class MappedTable:
     def __len__(self) -> int:
         return self._starts[-1]
 
+    @property
+    def column_names(self) -> list[str]:
+        return list(self._schema.names)
+
     def rows(self, numbers: Iterable[int] | Integers, *columns: str) -> pl.DataFrame:
         """Return rows in the order of `numbers`; without `columns`, return all columns."""
         import pyarrow as pa

@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_index.errors import TableError
 from graphrag_index.microsoft.prepended_text import read_prepended
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.schema.tables import EMBEDDED_COLUMNS
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
 from graphrag_query.retrieval.question_embedding import QuestionEmbedder
@@ -234,10 +234,19 @@ class IndexStore:
         return self.backend.scan(table, self._stored_table(table))
 
     def open_mapped(self, table: str) -> "MappedTable":
-        """Open a memory-mapped table to read rows by number. No rows are loaded yet."""
+        """Open a memory-mapped table to read rows by number. No rows are loaded yet.
+
+        Raises `TableError` if an older program wrote the table with fewer columns.
+        """
         if table not in self._mapped:
             self.check_version()
-            self._mapped[table] = self.backend.map(table, self._stored_table(table))
+            mapped = self.backend.map(table, self._stored_table(table))
+            if missing := TABLES[table].columns.keys() - mapped.column_names:
+                raise TableError(
+                    f"The table {table} was written by an older version of this program, without "
+                    f"the column {min(missing)}: run `graphrag-index run` to write it again."
+                )
+            self._mapped[table] = mapped
         return self._mapped[table]
 
     def vectors(self, table: str) -> "VectorTable | InMemoryVectors":

@@ -1,6 +1,7 @@
 """Rows of an opened index are fetched by number, as the public tables have them."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import TableError
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import StepRecord, Version, move_pointer
 from graphrag_query.retrieval import question_embedding
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.small_index import table, write_index
@@ -137,3 +141,15 @@ def test_an_index_without_tables_for_searches_says_what_to_run(tmp_path: Path) -
         f"The index in {tmp_path} has no tables for searches. Check that workflows/small.yaml "
         "ends with the step create_search_tables, and run `graphrag-index run`."
     )
+
+
+def test_a_table_of_an_older_program_says_what_to_run(tmp_path: Path) -> None:
+    older = replace(TABLES["title_names"], columns={"name": pl.String()})
+    store = TableStore(tmp_path)
+    with store.writer(1, older, older.name) as writer:
+        writer.append(pl.DataFrame({"name": ["tom"]}))
+    step = StepRecord("create_search_tables", "key", {older.name: writer.stored})
+    move_pointer(tmp_path, Version(1, "small", "0.1.0", (step,), {}))
+    reason = "table title_names .* without the column document: run `graphrag-index run`"
+    with pytest.raises(TableError, match=reason):
+        IndexStore.open(tmp_path).open_mapped("title_names")
