@@ -212,7 +212,8 @@ def _choose_best_sentences(shard: ShardFrames) -> ShardFrames:
     is_first[1:] = np.diff(keys[order]) > 0
     bounds = np.append(np.flatnonzero(is_first), len(keys))
     report, sentence = report[order[bounds[:-1]]], sentence[order[bounds[:-1]]]
-    total = np.bincount(np.cumsum(is_first) - 1, score[order])
+    # `bincount` returns integers if there are no values.
+    total = np.bincount(np.cumsum(is_first) - 1, score[order]).astype(np.float64)
     total *= np.minimum(1.0, MAX_SCORED_MEMBERS / np.diff(bounds))
     # Choose the best groups of each report.
     best = np.lexsort((sentence, -total, report))

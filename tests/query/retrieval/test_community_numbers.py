@@ -42,7 +42,9 @@ def with_gaps(step: Step) -> Step:
 
     @wraps(function)
     def renumber(*tables: Any, **services: Any) -> dict[str, pl.DataFrame]:
-        written: dict[str, pl.DataFrame] = function(*tables, **services)
+        batches = list(function(*tables, **services))
+        names = dict.fromkeys(name for batch in batches for name in batch)
+        written = {name: pl.concat(b[name] for b in batches if name in b) for name in names}
         made = written["communities"]
         rows = []
         for row in made.iter_rows(named=True):
