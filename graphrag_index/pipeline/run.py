@@ -249,7 +249,8 @@ class _WorkflowRun:
                     stack.enter_context(writers[name])
                 writers[name].append(frame)
 
-            for frames in _iterate_batches(step, tables, before, result):
+            for batch in result if isinstance(result, Iterator) else [result]:
+                frames = _check_batch(step, tables, before, batch)
                 for name, frame in frames.items():
                     if frame is None:
                         unchanged[name] = before[name]
@@ -370,31 +371,25 @@ def _wrap_failures(step: Step) -> Iterator[None]:
         ) from error
 
 
-def _iterate_batches(
-    step: Step,
-    tables: Mapping[str, Table],
-    before: Collection[str],
-    result: Frames | Iterator[Frames],
-) -> Iterator[Mapping[str, pl.DataFrame | None]]:
-    """Yield the result of a step as batches; a batch maps table names to frames.
+def _check_batch(
+    step: Step, tables: Mapping[str, Table], before: Collection[str], frames: Frames
+) -> Mapping[str, pl.DataFrame | None]:
+    """Return what a step has returned or yielded as a mapping from table names to frames.
 
     A step returns or yields one frame, or a mapping. None means that the step does not change the
     table. Raises TableError for any other result.
     """
-    for frames in result if isinstance(result, Iterator) else [result]:
-        if isinstance(frames, pl.DataFrame) and len(tables) == 1:
-            frames = dict.fromkeys(tables, frames)
-        if not isinstance(frames, Mapping) or not all(
-            name in tables
-            and (isinstance(frame, pl.DataFrame) or (frame is None and name in before))
-            for name, frame in frames.items()
-        ):
-            what = "a pl.DataFrame" if len(tables) == 1 else "a mapping from their names to frames"
-            found = type(frames).__name__
-            if isinstance(frames, Mapping):
-                found = ", ".join(f"{name}: {type(rows).__name__}" for name, rows in frames.items())
-            raise TableError(
-                f"Step {step.name} writes {', '.join(tables)}: it must return or yield {what}, "
-                f"not {found}."
-            )
-        yield frames
+    if isinstance(frames, pl.DataFrame) and len(tables) == 1:
+        frames = dict.fromkeys(tables, frames)
+    if isinstance(frames, Mapping) and all(
+        name in tables and (isinstance(frame, pl.DataFrame) or (frame is None and name in before))
+        for name, frame in frames.items()
+    ):
+        return frames
+    what = "a pl.DataFrame" if len(tables) == 1 else "a mapping from their names to frames"
+    found = type(frames).__name__
+    if isinstance(frames, Mapping):
+        found = ", ".join(f"{name}: {type(rows).__name__}" for name, rows in frames.items())
+    raise TableError(
+        f"Step {step.name} writes {', '.join(tables)}: it must return or yield {what}, not {found}."
+    )
