@@ -228,8 +228,15 @@ class TableStore:
     def remove_old_parts(self, version: Version) -> None:
         """Delete the parts of steps, except the parts that belong to the tables of a version."""
         kept = {self.parts_folder(step.name, step.key) for step in version.steps}
-        for folder in {*self.output.glob("parts/*")} - kept:
-            shutil.rmtree(folder)
+        for path in self.output.glob("parts/*"):
+            if path in kept:
+                # A run that was killed may have left other files, such as partitions.
+                for file in {*path.glob("*")} - {*path.glob("part-*")}:
+                    file.unlink()
+            elif path.is_dir():
+                shutil.rmtree(path)
+            else:  # a file of the system, such as .DS_Store
+                path.unlink()
         with suppress(OSError):  # the folder is not there, or has parts
             (self.output / "parts").rmdir()
 

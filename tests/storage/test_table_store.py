@@ -374,7 +374,9 @@ class TestLeftovers:
         store = TableStore(tmp_path)
         for name in ("step-0123456789ab", "step-ba9876543210", "gone-0123456789ab"):
             (tmp_path / "parts" / name).mkdir(parents=True)
-            (tmp_path / "parts" / name / "part-1").write_bytes(b"rows")
+            for file in ("part-1", "partitions-1"):
+                (tmp_path / "parts" / name / file).write_bytes(b"rows")
+        (tmp_path / "parts" / ".DS_Store").touch()
         steps = (StepRecord("step", "0123456789abcdef", {}),)
         store.remove_old_parts(Version(1, "small", "0.1.0", steps))
         assert files(tmp_path) == {"parts/step-0123456789ab/part-1"}
