@@ -113,7 +113,8 @@ def summarize_descriptions(
     if pending.height:
         yield {TABLE.name: pending.drop("at")}
     # Reach the end of the generator: there the model records which replies were used.
-    assert next(rows, None) is None
+    surplus = next(rows, None)
+    assert surplus is None
 
 
 def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
