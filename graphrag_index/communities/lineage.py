@@ -4,7 +4,7 @@ A community matches a previous community of the same level if they share more th
 entities that are in at least one of them. So a community matches at most one previous community.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -108,14 +108,15 @@ def read_old_communities(
 
     `ids` are the ids of the present nodes, in the order of the nodes.
     """
-    return read_or_fallback(
-        None, "communities", lambda: _read_communities_and_graph(previous, ids, allocate)
-    )
+    make = read_or_fallback(None, "communities", lambda: _read_communities(previous, ids))
+    # The graph may need disk space: a full disk does not mean that the communities are damaged.
+    return make(allocate) if make else None
 
 
-def _read_communities_and_graph(
-    previous: Previous, ids: pl.Series, allocate: Allocate
-) -> PreviousCommunities | None:
+def _read_communities(
+    previous: Previous, ids: pl.Series
+) -> Callable[[Allocate], PreviousCommunities] | None:
+    """Read all tables; return a function that builds the graph from what was read."""
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None
@@ -140,14 +141,15 @@ def _read_communities_and_graph(
     left = endpoints[~is_known]
     is_new[left[left >= 0]] = True
     weights = links.select("weight").collect()["weight"].to_numpy()[is_known]
-    return PreviousCommunities(
-        communities,
-        levels,
-        build_graph(len(ids), endpoints[is_known, 0], endpoints[is_known, 1], weights, allocate),
-        is_new,
-        previous.settings.get("create_communities") or {},
-        _find_highest_number(previous, communities["community"]),
-    )
+    sources, targets = endpoints[is_known].T
+    highest_number = _find_highest_number(previous, communities["community"])
+    settings = previous.settings.get("create_communities") or {}
+
+    def make(allocate: Allocate) -> PreviousCommunities:
+        graph = build_graph(len(ids), sources, targets, weights, allocate)
+        return PreviousCommunities(communities, levels, graph, is_new, settings, highest_number)
+
+    return make
 
 
 def _find_highest_number(previous: Previous, numbers_now: pl.Series) -> int:

@@ -1,5 +1,6 @@
 """Communities from one run to the next: which are the same, what became of the others."""
 
+import errno
 import logging
 import random
 import re
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.communities.lineage import read_old_communities
 from graphrag_index.pipeline.history import roll_back
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
@@ -136,6 +138,18 @@ def members(communities: pl.DataFrame) -> dict[int, str]:
 def told(lineage: pl.DataFrame) -> dict[int, tuple[str, list[int], list[int]]]:
     rows = lineage.filter(level=0).select("community", "status", "came_from", "went_to")
     return {number: (status, came, went) for number, status, came, went in rows.iter_rows()}
+
+
+def test_a_full_disk_is_no_damaged_table(corpus: Corpus) -> None:
+    corpus.run([("a", "b", 1.0), ("b", "c", 1.0)])
+
+    def allocate(*_shape: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        read_old_communities(
+            Previous(corpus.store, corpus.version), pl.Series(["a", "b", "c"]), allocate
+        )
 
 
 def test_in_a_first_run_all_are_born(corpus: Corpus) -> None:
