@@ -160,7 +160,8 @@ def _weight_words(index: IndexStore, reports: pl.DataFrame, words: list[str]) ->
     sample = reports.gather_every(reports.height // MAX_SAMPLED_REPORTS + 1)
     read = index.reports(sample["community"])
     explanations = pl.col("findings").list.eval(pl.element().struct["explanation"]).list.join(" ")
-    text = pl.concat_str("summary", explanations, separator=" ").str.to_lowercase()
+    text = pl.concat_str("summary", explanations, separator=" ", ignore_nulls=True)
+    text = text.str.to_lowercase()
     # The stem of "story" and "stories" is "stori", which "story" does not contain.
     patterns = {word: rf"\b{re.escape(word.removesuffix('i'))}" for word in words}
     held = read.select(
