@@ -27,12 +27,11 @@ from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import Pair, ask_model, compare_pairs, score_pairs
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.step import Progress, Project, Shards, step
+from graphrag_index.storage.memo import regroup_batches
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 
-# Number of rows per batch. The number limits memory and does not change the results.
-BATCH_ROWS = 65_536
 # Maximum number of unknown names in warnings. A decisions file may have many names of deleted
 # documents.
 MAX_WARNINGS = 10
@@ -147,20 +146,8 @@ def resolve_entities(
     if given_ids is not None:
         tables["given_ids"] = rewriter.rewrite_given_ids(given_ids)
     for name, parts in tables.items():
-        for batch in _rebatch(parts):
+        for batch in regroup_batches(parts):
             yield {name: batch}
-
-
-def _rebatch(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of `parts` in batches of `BATCH_ROWS`; the last batch may be smaller."""
-    rows: pl.DataFrame | None = None
-    for part in parts:
-        rows = part if rows is None else pl.concat([rows, part])
-        n_full = rows.height // BATCH_ROWS * BATCH_ROWS
-        yield from rows[:n_full].iter_slices(BATCH_ROWS)
-        rows = rows[n_full:]
-    if rows is not None and rows.height:
-        yield rows
 
 
 def _add_similar_pairs(
