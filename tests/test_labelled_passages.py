@@ -1,0 +1,31 @@
+"""The labelled passages can be parsed, and their halves are balanced."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from benchmarks.labels import KINDS, LANGUAGES, OPTIONAL, TYPES, Mark, parse_marks, read_half
+
+
+def test_marks_are_spans_of_the_text_without_marks() -> None:
+    text, marks = parse_marks("Dr. [[Leah Okafor|person]] of the [[WHO|organization/acronym]]")
+    assert text == "Dr. Leah Okafor of the WHO"
+    assert marks == (
+        Mark(4, 15, frozenset({"person"})),
+        Mark(23, 26, frozenset({"organization", "acronym"})),
+    )
+
+
+@pytest.mark.parametrize("half", ["dev"])
+def test_a_half_has_five_well_formed_passages_of_each_kind_and_language(half: str) -> None:
+    passages = read_half(half)
+    assert Counter((p.language, p.kind) for p in passages) == {
+        (language, kind): 5 for language in LANGUAGES for kind in KINDS
+    }
+    assert len({p.id for p in passages}) == len(passages)
+    for passage in passages:
+        assert 60 <= len(passage.text.split()) <= 130, passage.id
+        assert 1 <= len(passage.terms) <= 3, passage.id
+        assert re.search(r"\[\[|\]\]", passage.text) is None, passage.id
+        assert all(mark.types <= TYPES or mark.types == {OPTIONAL} for mark in passage.marks)
