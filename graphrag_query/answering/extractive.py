@@ -12,6 +12,7 @@ from graphrag_index.schema.settings import searches
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
 from graphrag_query.answer import Answer, Citation, Outcome
+from graphrag_query.answering.answer_spans import fit_of_spans
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,
@@ -35,6 +36,8 @@ NO_ANSWER_TEXT = "No passage that was read answers this."
 MAX_EMBEDDED_SENTENCES = 24
 # Weight of the penalty for similarity to a sentence that is already chosen.
 REPETITION_WEIGHT = 0.4
+# Weight of a part of the sentence that is of the kind that the question wants, such as a date.
+ANSWER_SPAN_WEIGHT = 0.15
 # Minimum score of a sentence, as a share (0 to 1) of the best score.
 MIN_SHARE_OF_BEST_SCORE = 0.6
 # Minimum share (0 to 1) of a question's words, weighted by rarity, that evidence with a low
@@ -120,9 +123,10 @@ def rank_sentences(
     """Order sentences by how well they answer a question, the best first.
 
     The score is a sum of: the similarity to the question, the share of the question's words in
-    the sentence, the score of the text unit, the bonus, and a constant if the sentence contains
-    a name of `must_name`. `rarity` maps the words to their weights. Without `rarity`, the weight
-    of a word is its rarity among the candidates.
+    the sentence, the score of the text unit, the bonus, a constant if the sentence contains a
+    name of `must_name`, and how well a part of it fits the kind of answer that is wanted.
+    `rarity` maps the words to their weights. Without `rarity`, the weight of a word is its rarity
+    among the candidates.
     """
     words = question.content_words if rarity is None else rarity
     # A word and its stem have the same first letter. Stem only words with a matching first letter.
@@ -146,6 +150,10 @@ def rank_sentences(
     order = list(by_place.values())[:MAX_EMBEDDED_SENTENCES]
     if not order:
         return []
+    fits = {
+        i: fit_of_spans(candidates[i].text, question.text, question.wanted, question.language, {})
+        for i in order
+    }
     vectors = question.index.embedder.embed([candidates[i].text for i in order])
     ranked = [
         RankedSentence(
@@ -154,6 +162,7 @@ def rank_sentences(
             + 0.35 * coverage[i]
             + 0.3 * candidates[i].prior
             + 0.15 * naming[i]
+            + ANSWER_SPAN_WEIGHT * fits[i]
             + candidates[i].bonus,
             float(similarity),
             coverage[i],

@@ -13,7 +13,7 @@ _GAP = r"\s((?:\w+\s){0,6}?)"
 
 def find_cues(question: str) -> dict[str, str]:
     """Map kinds of answers, such as `summary`, to the words of a question that ask for them."""
-    plain = _fold_question(question)
+    plain = fold_question(question)
     found = {kind: pattern.search(plain) for kind, pattern in _compile_cues().items()}
     return {kind: match.group().strip() for kind, match in found.items() if match}
 
@@ -26,14 +26,14 @@ def remove_cues(question: str, *kinds: str) -> str:
     """
     if is_unspaced(question):
         parts = sorted(_cue_words(question, *kinds, "filler"), key=len, reverse=True)
-        return re.sub("|".join(map(re.escape, parts)), " ", _fold_question(question))
+        return re.sub("|".join(map(re.escape, parts)), " ", fold_question(question))
     cues = _cue_words(question, *kinds)
     return " ".join(word for word in WORD.findall(question) if fold(word) not in cues)
 
 
 def _cue_words(question: str, *kinds: str) -> set[str]:
     """Return the folded words of a question that ask for these kinds of answers."""
-    plain, patterns = _fold_question(question), _compile_cues()
+    plain, patterns = fold_question(question), _compile_cues()
     words: set[str] = set()
     for kind in kinds:
         for match in patterns[kind].finditer(plain):
@@ -42,7 +42,8 @@ def _cue_words(question: str, *kinds: str) -> set[str]:
     return words
 
 
-def _fold_question(question: str) -> str:
+def fold_question(question: str) -> str:
+    """Fold the words of a question and remove its punctuation."""
     return " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _fold_words(question)).split())
 
 
@@ -55,10 +56,11 @@ def _fold_words(text: str) -> str:
 def _compile_cues() -> dict[str, re.Pattern[str]]:
     """Compile the typical words of questions into patterns, one per kind of answer."""
     cues = read_lists("cues", Path(__file__).parent)
-    return {kind: _compile_phrases(phrases) for kind, phrases in cues.items()}
+    return {kind: compile_phrases(phrases) for kind, phrases in cues.items()}
 
 
-def _compile_phrases(phrases: str) -> re.Pattern[str]:
+def compile_phrases(phrases: str) -> re.Pattern[str]:
+    """Compile phrases, separated by "|", into a pattern for folded questions."""
     parts = []
     for phrase in (part.strip() for part in phrases.split("|")):
         start = "^" if phrase.startswith("^") else ""

@@ -14,6 +14,7 @@ from graphrag_index.text.languages import MIN_STEM, Language
 from graphrag_index.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
+from graphrag_query.question.answer_kind import WantedAnswer, find_wanted_answer
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
@@ -214,6 +215,11 @@ class Question:
     def content_words(self) -> list[str]:
         """The stems of the words that carry the question's meaning."""
         return content_words(self.text, self.language)
+
+    @cached_property
+    def wanted(self) -> WantedAnswer:
+        """The kind of answer that the question wants."""
+        return find_wanted_answer(self.text, self.language)
 
     @cached_property
     def unseen_words(self) -> list[str]:

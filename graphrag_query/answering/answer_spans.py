@@ -1,0 +1,125 @@
+"""Parts of a sentence that can be a short answer: numbers, dates, names, reasons."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from graphrag_index.text.languages import PARTICLES, Language, expand_pattern, read_lists
+from graphrag_query.question.answer_kind import WantedAnswer
+from graphrag_query.question.question_words import WORD, stop_words_of
+
+# The types of entities that can answer each kind of question about a name.
+TYPES_OF_KIND = {"person": "person", "place": "geo", "organization": "organization"}
+# The kinds of questions that a name answers.
+NAME_KINDS = {*TYPES_OF_KIND, "title"}
+# Maximum number of characters of a clause that gives a reason.
+MAX_REASON_CHARS = 200
+# A run of capitalized words: "Bank of England", "J. R. R. Tolkien", "FIFA U-20 Golden Shoe".
+_NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
+_CAPITALIZED_RUN = re.compile(
+    rf"[^\W\d_a-z][\w’-]*\.?(?:(?:\s(?:{_NAME_JOINTS})){{0,2}}\s(?:[^\W\d_a-z][\w’-]*\.?|\d+))*"
+)
+_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{2,80})[\"”“»]")
+
+
+class AnswerSpan(NamedTuple):
+    """The place of a possible short answer in a sentence."""
+
+    start: int
+    end: int
+    # How well the span fits the wanted kind, 0 to 1.
+    fit: float
+
+
+def find_answer_spans(
+    sentence: str, wanted: WantedAnswer, language: Language, types: Mapping[str, str]
+) -> list[AnswerSpan]:
+    """Find the parts of a sentence that are of the wanted kind, in their order.
+
+    `types` maps names of entities in lower case to their types.
+    """
+    if wanted.kind in ("number", "duration", "date", "time"):
+        pattern = _patterns()[wanted.kind.upper()]
+        return [AnswerSpan(*found.span(), 1.0) for found in pattern.finditer(sentence)]
+    if wanted.kind in NAME_KINDS:
+        return list(_find_names(sentence, wanted.kind, language, types))
+    if wanted.kind == "reason":
+        return [
+            AnswerSpan(found.start(), min(len(sentence), found.start() + MAX_REASON_CHARS), 1.0)
+            for found in _patterns()["REASON"].finditer(sentence)
+        ]
+    return []
+
+
+def fit_of_spans(
+    sentence: str,
+    question: str,
+    wanted: WantedAnswer,
+    language: Language,
+    types: Mapping[str, str],
+) -> float:
+    """Return how well the best span of a sentence that the question lacks fits, 0 to 1."""
+    asked = set(WORD.findall(question.lower()))
+    spans = find_answer_spans(sentence, wanted, language, types)
+    new = (
+        s for s in spans if not asked.issuperset(WORD.findall(sentence[s.start : s.end].lower()))
+    )
+    return max((span.fit for span in new), default=0.0)
+
+
+def _find_names(
+    sentence: str, kind: str, language: Language, types: Mapping[str, str]
+) -> Iterator[AnswerSpan]:
+    """Yield the names in a sentence, and what stands in quotation marks if a title is wanted."""
+    if kind == "title":
+        for quoted in _QUOTED.finditer(sentence):
+            yield AnswerSpan(*quoted.span(1), 1.0)
+    stop_words = stop_words_of(language)
+    for found in _CAPITALIZED_RUN.finditer(sentence):
+        start, end = found.span()
+        name = found.group()
+        first = WORD.match(name)
+        while first and first.group().lower() in stop_words and " " in name:
+            start += name.index(" ") + 1
+            name = sentence[start:end]
+            first = WORD.match(name)
+        name = name.removesuffix("'s").removesuffix("’s").rstrip(".,'’")
+        if not name[:1].isupper() or name.lower() in stop_words or len(name) < 2:
+            continue
+        known = types.get(name.lower())
+        expected = TYPES_OF_KIND.get(kind)
+        if known is None or known in ("name", "acronym", "noun phrase") or expected is None:
+            fit = 0.5
+        else:
+            fit = 1.0 if known == expected else 0.1
+        yield AnswerSpan(start, start + len(name), fit)
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Compile the patterns of numbers, dates and reasons."""
+    lists = read_lists("answer_spans", Path(__file__).parent)
+    values = read_lists("nlp/data/values")
+
+    def alternatives(words: str) -> str:
+        return "|".join(sorted(map(re.escape, set(words.split())), key=len, reverse=True))
+
+    names = ("weekdays", "relative_days", "parts_of_day", "numbers", "time_units")
+    scales = [*values["scales"].values(), values["billions"], values["trillions"]]
+    patterns = {
+        **lists["patterns"],
+        **{name.upper(): alternatives(lists[name]) for name in names},
+        "MONTHS": alternatives(" ".join(values["months"].values())),
+        "SCALES": alternatives(" ".join(scales)),
+    }
+    flags = re.VERBOSE | re.IGNORECASE
+    compiled = {
+        name: re.compile(expand_pattern(patterns, name), flags)
+        for name in ("NUMBER", "DURATION", "DATE", "TIME")
+    }
+    reasons = [re.escape(" ".join(part.split())) for part in lists["reason_words"].split("|")]
+    bounded = (rf"\b{part}\b" if part.isascii() else part for part in reasons)
+    compiled["REASON"] = re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
+    return compiled

@@ -1,0 +1,159 @@
+"""The kind of answer that a question wants, told from its words."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from graphrag_index.text.languages import Language, detect_language, read_lists, word_set
+from graphrag_index.text.normalize import fold, stem_word
+from graphrag_query.question.cues import compile_phrases, fold_question
+from graphrag_query.question.question_words import WORD, stop_words_of
+
+# Maximum number of words of a name or a term that a question for a definition asks about.
+MAX_WORDS_OF_TERM = 5
+# Maximum number of words after an interrogative that may say what is asked for.
+MAX_NOUN_WORDS = 4
+# Maximum number of words before a question word at the start of a question: "In which".
+MAX_WORDS_BEFORE_FIRST = 1
+
+
+@dataclass(frozen=True)
+class WantedAnswer:
+    """The kind of answer that a question wants.
+
+    `kind` is `number`, `duration`, `time`, `date`, `reason`, `place`, `person`, `organization`,
+    `title` (of a work), `definition`, `yes_no`, or `other`. `nouns` are the stems of the words
+    after "which", "how many" and the like: `("chair",)` for "How many chairs are there?".
+    """
+
+    kind: str = "other"
+    nouns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _KindPatterns:
+    """The compiled word lists of one language."""
+
+    questions: Mapping[str, re.Pattern[str]]
+    nouns: Mapping[str, re.Pattern[str]]
+    interrogatives: re.Pattern[str] | None
+    definitions: re.Pattern[str] | None
+    empty_nouns: frozenset[str]
+
+
+def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
+    """Tell the kind of answer that a question wants from its words.
+
+    The noun after an interrogative says more than the interrogative: "which city" wants a place.
+    A text that is no question, or a question in an unknown language, wants the kind `other`.
+    """
+    lists = read_lists("answer_kinds", Path(__file__).parent)
+    # `Language` has no code of a language without word lists for names, such as Chinese.
+    codes = (language.code, detect_language(question), "en")
+    patterns = _compile_patterns(next(code for code in codes if code in lists))
+    plain = fold_question(question)
+    place, kind = _find_question_word(plain, patterns)
+    words = []
+    if kind in ("other", "number"):
+        words = _content_words_at(plain, place, patterns, language)
+    nouns = tuple(dict.fromkeys(map(stem_word, words)))
+    if kind in ("other", "person") and _asks_for_definition(question, plain, patterns, language):
+        return WantedAnswer("definition", nouns)
+    if kind == "other" and words:
+        kind = _kind_of_nouns(" ".join(words), patterns)
+    return WantedAnswer(kind, nouns)
+
+
+def _find_question_word(plain: str, patterns: _KindPatterns) -> tuple[int, str]:
+    """Return the place after the word that asks, and the kind that it wants.
+
+    Words such as "where" and "which" also begin relative clauses. So the first word or the word
+    after a preposition at the start counts, and else the last one: "a war that began when".
+    """
+    found = [
+        (match.start(), match.end(), kind)
+        for kind, pattern in patterns.questions.items()
+        for match in pattern.finditer(plain)
+    ]
+    if patterns.interrogatives:
+        found += [
+            (match.start(), match.end(), "other")
+            for match in patterns.interrogatives.finditer(plain)
+        ]
+    if not found:
+        return len(plain), "other"
+    # The sort is stable: of two kinds at one place, the first in the lists counts.
+    found.sort(key=lambda match: match[0])
+    first = found[0]
+    if plain.count(" ", 0, first[0]) > MAX_WORDS_BEFORE_FIRST:
+        last = found[-1][0]
+        first = next(match for match in found if match[0] == last)
+    return first[1], first[2]
+
+
+def _content_words_at(
+    plain: str, place: int, patterns: _KindPatterns, language: Language
+) -> list[str]:
+    """Return the first run of content words after a place in a folded question.
+
+    A name in the genitive before the run is left out: "show" for "What is Emily's show?".
+    """
+    stop_words = {fold(word) for word in stop_words_of(language)}
+    run: list[str] = []
+    for word in WORD.findall(plain, place):
+        if word == "s":
+            run = []
+        elif word in stop_words or (not run and word in patterns.empty_nouns):
+            if run:
+                break
+        else:
+            run.append(word)
+    return run[:MAX_NOUN_WORDS]
+
+
+def _kind_of_nouns(words: str, patterns: _KindPatterns) -> str:
+    """Return the kind of the last noun whose kind is known: "film director" is a person."""
+    last = {
+        kind: max((found.start() for found in pattern.finditer(words)), default=-1)
+        for kind, pattern in patterns.nouns.items()
+    }
+    kind = max(last, key=lambda kind: last[kind], default="other")
+    return kind if last.get(kind, -1) >= 0 else "other"
+
+
+def _asks_for_definition(
+    question: str, plain: str, patterns: _KindPatterns, language: Language
+) -> bool:
+    """Return whether a question asks who or what a name or a short term is."""
+    found = patterns.definitions.match(plain) if patterns.definitions else None
+    if found is None:
+        return False
+    words = plain[found.end() :].split()
+    is_simple = not re.search(r"\w['’]s\b", question) and not set(words) & _words_of_parts(language)
+    return 0 < len(words) <= MAX_WORDS_OF_TERM and is_simple
+
+
+@cache
+def _words_of_parts(language: Language) -> frozenset[str]:
+    """Return the folded words that join a noun with what it belongs to, such as "of the"."""
+    found = language.place_prepositions | language.other_prepositions | {"of", "the"}
+    return frozenset(map(fold, found))
+
+
+@cache
+def _compile_patterns(code: str) -> _KindPatterns:
+    lists: Mapping[str, Any] = read_lists("answer_kinds", Path(__file__).parent)[code]
+
+    def compile_optional(name: str) -> re.Pattern[str] | None:
+        return compile_phrases(lists[name]) if name in lists else None
+
+    return _KindPatterns(
+        {kind: compile_phrases(phrases) for kind, phrases in lists["questions"].items()},
+        {kind: compile_phrases(phrases) for kind, phrases in lists.get("nouns", {}).items()},
+        compile_optional("interrogatives"),
+        compile_optional("definitions"),
+        frozenset(map(fold, word_set(lists.get("empty_nouns", "")))),
+    )

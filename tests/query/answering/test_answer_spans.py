@@ -1,0 +1,39 @@
+import pytest
+
+from graphrag_index.text.languages import language_of
+from graphrag_query.answering.answer_spans import find_answer_spans, fit_of_spans
+from graphrag_query.question.answer_kind import WantedAnswer
+
+ENGLISH = language_of("en")
+
+
+def spans_of(kind: str, sentence: str) -> list[str]:
+    found = find_answer_spans(sentence, WantedAnswer(kind), ENGLISH, {})
+    return [sentence[span.start : span.end] for span in found]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence", "spans"),
+    [
+        ("number", "Of 6,960 people, 42 gave $1.2 million, twice.", "6,960|42|$1.2 million|twice"),
+        ("duration", "It took twelve years and 3 weeks.", "twelve years|3 weeks"),
+        ("date", "On Saturday at 7 PM, not on 1 August 1973.", "Saturday at 7 PM|1 August 1973"),
+        ("date", "Er kam am 3. Mai 1980 oder im Jahr 1990.", "3. Mai 1980|1990"),
+        ("time", "We meet at 19:30 or 8 pm.", "19:30|8 pm"),
+        ("reason", "It closed because of the flood.", "because of the flood."),
+        ("title", 'She sang "Blue Moon" in the film.', "Blue Moon|Blue Moon"),
+    ],
+)
+def test_parts_of_the_wanted_kind_are_found(kind: str, sentence: str, spans: str) -> None:
+    assert "|".join(spans_of(kind, sentence)) == spans
+
+
+def test_a_name_of_another_type_fits_less() -> None:
+    types = {"olga nowak": "person", "poznań": "geo"}
+    found = find_answer_spans("Olga Nowak left Poznań.", WantedAnswer("place"), ENGLISH, types)
+    assert [span.fit for span in found] == [0.1, 1.0]
+
+
+def test_what_the_question_names_is_no_answer() -> None:
+    wanted = WantedAnswer("person")
+    assert fit_of_spans("Olga Nowak left.", "Who is Olga Nowak?", wanted, ENGLISH, {}) == 0.0

@@ -1,0 +1,42 @@
+import pytest
+
+from graphrag_query.question.answer_kind import WantedAnswer, find_wanted_answer
+from graphrag_query.question.question_words import language_in
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How many chairs had been given away?", "number"),
+        ("How long did the war last?", "duration"),
+        ("What time do they meet for pizza?", "time"),
+        ("In what year was the bridge finished?", "date"),
+        ("Which city is the seat of the court?", "place"),
+        ("Who is the mother of Olga Nowak?", "person"),
+        ("Who is Olga Nowak?", "definition"),
+        ("Why did the mill close?", "reason"),
+        ("Which team won?", "organization"),
+        ("What song does Olga suggest?", "title"),
+        ("Is the mill closed?", "yes_no"),
+        ("The mill, which was built by the Duke, burned down when?", "date"),
+        ("Which snacks does Olga like?", "other"),
+        ("Wie viele Stühle wurden verschenkt?", "number"),
+        ("In welcher Stadt steht das Gericht?", "place"),
+        ("Wer ist Olga Nowak?", "definition"),
+        ("Pourquoi le moulin est-il fermé ?", "reason"),
+        ("¿Cuándo se construyó el puente?", "date"),
+        ("Chi ha costruito il ponte?", "person"),
+        ("Dlaczego młyn został zamknięty?", "reason"),
+        ("Где находится мельница?", "place"),
+        ("谁建造了这座桥？", "person"),
+        ("橋はいつ完成しましたか？", "date"),
+    ],
+)
+def test_the_kind_of_a_question_is_told_from_its_words(question: str, kind: str) -> None:
+    assert find_wanted_answer(question, language_in(question)).kind == kind
+
+
+def test_the_nouns_after_an_interrogative_are_kept() -> None:
+    question = "How many wooden chairs are there?"
+    expected = WantedAnswer("number", ("wooden", "chair"))
+    assert find_wanted_answer(question, language_in(question)) == expected
