@@ -5,7 +5,16 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.labels import KINDS, LANGUAGES, OPTIONAL, TYPES, Mark, parse_marks, read_half
+from benchmarks.labels import (
+    HALVES,
+    KINDS,
+    LANGUAGES,
+    OPTIONAL,
+    TYPES,
+    Mark,
+    parse_marks,
+    read_half,
+)
 
 
 def test_marks_are_spans_of_the_text_without_marks() -> None:
@@ -17,7 +26,7 @@ def test_marks_are_spans_of_the_text_without_marks() -> None:
     )
 
 
-@pytest.mark.parametrize("half", ["dev"])
+@pytest.mark.parametrize("half", HALVES)
 def test_a_half_has_five_well_formed_passages_of_each_kind_and_language(half: str) -> None:
     passages = read_half(half)
     assert Counter((p.language, p.kind) for p in passages) == {
