@@ -119,6 +119,7 @@ def rank_sentences(
     candidates: Sequence[Candidate],
     must_name: Sequence[str] = (),
     rarity: Mapping[str, float] | None = None,
+    most: int = MAX_EMBEDDED_SENTENCES,
 ) -> list[RankedSentence]:
     """Order sentences by how well they answer a question, the best first.
 
@@ -126,7 +127,7 @@ def rank_sentences(
     the sentence, the score of the text unit, the bonus, a constant if the sentence contains a
     name of `must_name`, and how well a part of it fits the kind of answer that is wanted.
     `rarity` maps the words to their weights. Without `rarity`, the weight of a word is its rarity
-    among the candidates.
+    among the candidates. The vectors of at most `most` sentences are compared.
     """
     words = question.content_words if rarity is None else rarity
     # A word and its stem have the same first letter. Stem only words with a matching first letter.
@@ -147,7 +148,7 @@ def rank_sentences(
     by_place: dict[tuple[str, int], int] = {}
     for i in sorted(range(len(candidates)), key=lambda i: (-rough[i], i)):
         by_place.setdefault((candidates[i].text, candidates[i].start_char), i)
-    order = list(by_place.values())[:MAX_EMBEDDED_SENTENCES]
+    order = list(by_place.values())[:most]
     if not order:
         return []
     fits = {

@@ -174,7 +174,7 @@ def test_a_filtered_index_keeps_its_filters_if_it_is_restricted_further(index: I
 def test_the_main_entities_and_their_sentences_are_inside(index: Index, crean: Index) -> None:
     answer = crean.global_("Who are the main people?")
     assert {citation.path for citation in answer.citations} == {CREAN}
-    assert len(answer.citations) == answer.looked_at["entities_listed"] == 6
+    assert 6 < len(answer.citations) <= answer.looked_at["entities_listed"]
     suggestion = crean.global_("Who matters most?").suggestion
     links, masks = crean.store.links, crean.store.masks  # type: ignore[attr-defined]
     numbers = np.flatnonzero(masks.entities).tolist()

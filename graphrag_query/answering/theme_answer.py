@@ -1,0 +1,120 @@
+"""Answers in themes: a numbered list of headings and cited sentences, within a word budget."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_query.answer import Answer, Citation
+from graphrag_query.answering.cited_text import best_sentence
+from graphrag_query.answering.extractive import as_one_line, cite_passage
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.report_sentences import locate_sentence
+
+# Number of words of a long sentence. Each further word lowers the score by this penalty.
+LONG_SENTENCE = 20
+LONG_SENTENCE_PENALTY = 0.005
+# Maximum number of sentences of one theme.
+MAX_SENTENCES_OF_THEME = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A sentence for the answer, and the number of the text unit that supports it."""
+
+    text: str
+    source: int
+    score: float
+
+
+@dataclass(eq=False)
+class Theme:
+    """A theme of the answer: its heading, its possible sentences, and the chosen ones."""
+
+    name: str
+    extent: str  # how much of the corpus belongs to it, such as "3 documents"
+    cited_as: str  # citation of the row that it is about
+    points: list[Point]
+    chosen: list[Point] = field(default_factory=list)
+
+    @property
+    def heading(self) -> str:
+        """The line above the sentences."""
+        extent = f" ({self.extent})" if self.extent else ""
+        return f"**{self.name}**{extent} {self.cited_as}".rstrip()
+
+    @property
+    def short_heading(self) -> str:
+        """The text in a list of themes without sentences: a share is worth its word, no more."""
+        return f"{self.name} ({self.extent})" if "%" in self.extent else self.name
+
+
+def write_themes(
+    question: Question, opening: str, themes: Sequence[Theme], max_words: int, rest: str = ""
+) -> Answer:
+    """Write the themes as a numbered list within a budget of words, with citations.
+
+    With `rest`, the themes without a sentence are listed after this text.
+    """
+    left = max_words - len(opening.split())
+    if rest:
+        left -= len(rest.split()) + sum(len(theme.short_heading.split()) for theme in themes)
+    _choose_points(themes, left, count_names=not rest)
+    index = question.index
+    units = index.text_units(point.source for theme in themes for point in theme.chosen)
+    citations: list[Citation] = []
+    lines = [f"{opening}\n"]
+    told = [theme for theme in themes if theme.chosen]
+    for number, theme in enumerate(told, 1):
+        parts = []
+        for point in theme.chosen:
+            unit = units[point.source]
+            candidate = locate_sentence(point.text, unit)
+            said = point.text if candidate is None else candidate.text
+            if candidate is None:
+                # A model wrote this sentence: cite the most similar sentence of the passage.
+                best = best_sentence(said, [unit])
+                assert best is not None
+                candidate = best[0]
+            citations.append(cite_passage(len(citations) + 1, candidate, unit))
+            parts.append(f"{as_one_line(said)} [{len(citations)}]")
+        lines.append(f"{number}. {theme.heading}\n   {' '.join(parts)}\n")
+    if rest and len(told) < len(themes):
+        listed = "; ".join(
+            theme.short_heading for theme in themes if theme.extent and not theme.chosen
+        )
+        lines.append(f"{rest}: {listed}.")
+    question.counts["reports_used"] = len(told)
+    return question.answer("\n".join(lines).rstrip(), citations=tuple(citations))
+
+
+def _choose_points(themes: Sequence[Theme], max_words: int, count_names: bool) -> None:
+    """Choose one sentence for each theme in turn, until the budget of words is spent.
+
+    No sentence repeats another one. The first theme gets a sentence even if it is too long. With
+    `count_names`, the names of the themes are part of the budget.
+    """
+    used: list[frozenset[str]] = []
+    left = max_words
+    for theme in themes:
+        theme.points.sort(key=lambda point: -_value_of(point))
+    for turn in range(MAX_SENTENCES_OF_THEME):
+        for theme in (theme for theme in themes if len(theme.chosen) == turn):
+            heading = 0
+            if not turn:
+                heading = 1 + len(theme.heading.split())
+                heading -= 0 if count_names else len(theme.short_heading.split())
+            for point in theme.points:
+                words = distinctive_words(point.text)
+                n_words = heading + len(point.text.split()) + 1
+                if (n_words <= left or not used) and not any(
+                    are_near_duplicates(words, other) for other in used
+                ):
+                    theme.chosen.append(point)
+                    used.append(words)
+                    left -= n_words
+                    break
+
+
+def _value_of(point: Point) -> float:
+    """Return the score of a sentence, less a penalty for a long sentence."""
+    return point.score - LONG_SENTENCE_PENALTY * max(0, len(point.text.split()) - LONG_SENTENCE)

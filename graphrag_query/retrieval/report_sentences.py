@@ -1,0 +1,54 @@
+"""The sentences of community reports, each with a text unit that supports it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from graphrag_index.text.citations import find_citations
+from graphrag_query.answering.cited_text import supporting_text_units
+from graphrag_query.answering.extractive import Candidate
+from graphrag_query.retrieval.index_store import IndexStore
+
+_SOURCE_CITATION = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
+
+
+def cited_sentences(text: str) -> list[tuple[str, int]]:
+    """Split the text of a report into sentences, each with the text unit that it cites."""
+    # Drop the text after the last citation, because each citation follows its sentence.
+    parts = _SOURCE_CITATION.split(text)
+    pairs = zip(map(str.strip, parts[::2]), parts[1::2], strict=False)
+    return [(sentence, int(source)) for sentence, source in pairs if sentence]
+
+
+def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tuple[str, int]]:
+    """Split the text of a report into statements, each with a text unit that supports it.
+
+    A report that a model wrote may cite other rows than text units. The statement is then
+    supported by a text unit that supports the cited row. If the report cites nothing, its
+    statement is supported by a text unit about the members of the community.
+    """
+    found = cited_sentences(text)
+    if found:
+        return found
+    start = 0
+    for first, last, rows in find_citations(text):
+        said = text[start:first].strip().lstrip(".").strip()
+        behind = (n for name, row in rows for n in supporting_text_units(index, name, row, said))
+        source = next(behind, None)
+        if said and source is not None:
+            found.append((said, source))
+        start = last
+    if not found and text.strip():
+        behind_all = supporting_text_units(index, "Reports", community, text)[:1]
+        found = [(text.strip(), number) for number in behind_all]
+    return found
+
+
+def locate_sentence(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
+    """Find a sentence in its text unit, ignoring differences in white space.
+
+    Returns None if the text unit does not contain the sentence.
+    """
+    pattern = r"\s+".join(re.escape(word) for word in sentence.split())
+    match = re.search(pattern, unit["text"])
+    return Candidate.within(unit, *match.span()) if match else None

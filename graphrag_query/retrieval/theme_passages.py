@@ -1,0 +1,185 @@
+"""Find the text units that are relevant to a question, and group them by community.
+
+A community of the chosen level is a theme of the corpus. A text unit belongs to the community of
+most of the entities that it names; a rare entity counts more than a frequent one.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphrag_query.answering.extractive import word_weight
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.text_unit_ranking import (
+    SIMILARITY_WEIGHT,
+    match_stems,
+    rarity_of,
+    start_search,
+)
+
+# Maximum number of text units that are read for one question.
+MAX_TEXT_UNITS = 64
+# Maximum number of text units from which shares of the whole corpus are estimated.
+MAX_SAMPLED_TEXT_UNITS = 1_024
+# Minimum score of a relevant text unit, as a share (0 to 1) of the best score.
+MIN_SHARE_OF_BEST_SCORE = 0.35
+# The level of the themes is the coarsest one on which no theme has more than this share (0 to 1)
+# of the relevant text units.
+MAX_SHARE_OF_THEME = 0.4
+# Maximum number of entities in the name of a theme.
+MAX_NAMES_OF_THEME = 3
+# Weight of an entity that a text unit describes. An entity that it only names has the weight 1.
+WEIGHT_OF_SUBJECT = 2.0
+
+
+@dataclass(frozen=True)
+class Theme:
+    """A community with its relevant text units, the best first.
+
+    `community` is None for text units whose entities are in no community. `weight` is the sum of
+    the text units' scores.
+    """
+
+    community: int | None
+    text_units: tuple[int, ...]
+    weight: float
+
+
+def relevant_text_units(question: Question) -> dict[int, float]:
+    """Map the text units that match a question best to their scores, the best first."""
+    ranked = sorted(start_search(question)(), key=lambda unit: (-unit.own_score, unit.number))
+    min_score = MIN_SHARE_OF_BEST_SCORE * ranked[0].own_score if ranked else 0.0
+    best = ranked[:MAX_TEXT_UNITS]
+    return {unit.number: unit.own_score for unit in best if unit.own_score >= min_score}
+
+
+def score_text_units(
+    question: Question, known: Mapping[int, float], more: Iterable[int]
+) -> dict[int, float]:
+    """Add the scores of more text units, from their similarity to the question, to `known`."""
+    new = sorted(set(more) - known.keys())
+    if not new:
+        return dict(known)
+    vectors = question.index.open_mapped("text_unit_vectors").matrix("vector", new)
+    similarities = SIMILARITY_WEIGHT * (vectors @ question.vector)
+    return {**known, **dict(zip(new, similarities.tolist(), strict=True))}
+
+
+def group_by_theme(
+    index: IndexStore, scores: Mapping[int, float], level: int | None = None
+) -> tuple[list[Theme], int]:
+    """Group text units by community, the theme with the highest scores first.
+
+    Returns the themes and their level: `level`, or else the coarsest level that spreads the text
+    units over several themes.
+    """
+    paths = community_paths(index, scores)
+    deepest = max(map(len, paths.values()), default=1) - 1
+    levels = range(deepest + 1) if level is None else [level]
+    themes: list[Theme] = []
+    for level in levels:
+        themes = _group_at_level(scores, paths, level)
+        if max((len(t.text_units) for t in themes), default=0) <= MAX_SHARE_OF_THEME * len(scores):
+            break
+    return themes, level or 0
+
+
+def _group_at_level(
+    scores: Mapping[int, float], paths: Mapping[int, Sequence[int]], level: int
+) -> list[Theme]:
+    groups: dict[int | None, list[int]] = {}
+    for number in scores:
+        path = paths[number]
+        groups.setdefault(path[min(level, len(path) - 1)] if path else None, []).append(number)
+    themes = [
+        Theme(community, tuple(numbers), sum(scores[n] for n in numbers))
+        for community, numbers in groups.items()
+    ]
+    return sorted(themes, key=lambda theme: (-theme.weight, theme.text_units))
+
+
+def name_groups(
+    question: Question, themes: Sequence[Theme], scores: Mapping[int, float]
+) -> list[str]:
+    """Return a name for each theme: the titles of the entities that set its text units apart.
+
+    Entities that the question names, and those in the name of an earlier theme, are left out.
+    """
+    index = question.index
+    used = set(question.mentions.exact_entities)
+    chosen: list[list[int]] = []
+    for theme in themes:
+        weights: dict[int, float] = defaultdict(float)
+        for number in theme.text_units:
+            entities, is_subject = index.links.entities_of(number)
+            counts = index.links.n_text_units_of(entities)
+            for entity, count, about in zip(
+                entities.tolist(), counts.tolist(), is_subject.tolist(), strict=True
+            ):
+                rarity = rarity_of(max(count, 1), index.links.n_text_units)
+                weights[entity] += scores[number] * rarity * (WEIGHT_OF_SUBJECT if about else 1.0)
+        best = sorted(weights.keys() - used, key=lambda e: (-weights[e], e))[:MAX_NAMES_OF_THEME]
+        used.update(best)
+        chosen.append(best)
+    titles = index.open_mapped("entity_rows").rows([e for best in chosen for e in best], "title")
+    left = iter(titles["title"])
+    return [", ".join(next(left) for _ in best) or "Other passages" for best in chosen]
+
+
+def weigh_words(index: IndexStore, words: Sequence[str]) -> dict[str, float]:
+    """Map each stem to its weight: the fewer text units contain it, the higher.
+
+    Of a large corpus, only every n-th text unit is read.
+    """
+    sample = sample_text_units(index)
+    table = index.open_mapped("text_unit_rows")
+    held = match_stems(table.rows(sample, "text")["text"], words).sum(axis=0).tolist()
+    return {word: word_weight(n, len(sample)) for word, n in zip(words, held, strict=True)}
+
+
+def sample_text_units(index: IndexStore) -> list[int]:
+    """Return every n-th text unit that the filters keep, at most `MAX_SAMPLED_TEXT_UNITS`."""
+    n_text_units = index.links.n_text_units
+    numbers = range(0, n_text_units, -(-n_text_units // MAX_SAMPLED_TEXT_UNITS) or 1)
+    return [number for number in numbers if index.text_units_behind("Sources", number)]
+
+
+def community_paths(index: IndexStore, text_units: Iterable[int]) -> dict[int, list[int]]:
+    """Map each text unit to its communities, the community of level 0 first.
+
+    The list ends with a community without children. It is empty if no entity of the text unit is
+    in a community.
+    """
+    named = {number: index.links.entities_of(number) for number in text_units}
+    entities = np.unique(np.concatenate([np.zeros(0, np.int32), *(n for n, _ in named.values())]))
+    counts = index.links.n_text_units_of(entities)
+    n_text_units = index.links.n_text_units
+    weight_of = {
+        entity: 0.1 + rarity_of(max(count, 1), n_text_units)
+        for entity, count in zip(entities.tolist(), counts.tolist(), strict=True)
+    }
+    path_of = {entity: index.links.communities_of(entity)[1].tolist() for entity in weight_of}
+    paths = {}
+    for number, (numbers, is_subject) in named.items():
+        votes = [
+            (path_of[entity], weight_of[entity] * (WEIGHT_OF_SUBJECT if about else 1.0))
+            for entity, about in zip(numbers.tolist(), is_subject.tolist(), strict=True)
+        ]
+        paths[number] = _elect_path(votes)
+    return paths
+
+
+def _elect_path(votes: Sequence[tuple[Sequence[int], float]]) -> list[int]:
+    """Choose the community with the most votes at each level, below the one of the level above."""
+    path: list[int] = []
+    while True:
+        counted: dict[int, float] = defaultdict(float)
+        for communities, weight in votes:
+            if len(communities) > len(path) and list(communities[: len(path)]) == path:
+                counted[communities[len(path)]] += weight
+        if not counted:
+            return path
+        path.append(max(counted, key=lambda community: (counted[community], -community)))

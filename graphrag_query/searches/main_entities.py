@@ -1,0 +1,97 @@
+"""The entities of a type that a question asks for: the main ones, or those of a subject."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.theme_answer import Point
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import WORD, WORD_LISTS
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.relationship_evidence import find_passages
+
+# Number of entities whose types are read first.
+FIRST_ENTITIES = 1_024
+# Maximum number of words of a question up to the word that names the type.
+MAX_WORDS_BEFORE_TYPE = 5
+# Types of names that are often of another type, which the index could not tell.
+UNCLEAR_TYPES = {"organization": ("name", "acronym")}
+TYPES = WORD_LISTS["types"]
+# Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
+TYPE_OF_WORD = {stem_word(word): kind for kind in TYPES for word in TYPES[kind]["words"].split()}
+
+
+@dataclass(frozen=True, eq=False)
+class NamedEntity:
+    """An entity and the sentences that name it."""
+
+    number: int
+    title: str
+    points: list[Point]
+
+
+def asked_type(question: Question) -> str | None:
+    """Return the type of the entities that a question such as "Which companies …" asks for."""
+    first = WORD.findall(question.text.lower())[:MAX_WORDS_BEFORE_TYPE]
+    kinds = {TYPE_OF_WORD.get(stem_word(word)) for word in first} - {None}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def find_named_entities(
+    index: IndexStore, kind: str, points: Mapping[int, Sequence[Point]]
+) -> list[NamedEntity]:
+    """Find the entities of a type that sentences name, those of the best sentences first.
+
+    `points` maps the number of a text unit to its sentences.
+    """
+    named = {n: index.links.entities_of(n).numbers.tolist() for n in points}
+    numbers = sorted({entity for entities in named.values() for entity in entities})
+    rows = index.open_mapped("entity_rows").rows(numbers, "title", "type", "aliases")
+    kinds = {kind, *UNCLEAR_TYPES.get(kind, ())}
+    names = {
+        number: (title, *aliases)
+        for number, (title, type_, aliases) in zip(numbers, rows.iter_rows(), strict=True)
+        if type_.lower() in kinds
+    }
+    found: dict[int, list[Point]] = {}
+    for number, entities in named.items():
+        for entity in entities:
+            for point in points[number]:
+                if any(name in point.text for name in names.get(entity, ())):
+                    found.setdefault(entity, []).append(point)
+    listed = [NamedEntity(e, names[e][0], of_entity) for e, of_entity in found.items()]
+    return sorted(listed, key=lambda n: (-max(p.score for p in n.points), n.number))
+
+
+def list_main_entities(index: IndexStore, kind: str, most: int) -> list[NamedEntity]:
+    """Return the entities of a type with the highest degree, each with a sentence about it."""
+    rows = main_entities(index, [kind], most).with_columns(source="title", target="title")
+    passages = find_passages(index, rows.to_dicts(), "Entities")
+    listed = []
+    for number, title in rows.select("human_readable_id", "title").iter_rows():
+        points = []
+        if passage := passages.get(number):
+            points = [Point(passage[0].text, passage[0].text_unit, 0.0)]
+        listed.append(NamedEntity(number, title, points))
+    return listed
+
+
+def main_entities(index: IndexStore, kinds: Sequence[str | None], most: int) -> pl.DataFrame:
+    """Fetch the entities of some types with the most relationships; empty means all types."""
+    degrees, table = index.links.degrees, index.open_mapped("entity_rows")
+    n_read, found = FIRST_ENTITIES, list[int]()
+    while len(found) < most:
+        # Read all entities with at least this degree, so that ties are in the order of the numbers.
+        least = np.partition(degrees, -n_read)[-n_read] if n_read < len(degrees) else 0
+        numbers = np.flatnonzero(degrees >= least)
+        numbers = numbers[np.argsort(-degrees[numbers], kind="stable")]
+        types = table.rows(numbers, "type")["type"].str.to_lowercase()
+        pairs = zip(numbers.tolist(), types, strict=True)
+        found = [n for n, kind in pairs if (not kinds or kind in kinds) and index.keeps_entity(n)]
+        if n_read >= len(degrees):
+            break
+        n_read *= 16
+    return index.entities(found[:most])
