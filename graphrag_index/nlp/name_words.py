@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 from itertools import chain, product
+from pathlib import Path
 
 from graphrag_index.text import languages
 from graphrag_index.text.languages import MIN_STEM, Language, find_stems, read_lists, word_set
@@ -23,6 +24,9 @@ TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
 TYPE_WORDS_IN_SURNAMES = word_set(_WORDS["surnames"])
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
+# File of many more given names, one per line. Some are also other words, so they count as evidence
+# only in a longer name. tools/gazetteer.py makes the file and names the source.
+MORE_GIVEN_NAMES_FILE = Path(__file__).with_name("data") / "more_given_names.txt"
 # Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # Words with equal first letters are compared pairwise if there are at most this many.
@@ -34,6 +38,12 @@ _POSSESSED = word_set(_WORDS["possessed"])
 _NAME_JOINT = re.compile(r"['’]s | for (?:the )?")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30
+
+
+@cache
+def more_given_names() -> frozenset[str]:
+    """Read the given names of many languages that are evidence for a person in a longer name."""
+    return frozenset(MORE_GIVEN_NAMES_FILE.read_text(encoding="utf-8").splitlines()) | GIVEN_NAMES
 
 
 def find_entity_type(name: str, person: bool, place_share: float, preposition_share: float) -> str:
