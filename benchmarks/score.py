@@ -19,14 +19,17 @@ def score(output: Path, ground_truth: Path) -> dict[str, float]:
 
     Names are compared without case, relationships without direction. `ari_level_<n>` is the
     adjusted Rand index of the communities of a level against the planted ones, over the planted
-    entities that were found.
+    entities that were found. Levels are counted from 0 below the themes.
     """
     truth = json.loads(ground_truth.read_text(encoding="utf-8"))
     planted = pl.DataFrame(truth["entities"]).select(title=_fold("name"), topic="topic")
     entities = pl.read_parquet(output / "entities.parquet", columns=["id", "title"])
     relationships = pl.read_parquet(output / "relationships.parquet", columns=["source", "target"])
-    communities = pl.read_parquet(
-        output / "communities.parquet", columns=["community", "level", "entity_ids"]
+    communities = pl.read_parquet(output / "communities.parquet")
+    if "theme" in communities.columns:
+        communities = communities.filter(~pl.col("theme"))
+    communities = communities.select(
+        "community", "entity_ids", level=pl.col("level") - pl.col("level").min()
     )
     entities = entities.with_columns(_fold("title"))
     scores = {

@@ -1,6 +1,7 @@
 """Rows of the table of communities, with their members, relationships and text units."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -10,8 +11,9 @@ from graphrag_index.schema.list_columns import NumberLists, distinct_pairs, gath
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
 
-# Number of communities per batch. It limits memory and does not change the results.
-BATCH_COMMUNITIES = 8_192
+# Number of entities in the communities of a batch: more only if one community has more. It limits
+# memory and does not change the results.
+BATCH_ENTITIES = 400_000
 
 
 def make_community_rows(
@@ -23,12 +25,14 @@ def make_community_rows(
     entity_ids: pl.Series,
     relationship_ids: pl.Series,
     text_units: pl.DataFrame,
+    themes: Sequence[Integers] = (),
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of communities in batches; a batch has communities of one level.
 
     `communities` and `levels` are results of `renumber_communities`. `endpoints` has the entities
     of each relationship. `named` and `shown` have the text units of each entity and of each
-    relationship. Ids and rows are sorted, so the lists of a community are sorted by id.
+    relationship. `themes` has the theme of each text unit, level by level: its community among
+    those of the level. Ids and rows are sorted, so the lists of a community are sorted by id.
     """
     # Rank the dates; the empty date has rank 0, so a community without dates gets it.
     dates = pl.concat([pl.Series("date", [""]), text_units["date"]]).unique().sort()
@@ -36,13 +40,13 @@ def make_community_rows(
     child = communities.filter(pl.col("above") >= 0).sort("above", maintain_order=True)
     children = gather_lists(child["above"].to_numpy(), child["community"], len(communities))
     is_island = communities["island"].to_numpy()
-    bounds = np.searchsorted(communities["level"].to_numpy(), np.arange(len(levels) + 1)).tolist()
-    for labels, first, stop in zip(levels, bounds, bounds[1:], strict=False):
+    batches = _find_batches(communities)
+    for level, (labels, bounds) in enumerate(zip(levels, batches, strict=False)):
         source, target = labels[endpoints].T
         of_link = np.where(source == target, source, -1)
         del source, target
-        for start in range(first, stop, BATCH_COMMUNITIES):
-            batch = slice(start, min(start + BATCH_COMMUNITIES, stop))
+        for start, stop in pairwise(bounds):
+            batch = slice(start, stop)
             nodes = np.flatnonzero((labels >= start) & (labels < batch.stop))
             links = np.flatnonzero((of_link >= start) & (of_link < batch.stop))
             of_node, of_inner = labels[nodes] - start, of_link[links] - start
@@ -53,8 +57,11 @@ def make_community_rows(
             by_entity |= np.bincount(owners, minlength=len(by_entity)) == 0
             spoken = by_entity[of_node]
             position, more_units = named.take(nodes[spoken])
+            home = themes[level] if level < len(themes) else np.zeros(0, dtype=np.int64)
+            at_home = np.flatnonzero((home >= start) & (home < stop))
             owners, distinct_units = distinct_pairs(
-                np.append(owners, of_node[spoken][position]), np.append(units, more_units)
+                np.concatenate([owners, of_node[spoken][position], home[at_home] - start]),
+                np.concatenate([units, more_units, at_home]),
             )
             latest = np.zeros(len(by_entity), dtype=np.int64)
             np.maximum.at(latest, owners, date_rank[distinct_units])
@@ -71,6 +78,17 @@ def make_community_rows(
             )
 
 
+def _find_batches(communities: pl.DataFrame) -> list[list[int]]:
+    """Return the first row of each batch of a level, and the row after the level, by level."""
+    size = pl.col("size")
+    batch = (size.cum_sum() - size).over("level") // BATCH_ENTITIES
+    rows = communities.select("level", batch=batch).with_row_index("row")
+    first = rows.group_by("level", "batch", maintain_order=True).agg(pl.col("row").first())
+    starts = first.group_by("level", maintain_order=True).agg("row")["row"].to_list()
+    ends = [*(rows[0] for rows in starts[1:]), communities.height]
+    return [[*rows, end] for rows, end in zip(starts, ends, strict=False)]
+
+
 def _gather_ids(owners: Integers, rows: Integers, ids: pl.Series, n: int) -> pl.Series:
     """Return a list of ids, in the order of `rows`, for each of n owners."""
     order = np.argsort(owners, kind="stable")
@@ -83,6 +101,8 @@ def _add_titles_and_ids(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("community").alias("human_readable_id"),
         pl.when("island")
         .then("Island " + number + " (entities with few or no links)")
+        .when("theme")
+        .then(pl.lit("Theme ") + number)
         .otherwise("Community " + number)
         .alias("title"),
     )

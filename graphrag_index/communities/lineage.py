@@ -32,13 +32,15 @@ from graphrag_index.storage.table_store import Previous
 
 
 def number_communities(
-    levels: Sequence[Integers], is_island: npt.NDArray[np.bool_]
+    levels: Sequence[Integers], is_island: npt.NDArray[np.bool_], n_theme_levels: int = 0
 ) -> tuple[pl.DataFrame, list[Integers]]:
     """Assign numbers to the communities of all levels.
 
+    The first `n_theme_levels` levels are themes, and `is_island` flags communities of the next one.
+
     Communities are sorted by level, then parent, then islands last, then descending size, then
     first entity. Returns one row per community with community (the row number), level, parent,
-    size and island; and for each level the row of each node's community, or -1.
+    size, island and theme; and for each level the row of each node's community, or -1.
     """
     frames = []
     numbered: list[Integers] = []
@@ -50,13 +52,15 @@ def number_communities(
         )
         first = nodes[first]
         parent = numbered[-1][first] if level else np.full(len(first), -1)
-        island = is_island if level == 0 else np.zeros(len(first), dtype=bool)
+        island = is_island if level == n_theme_levels else np.zeros(len(first), dtype=bool)
         order = np.lexsort((first, -size, island, parent))
         number = n_before + np.argsort(order)
         numbered.append(np.full(len(labels), -1))
         numbered[-1][nodes] = number[part]
         columns = {"community": number, "parent": parent, "size": size, "island": island}
-        rows = pl.DataFrame(columns).with_columns(level=pl.lit(level, pl.Int64))
+        rows = pl.DataFrame(columns).with_columns(
+            level=pl.lit(level, pl.Int64), theme=pl.lit(level < n_theme_levels)
+        )
         frames.append(rows.sort("community"))
         n_before += len(first)
     return pl.concat(frames), numbered
@@ -86,8 +90,9 @@ def renumber_communities(
 class PreviousCommunities:
     """The communities of the last version, mapped to the nodes of the present version."""
 
-    communities: pl.DataFrame  # id, community, level, size, island, members (their hash)
-    levels: list[Integers]  # previous community of each node, or -1, level by level
+    communities: pl.DataFrame  # id, community, level, size, island, theme, members (their hash)
+    levels: list[Integers]  # previous community of each node, or -1, level by level, no themes
+    themes: list[Integers]  # previous theme of each node, or -1, level by level
     graph: Graph  # previous relationships between present nodes
     is_new: npt.NDArray[np.bool_]  # flags of nodes that are new or have lost a neighbour
     settings: Mapping[str, object]  # previous settings of the step; empty if unknown
@@ -120,9 +125,13 @@ def _read_communities(
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None
-    columns = ("id", "community", "level", "size", "island", hash_members().alias("members"))
+    if "theme" not in found.collect_schema():
+        # An older program wrote the table, or another one.
+        found = found.with_columns(theme=False)
+    columns = ["id", "community", "level", "size", "island", "theme"]
     communities = pl.concat(
-        batch.select(columns) for batch in read_batches(found, LISTS_PER_BATCH, at_least_one=True)
+        batch.select(*columns, members=hash_members())
+        for batch in read_batches(found, LISTS_PER_BATCH, at_least_one=True)
     )
     members = read_number_lists(found.select("entity_ids"), ids)
     levels = []
@@ -132,6 +141,8 @@ def _read_communities(
         labels = np.full(len(ids), -1)
         labels[node] = communities["community"].to_numpy()[rows[position]]
         levels.append(labels)
+    n_theme_levels = communities.filter("theme")["level"].n_unique()
+    themes, levels = levels[:n_theme_levels], levels[n_theme_levels:]
     if not levels:
         # Go on without communities: the lineage may contain numbers of earlier ones.
         levels.append(np.full(len(ids), -1))
@@ -147,7 +158,9 @@ def _read_communities(
 
     def make(allocate: Allocate) -> PreviousCommunities:
         graph = build_graph(len(ids), sources, targets, weights, allocate)
-        return PreviousCommunities(communities, levels, graph, is_new, settings, highest_number)
+        return PreviousCommunities(
+            communities, levels, themes, graph, is_new, settings, highest_number
+        )
 
     return make
 
@@ -248,7 +261,12 @@ def _find_common_pairs(
     most members of the present community are from the old community. `n_parts` is the number of
     present communities that got most of their members from the old community.
     """
-    pairs = zip(levels, before.levels, strict=False)
+    n_theme_levels = communities.filter("theme")["level"].n_unique()
+    pairs = [
+        *zip(levels[n_theme_levels:], before.levels, strict=False),
+        # The finest levels of themes correspond, if the numbers of levels differ.
+        *zip(levels[:n_theme_levels][::-1], before.themes[::-1], strict=False),
+    ]
     size, old_size, shared = pl.col("size"), pl.col("old_size"), pl.col("shared")
     return (
         pl.concat(pl.DataFrame({"row": labels, "old": old}) for labels, old in pairs)

@@ -10,7 +10,7 @@
 
 The columns of our table are those of the Parquet file and of the Arrow file together. Three columns
 are in both files, and the Arrow file has our value. In the Parquet file `documents.raw_data` is a
-struct, the title of an island community is `Community <number>`, and `communities.text_unit_ids`
+struct, the title of a theme or an island is `Community <number>`, and `communities.text_unit_ids`
 holds the text units of the relationships only. Metadata that Microsoft GraphRAG put before the text
 of a text unit is in the text again. Values and row order are otherwise unchanged.
 
@@ -271,9 +271,10 @@ def _use_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame
     """Replace titles and text units of communities by the values of Microsoft GraphRAG.
 
     In Microsoft GraphRAG, a community has the text units of its relationships. The values differ
-    from our values for island communities and for communities without relationships.
+    from our values for themes, islands and communities without relationships.
     """
-    is_other = pl.col("island") | (pl.col("relationship_ids").list.len() == 0)
+    is_named = pl.col("island") | pl.col("theme")
+    is_other = is_named | (pl.col("relationship_ids").list.len() == 0)
     others = communities.filter(is_other).select("community", "relationship_ids").collect()
     texts = find_text_units(others["relationship_ids"], relationships)
     others = others.select("community", texts.alias("theirs"))
@@ -281,7 +282,7 @@ def _use_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame
     return communities.join(
         others.lazy(), on="community", how="left", maintain_order="left"
     ).with_columns(
-        title=pl.when("island").then(title).otherwise("title"),
+        title=pl.when(is_named).then(title).otherwise("title"),
         text_unit_ids=pl.coalesce("theirs", "text_unit_ids"),
     )
 

@@ -45,7 +45,7 @@ def complete_communities(
     for name, (derive, default) in columns.items():
         values = pl.col(name) if name in has else derive()
         rows = rows.with_columns(values.fill_null(default).alias(name))
-    rows = rows.with_columns(island=pl.lit(False))
+    rows = rows.with_columns(island=pl.lit(False), theme=pl.lit(False))
     return rows.select(list(TABLES["communities"].columns))
 
 

@@ -35,6 +35,8 @@ from graphrag_index.communities.simple_graph import (
     compute_modularity,
     read_endpoints,
 )
+from graphrag_index.communities.text_vectors import embed_text_units
+from graphrag_index.communities.themes import Themes, find_themes
 from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.step import Shards, step
@@ -44,7 +46,7 @@ from graphrag_index.storage.table_store import Previous
 logger = logging.getLogger(__name__)
 
 
-@step(writes=["communities", "community_lineage"], code_version=4)
+@step(writes=["communities", "community_lineage"], code_version=5)
 def create_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
@@ -57,11 +59,12 @@ def create_communities(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Split the entity graph into a hierarchy of communities, or update the last hierarchy.
 
-    The algorithm is hierarchical Leiden. The communities of level 0 contain all entities. A
+    The algorithm is hierarchical Leiden. The coarsest communities contain all entities. A
     community of more than `max_cluster_size` entities is split again, if possible, into
     sub-communities of the next level. Connected components of fewer than `min_component_size`
     entities are gathered into island communities: components in the same documents come together.
-    So every entity belongs to one community of level 0.
+    If these are more than `max_themes`, levels of themes are put above them, which group them by
+    links and texts. So every entity belongs to one community of level 0.
 
     If the setting `stability` is `keep`, and the last version has the same settings, only new
     entities and entities with changed relationships are moved. A community that shares most of its
@@ -87,7 +90,6 @@ def create_communities(
         endpoints, weights = endpoints[is_known], weights[is_known]
     # Keep the graph in memory maps of files: together with the lists it may exceed memory.
     graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], weights, shards.allocate)
-    _log_unnamed_documents(named, text_units)
 
     before = (
         read_old_communities(previous, ids, shards.allocate)
@@ -103,12 +105,30 @@ def create_communities(
         levels = rebuild(graph, settings)
     islands = before.island_of_nodes if before else None
     levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
-    communities, levels = number_communities(levels, is_island)
+    themes = Themes([], [])
+    is_same = before and before.settings.get("max_themes") == settings.max_themes
+    kept = before.themes if before and is_same else []
+    n_themes = 0 if settings.engine == "microsoft" else settings.max_themes
+    if n_themes and (kept or len(is_island) > n_themes):
+        texts = embed_text_units(base_text_units, text_units["id"], shards.allocate)
+        themes = find_themes(graph, levels[0], named, texts, settings, kept)
+        del texts
+    _log_unnamed_documents(named, text_units, themes)
+    levels = [*themes.of_nodes, *levels]
+    communities, levels = number_communities(levels, is_island, len(themes.of_nodes))
     numbers, lineage = trace_lineage(communities, levels, before)
     communities, levels = renumber_communities(communities, levels, numbers)
     yield {"community_lineage": lineage}
     rows = make_community_rows(
-        communities, levels, endpoints, named, shown, ids, link_ids, text_units
+        communities,
+        levels,
+        endpoints,
+        named,
+        shown,
+        ids,
+        link_ids,
+        text_units,
+        themes.number_text_units(levels),
     )
     if before is not None:
         rows = (keep_previous_ids(batch, before.communities) for batch in rows)
@@ -141,9 +161,11 @@ def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> 
     )
 
 
-def _log_unnamed_documents(named: NumberLists, text_units: pl.DataFrame) -> None:
+def _log_unnamed_documents(named: NumberLists, text_units: pl.DataFrame, themes: Themes) -> None:
     is_named = np.zeros(len(text_units), dtype=bool)
     is_named[named.values] = True
+    for homes in themes.of_text_units:
+        is_named |= homes >= 0
     document = text_units["document"]
     n_unnamed = document.n_unique() - document.filter(pl.Series(is_named)).n_unique()
     if n_unnamed:
@@ -185,8 +207,8 @@ def _update_levels(
 
 
 def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities) -> bool:
-    """Return True if all settings that change communities are equal."""
-    new = settings.model_dump(mode="json", exclude={"stability", "max_drift"})
+    """Return True if all settings that change communities, apart from themes, are equal."""
+    new = settings.model_dump(mode="json", exclude={"stability", "max_drift", "max_themes"})
     return all(before.get(name) == value for name, value in new.items())
 
 

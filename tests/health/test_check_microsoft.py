@@ -140,11 +140,11 @@ def write(folder: Path, tables: dict[str, pl.DataFrame]) -> Path:
 
 def plain() -> Iterator[tuple[str, pl.DataFrame]]:
     """The tables of another program: what is ours alone is left out."""
-    ours = {"evidence", "source_id", "target_id", "path", "language", "island", "aliases"}
+    ours = {"evidence", "source_id", "target_id", "path", "language", "island", "theme", "aliases"}
     for name in ("documents", "text_units", "entities", "relationships"):
         rows = healthy()[name]
         yield name, rows.drop(column for column in ours if column in rows.columns)
-    yield "communities", healthy()["communities"].drop("island")
+    yield "communities", healthy()["communities"].drop("island", "theme")
     yield "community_reports", healthy()["community_reports"]
 
 

@@ -113,6 +113,7 @@ def test_two_triangles_and_a_bridge(engine):
             "period": ["2023-01-01", ""],
             "size": [3, 3],
             "island": [False, False],
+            "theme": [False, False],
         },
         schema=TABLES["communities"].schema,
     )

@@ -184,7 +184,15 @@ class CreateCommunities(Section):
     max_cluster_size: int = setting(
         10, "Communities with more entities are split again, one level down.", ge=2, le=_MAX
     )
-    max_levels: int = setting(6, "Maximum number of levels.", ge=1, le=100)
+    max_levels: int = setting(6, "Maximum number of levels, without themes.", ge=1, le=100)
+    max_themes: int = setting(
+        24,
+        "If the graph gives more communities at its coarsest level, put levels of themes above "
+        "them, with at most this many communities at the coarsest; 0: off. The engine microsoft "
+        "has no themes.",
+        ge=0,
+        le=10_000,
+    )
     iterations: int = setting(2, "Number of passes of the Leiden algorithm.", ge=1, le=1_000)
     min_component_size: Positive = setting(
         3, "Connected components with fewer entities are gathered into shared communities."
@@ -196,7 +204,9 @@ class CreateCommunities(Section):
         "change affects; or rebuild them as for a first index.",
     )
     max_drift: Share = setting(
-        0.02, "Warn if a rebuild of the communities would raise the modularity by more than this."
+        0.02,
+        "Warn if a rebuild would raise the modularity of the communities, or the similarity of "
+        "texts within themes, by more than this.",
     )
 
     @model_validator(mode="after")

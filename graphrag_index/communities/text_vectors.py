@@ -1,0 +1,127 @@
+"""Vectors of texts by latent semantic analysis [1]_: texts with related words have similar vectors.
+
+The words and their vectors come from the texts of the corpus, so every language is treated alike.
+
+References
+----------
+.. [1] Deerwester et al., Indexing by latent semantic analysis, JASIS 41 (1990).
+.. [2] Halko, Martinsson & Tropp, Finding structure with randomness, SIAM Review 53 (2011).
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.communities.simple_graph import Allocate, Floats
+from graphrag_index.schema.list_columns import find_rows
+from graphrag_index.storage.memo import read_batches
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Vectors = npt.NDArray[np.float32]
+
+# Number of components of a vector.
+DIMENSION = 32
+# Number of characters that are read of each text: the beginning says what a text is about.
+READ_CHARS = 600
+# Maximum number of texts that word vectors are learned from, and of words that get a vector.
+MAX_LEARNED_TEXTS, MAX_WORDS = 10_000, 20_000
+# Words in more than this share of the texts, and in more than this number, say little about one text.
+MAX_SHARE_OF_TEXTS, MAX_COMMON_TEXTS = 0.15, 10
+# Number of texts that are read at once. It limits memory and does not change the results.
+BATCH_TEXTS = 50_000
+# Single characters or pairs stand for words in scripts without spaces between words.
+_WORD = (
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{M}]{1,2}"
+    r"|\p{L}[\p{L}\p{M}]{2,}"
+)
+
+
+class WordVectors(NamedTuple):
+    """Words with their weights (`word`, `weight`), and the vector of each word."""
+
+    words: pl.DataFrame
+    vectors: Floats
+
+    def embed(self, texts: pl.Series) -> Vectors:
+        """Return a unit vector for each text; a text without a known word has a vector of zeros."""
+        vectors = _weigh_words(_count_words(texts), self.words, len(texts)) @ self.vectors
+        return normalize_rows(vectors).astype(np.float32)
+
+
+def embed_text_units(base_text_units: pl.LazyFrame, ids: pl.Series, allocate: Allocate) -> Vectors:
+    """Return the vector of each text unit in `ids`, which are sorted."""
+    # Every n-th id, since ids are hashes, is a random sample that does not depend on row order.
+    learned = ids.gather_every(max(1, -(-len(ids) // MAX_LEARNED_TEXTS)))
+    rows = base_text_units.select("id", pl.col("text").str.head(READ_CHARS))
+    sample = rows.filter(pl.col("id").is_in(learned.implode())).collect().sort("id")
+    words = learn_word_vectors(sample["text"])
+    dimension = words.vectors.shape[1]
+    vectors: Vectors = allocate(len(ids) * dimension, np.float32).reshape(len(ids), dimension)
+    vectors[:] = 0
+    for batch in read_batches(rows, BATCH_TEXTS):
+        places = find_rows(batch["id"], ids)
+        vectors[places[places >= 0]] = words.embed(batch["text"])[places >= 0]
+    return vectors
+
+
+def learn_word_vectors(texts: pl.Series) -> WordVectors:
+    """Learn vectors of the words that are in several texts, but not in most of them."""
+    counts = _count_words(texts)
+    n_texts = len(texts)
+    words = (
+        counts.group_by("word")
+        .agg(n=pl.len())
+        .filter(pl.col("n") > 1, pl.col("n") <= max(MAX_COMMON_TEXTS, MAX_SHARE_OF_TEXTS * n_texts))
+        .sort("n", "word", descending=[True, False])
+        .head(MAX_WORDS)
+        .select("word", weight=(n_texts / pl.col("n")).log())
+    )
+    if not words.height:
+        return WordVectors(words, np.zeros((0, 1)))
+    matrix = _weigh_words(counts, words, n_texts)
+    lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
+    matrix = matrix.multiply(1 / np.maximum(lengths, 1e-12)[:, None]).tocsr()
+    return WordVectors(words, find_main_directions(matrix))
+
+
+def find_main_directions(matrix: "csr_array") -> Floats:
+    """Return the main right singular vectors of a sparse matrix [2]_, one column each."""
+    n_rows, n_columns = matrix.shape
+    size = min(DIMENSION + 16, n_rows, n_columns)
+    found = matrix @ np.random.default_rng(0).standard_normal((n_columns, size))
+    for _ in range(3):
+        found = matrix @ (matrix.T @ np.linalg.qr(found)[0])
+    rows = matrix.T @ np.linalg.qr(found)[0]
+    # The small matrix of inner products has the singular values; rows @ its vectors has the rest.
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    main = np.argsort(-values)[:DIMENSION]
+    main = main[values[main] > 1e-12 * values.max()]
+    components: Floats = rows @ (vectors[:, main] / np.sqrt(values[main]))
+    return components
+
+
+def normalize_rows(rows: Floats) -> Floats:
+    """Scale each row to length 1; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1)
+
+
+def _count_words(texts: pl.Series) -> pl.DataFrame:
+    """Count the distinct words of each text: rows of `text` (its number), `word` and `count`."""
+    found = texts.str.head(READ_CHARS).str.to_lowercase().str.extract_all(_WORD)
+    rows = pl.DataFrame({"text": np.arange(len(texts), dtype=np.int32), "word": found})
+    return rows.explode("word").drop_nulls().group_by("text", "word").agg(count=pl.len())
+
+
+def _weigh_words(counts: pl.DataFrame, words: pl.DataFrame, n_texts: int) -> "csr_array":
+    """Return a sparse matrix with the weight of each known word (column) in each text (row)."""
+    from scipy.sparse import csr_array
+
+    found = counts.join(words.with_row_index("column"), on="word").sort("text", "column")
+    weights = (1 + found["count"].log()) * found["weight"]
+    places = found["text"].to_numpy(), found["column"].to_numpy()
+    return csr_array((weights.to_numpy(), places), shape=(n_texts, words.height))

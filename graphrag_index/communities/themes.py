@@ -1,0 +1,310 @@
+"""Themes: levels of communities above those that the graph gives.
+
+A large graph has hundreds of communities at its coarsest level, and no link says which of them
+belong together. Themes group them by the links between them and by the words of their texts, until
+the coarsest level is small enough to be read. The clustering is bisecting k-means [1]_ with splits
+along the principal direction [2]_, so that themes are of similar size and need no random start.
+
+References
+----------
+.. [1] Steinbach, Karypis & Kumar, A comparison of document clustering techniques, KDD (2000).
+.. [2] Boley, Principal direction divisive partitioning, Data Min. Knowl. Discov. 2 (1998).
+"""
+
+import logging
+from collections.abc import Sequence
+from math import ceil, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from graphrag_index.communities.simple_graph import (
+    Floats,
+    Graph,
+    Integers,
+    build_sparse_rows,
+    contract_graph,
+    sum_edge_weights,
+)
+from graphrag_index.communities.text_vectors import Vectors, find_main_directions, normalize_rows
+from graphrag_index.schema.list_columns import NumberLists
+from graphrag_index.schema.settings.step_sections import CreateCommunities
+
+logger = logging.getLogger(__name__)
+
+# Minimum share of a split part that each of its two sides gets.
+MIN_SHARE_OF_SPLIT = 0.2
+# A part with less than this share of the mean size joins the most similar parts.
+MIN_SHARE_OF_MEAN = 0.1
+# Maximum number of rounds in which communities move to the most similar part.
+MAX_ROUNDS = 20
+# Number of communities whose vectors are computed at once. It limits memory.
+BATCH_COMMUNITIES = 4_096
+
+
+class Themes(NamedTuple):
+    """The theme of each node, and of each text unit (-1 for none); by level, coarsest first."""
+
+    of_nodes: list[Integers]
+    of_text_units: list[Integers]
+
+    def number_text_units(self, communities: Sequence[Integers]) -> list[Integers]:
+        """Return the themes of the text units as the numbers that `communities` gives the nodes."""
+        numbered = []
+        for themes, homes, of_nodes in zip(
+            self.of_nodes, self.of_text_units, communities, strict=False
+        ):
+            number = np.full(int(themes.max()) + 2, -1)
+            number[themes] = of_nodes
+            numbered.append(number[homes])
+        return numbered
+
+
+def plan_levels(n_communities: int, max_themes: int) -> list[int]:
+    """Return the number of themes of each level, the coarsest first; empty if none is needed.
+
+    A theme has `max_themes` children or fewer on average. A small corpus has about as many themes
+    as a theme has children.
+    """
+    if n_communities <= max_themes or max_themes < 2:
+        return []
+    coarsest = min(max_themes, round(sqrt(n_communities)))
+    ratio = n_communities / coarsest
+    # The tolerance is for rounding errors of the logarithms.
+    n_levels = max(1, ceil(log(ratio) / log(max_themes) - 1e-9))
+    return [round(coarsest * ratio ** (level / n_levels)) for level in range(n_levels)]
+
+
+def find_themes(
+    graph: Graph,
+    labels: Integers,
+    named: NumberLists,
+    texts: Vectors,
+    settings: CreateCommunities,
+    before: Sequence[Integers],
+) -> Themes:
+    """Group communities into themes, or keep the themes of the last version.
+
+    `labels` has the community of each node, and `texts` the vector of each text unit. `before` has
+    the previous theme of each node, or -1, level by level; a community stays in the theme that
+    most of its nodes had, and a new community joins the theme with the most similar texts.
+    """
+    n_communities = int(labels.max(initial=-1)) + 1
+    sizes = np.bincount(labels).astype(np.float64)
+    vectors = _describe_communities(graph, labels, named, texts)
+    counts = plan_levels(n_communities, settings.max_themes)
+    levels = _build_levels(vectors, sizes, counts)
+    if before:
+        rebuilt, levels = levels, _keep_levels(labels, vectors, sizes, before)
+        _warn_of_drift(vectors, sizes, levels, rebuilt, settings.max_drift)
+    homes = _find_homes(levels, labels, named, texts, vectors, sizes)
+    return Themes([of[labels] for of in levels], homes)
+
+
+def _describe_communities(
+    graph: Graph, labels: Integers, named: NumberLists, texts: Vectors
+) -> Floats:
+    """Return a unit vector of the texts of each community and of its neighbours.
+
+    A text unit counts for a community by the share of the text unit's entities in the community.
+    The texts of neighbours count by the share of the community's links that go there.
+    """
+    from scipy.sparse import csr_array
+
+    n_communities = int(labels.max(initial=-1)) + 1
+    n_named = np.maximum(np.bincount(named.values, minlength=len(texts)), 1)
+    nodes = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[nodes], np.arange(n_communities + 1))
+    vectors = np.zeros((n_communities, texts.shape[1]))
+    for start in range(0, n_communities, BATCH_COMMUNITIES):
+        stop = min(start + BATCH_COMMUNITIES, n_communities)
+        members = nodes[bounds[start] : bounds[stop]]
+        position, units = named.take(members)
+        places = labels[members][position] - start, units
+        shares = csr_array((1 / n_named[units], places), shape=(stop - start, len(texts)))
+        vectors[start:stop] = shares @ texts
+    rows = build_sparse_rows(contract_graph(graph, labels))
+    links = csr_array((rows.weights, rows.indices, rows.indptr), shape=(n_communities,) * 2)
+    strength = np.bincount(labels, sum_edge_weights(graph), n_communities)
+    share = 1 / np.where(strength > 0, strength, 1)
+    if vectors.any():
+        vectors = normalize_rows(vectors)
+    elif len(rows.weights):
+        # Without texts, communities with links to the same communities are similar.
+        scale = np.sqrt(share)
+        links = csr_array(links.multiply(scale[:, None]).multiply(scale))
+        return normalize_rows(links @ find_main_directions(links))
+    return normalize_rows(vectors + links @ vectors * share[:, None])
+
+
+def _build_levels(vectors: Floats, sizes: Floats, counts: Sequence[int]) -> list[Integers]:
+    """Return the theme of each community, level by level, with about `counts` themes each."""
+    levels: list[Integers] = []
+    above = np.zeros(len(sizes), dtype=np.int64)
+    for n_themes in counts:
+        labels = np.empty_like(above)
+        n_labels = 0
+        order = np.argsort(above, kind="stable")
+        for members in np.split(order, np.flatnonzero(np.diff(above[order])) + 1):
+            n_parts = round(n_themes * sizes[members].sum() / sizes.sum())
+            parts = split_vectors(vectors[members], sizes[members], n_parts)
+            labels[members] = n_labels + parts
+            n_labels += int(parts.max()) + 1
+        levels.append(labels)
+        above = labels
+    return levels
+
+
+def split_vectors(vectors: Floats, sizes: Floats, n_parts: int) -> Integers:
+    """Split vectors into at most `n_parts` parts of similar vectors; return labels from 0 on.
+
+    The largest part is split until there are enough parts. Then each vector moves to the part with
+    the most similar mean. A part has at least two vectors and is not much smaller than others.
+    """
+    labels = np.zeros(len(sizes), dtype=np.int64)
+    for part in range(1, n_parts):
+        counts = np.bincount(labels)
+        splittable = np.where(counts >= 4, np.bincount(labels, sizes), 0)
+        if not splittable.any():
+            break
+        members = np.flatnonzero(labels == splittable.argmax())
+        labels[members[_choose_side(vectors[members], sizes[members])]] = part
+    n_parts = int(labels.max(initial=0)) + 1
+    for _ in range(MAX_ROUNDS):
+        moved = _find_most_similar(vectors, _compute_means(vectors, sizes, labels, n_parts))
+        if np.array_equal(moved, labels):
+            break
+        labels = moved
+    mass = np.bincount(labels, sizes, n_parts)
+    is_kept = np.bincount(labels, minlength=n_parts) > 1
+    is_kept &= mass >= MIN_SHARE_OF_MEAN * mass.sum() / n_parts
+    kept = np.flatnonzero(is_kept)
+    if 0 < len(kept) < n_parts:
+        loose = ~is_kept[labels]
+        means = _compute_means(vectors, sizes, labels, n_parts)[kept]
+        labels[loose] = kept[_find_most_similar(vectors[loose], means)]
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _choose_side(vectors: Floats, sizes: Floats) -> Integers:
+    """Return the positions of one of two parts with the most similar vectors within the parts.
+
+    The parts are separate along the direction in which the vectors differ most.
+    """
+    weighted = vectors * sizes[:, None]
+    differences = vectors - weighted.sum(axis=0) / sizes.sum()
+    spread = differences * np.sqrt(sizes)[:, None]
+    direction = np.linalg.eigh(spread.T @ spread)[1][:, -1]
+    # An eigenvector has two possible signs.
+    direction *= np.sign(direction[np.abs(direction).argmax()])
+    order = np.argsort(differences @ direction, kind="stable")
+    sums, mass = np.cumsum(weighted[order], axis=0), np.cumsum(sizes[order])
+    # The total length of the sums is the total similarity of the vectors to their mean.
+    similarity = np.linalg.norm(sums, axis=1) + np.linalg.norm(sums[-1] - sums, axis=1)
+    is_allowed = np.minimum(mass, mass[-1] - mass) >= MIN_SHARE_OF_SPLIT * mass[-1]
+    if not is_allowed[1:-2].any():
+        is_allowed[:] = True
+    last = 1 + int(np.where(is_allowed[1:-2], similarity[1:-2], -1).argmax())
+    return order[last + 1 :]
+
+
+def _compute_means(vectors: Floats, sizes: Floats, labels: Integers, n_parts: int) -> Floats:
+    """Return the direction of the mean of each part's vectors."""
+    weighted = vectors * sizes[:, None]
+    sums = [np.bincount(labels, column, n_parts) for column in weighted.T]
+    return normalize_rows(np.stack(sums, axis=1))
+
+
+def _find_most_similar(vectors: Floats | Vectors, means: Floats) -> Integers:
+    return np.asarray((vectors @ means.T).argmax(axis=1), np.int64)
+
+
+def _keep_levels(
+    labels: Integers, vectors: Floats, sizes: Floats, before: Sequence[Integers]
+) -> list[Integers]:
+    """Return the previous theme of each community; a new community joins the most similar theme.
+
+    A community is new if fewer than half of its nodes were in one theme.
+    """
+    from scipy.sparse import csr_array
+
+    known = np.flatnonzero(before[-1] >= 0)
+    names, first, theme = np.unique(before[-1][known], return_index=True, return_inverse=True)
+    shape = len(sizes), len(names)
+    counts = csr_array((np.ones(len(known)), (labels[known], theme)), shape=shape)
+    largest = counts.max(axis=1).toarray().ravel()
+    kept = np.where(2 * largest >= sizes, counts.argmax(axis=1).ravel(), -1)
+    is_new = kept < 0
+    means = _compute_means(vectors[~is_new], sizes[~is_new], kept[~is_new], len(names))
+    kept[is_new] = _find_most_similar(vectors[is_new], means)
+    used, kept = np.unique(kept, return_inverse=True)
+    # Every node of a theme is in the same theme of each level above.
+    above = [of[known[first[used]]][kept] for of in before[:-1]]
+    return [*(np.unique(of, return_inverse=True)[1] for of in above), kept]
+
+
+def _warn_of_drift(
+    vectors: Floats,
+    sizes: Floats,
+    levels: Sequence[Integers],
+    rebuilt: Sequence[Integers],
+    max_drift: float,
+) -> None:
+    """Log a warning if texts within themes are much less similar than within new themes."""
+    if not rebuilt:
+        return
+    for labels, new in ((levels[0], rebuilt[0]), (levels[-1], rebuilt[-1])):
+        now, then = (_compute_coherence(vectors, sizes, of) for of in (labels, new))
+        if then - now > max_drift:
+            logger.warning(
+                "The texts of the kept themes have a mean similarity of %.3f to their theme; new "
+                "themes would have %.3f. `graphrag-index run --set "
+                "create_communities.stability=rebuild` creates new themes and communities, with "
+                "other numbers and other reports.",
+                now,
+                then,
+            )
+            return
+
+
+def _compute_coherence(vectors: Floats, sizes: Floats, labels: Integers) -> float:
+    """Return the mean cosine of the communities' vectors with the mean of their part."""
+    means = _compute_means(vectors, sizes, labels, int(labels.max()) + 1)
+    return float(np.average((vectors * means[labels]).sum(axis=1), weights=sizes))
+
+
+def _find_homes(
+    levels: Sequence[Integers],
+    labels: Integers,
+    named: NumberLists,
+    texts: Vectors,
+    vectors: Floats,
+    sizes: Floats,
+) -> list[Integers]:
+    """Return the theme of each text unit, level by level: the theme with most of its entities.
+
+    A text unit without entities gets the theme with the most similar texts, or -1 if no word is
+    known.
+    """
+    if not levels:
+        return []
+    finest = levels[-1]
+    n_themes = int(finest.max()) + 1
+    node, units = named.take(np.arange(len(labels)))
+    keys = np.sort(units.astype(np.int64) * n_themes + finest[labels][node])
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    unit, theme = np.divmod(keys[first], n_themes)
+    counts = np.diff(first, append=len(keys))
+    order = np.lexsort((-theme, counts, unit))
+    home = np.full(len(texts), -1)
+    # The last of equal indices wins: the theme with the highest count.
+    home[unit[order]] = theme[order]
+    unnamed = np.flatnonzero((home < 0) & texts.any(axis=1))
+    if len(unnamed):
+        means = _compute_means(vectors, sizes, finest, n_themes)
+        home[unnamed] = _find_most_similar(texts[unnamed], means)
+    # The themes of each level above, by theme of the finest level; -1 stays -1.
+    above = [np.full(n_themes + 1, -1) for _ in levels]
+    for of, level in zip(above, levels, strict=True):
+        of[finest] = level
+    return [of[home] for of in above]

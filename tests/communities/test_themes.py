@@ -1,0 +1,269 @@
+"""Themes: what is grouped above the communities of the graph, and what an update keeps."""
+
+import logging
+import random
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.communities.text_vectors import learn_word_vectors
+from graphrag_index.communities.themes import plan_levels, split_vectors
+from graphrag_index.schema.settings.step_sections import CreateCommunities
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import SerialShards
+from graphrag_index.steps.create_communities import create_communities
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.versions import StepRecord, Version
+from tests.fixtures.community_tables import (
+    document_table,
+    entity_table,
+    join_batches,
+    relationship_table,
+)
+from tests.fixtures.examples import examples
+
+TOPICS = {
+    "sport": "match goal team player coach stadium league season referee striker",
+    "health": "doctor hospital vaccine patient nurse disease clinic medicine symptom surgeon",
+    "money": "bank loan market profit share price investor credit trade interest",
+    "space": "rocket planet orbit launch telescope star crew moon satellite astronaut",
+    "中文": "法院 判决 律师 被告 证据 审理 上诉 法官 罪名 刑期",
+}
+
+
+class Corpus:
+    """A text unit with a clique of four entities and three loose ones, for each (topic, number)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store, self.version, self.number = TableStore(folder), None, 0
+
+    def run(
+        self,
+        cliques: list[tuple[str, int]],
+        *,
+        texts: dict[str, str] | None = None,
+        shuffled: bool = False,
+        **values: Any,
+    ) -> pl.DataFrame:
+        """Return the communities; `texts` replaces or adds texts of text units."""
+        named, links, said = {}, [], {}
+        for topic, number in cliques:
+            unit = f"{topic}{number:02}"
+            words = random.Random(unit).sample(TOPICS[topic].split(), 6)
+            said[unit] = f"Report {number}: " + " ".join(words)
+            members = [f"{unit}-{letter}" for letter in "abcd"]
+            loose = [f"{unit}-{letter}" for letter in "xyz"]
+            named |= {name: [unit] for name in [*members, *loose]}
+            links += [(*pair, 1.0, [unit]) for pair in combinations(members, 2)]
+        said |= texts or {}
+        units = pl.DataFrame(
+            {
+                "id": list(said),
+                "human_readable_id": range(len(said)),
+                "document_id": [f"d{i}" for i in range(len(said))],
+                "text": list(said.values()),
+            }
+        )
+        tables = [
+            entity_table(named),
+            relationship_table(*links),
+            units,
+            document_table(*[""] * len(said)),
+        ]
+        if shuffled:
+            tables = [table.sample(fraction=1, shuffle=True, seed=7) for table in tables]
+        settings = CreateCommunities.model_validate({"max_themes": 5, **values})
+        batches: Any = create_communities(
+            *(table.lazy() for table in tables),
+            settings=settings,
+            previous=Previous(self.store, self.version),
+            shards=SerialShards(),
+        )
+        found = join_batches(batches)
+        self.lineage = found["community_lineage"]
+        self.keep(found["communities"], tables[1], settings)
+        return found["communities"]
+
+    def keep(
+        self, communities: pl.DataFrame, links: pl.DataFrame, settings: CreateCommunities
+    ) -> None:
+        self.number += 1
+        stored = {}
+        for name, frame in (("communities", communities), ("relationships", links)):
+            table = TABLES[name]
+            full = pl.concat([table.empty(), frame], how="diagonal_relaxed")
+            with self.store.writer(self.number, table, name) as writer:
+                writer.append(full.select(list(table.columns)))
+            stored[name] = writer.stored
+        step = StepRecord("create_communities", str(self.number), stored)
+        sections = {"create_communities": settings.model_dump(mode="json")}
+        self.version = Version(self.number, "small", "0.1.0", (step,), sections)
+
+
+EVERYTHING = [(topic, number) for topic in TOPICS for number in range(8)]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    return Corpus(tmp_path)
+
+
+def topics_of(themes: pl.DataFrame, column: str) -> list[list[str]]:
+    return [sorted({re.sub("[0-9].*", "", id) for id in ids}) for ids in themes[column]]
+
+
+def top(communities: pl.DataFrame) -> pl.DataFrame:
+    return communities.filter(level=0)
+
+
+@pytest.mark.parametrize(
+    ("n_communities", "levels"),
+    [(0, []), (24, []), (25, [5]), (576, [24]), (577, [24, 118]), (49_103, [24, 305, 3868])],
+)
+def test_levels_of_themes_grow_with_the_number_of_communities(n_communities, levels):
+    assert plan_levels(n_communities, 24) == levels
+
+
+def test_no_levels_are_planned_if_themes_are_off():
+    assert plan_levels(1000, 0) == []
+
+
+def test_themes_have_one_topic_each_with_its_islands(corpus):
+    communities = corpus.run(EVERYTHING)
+    themes = top(communities)
+    assert themes["theme"].to_list() == [True] * 5
+    assert themes["title"].to_list() == [f"Theme {number}" for number in range(5)]
+    assert sorted(topics_of(themes, "entity_ids")) == sorted([topic] for topic in TOPICS)
+    assert topics_of(themes, "text_unit_ids") == topics_of(themes, "entity_ids")
+    assert communities.filter("island").height == 8 * 5
+    assert set(themes["size"]) == {8 * 7}
+
+
+def test_row_order_does_not_change_the_themes(corpus, tmp_path):
+    ordered = corpus.run(EVERYTHING)
+    shuffled = Corpus(tmp_path / "other").run(EVERYTHING, shuffled=True)
+    columns = ["id", "community", "parent", "entity_ids", "text_unit_ids"]
+    assert ordered.select(columns).equals(shuffled.select(columns))
+
+
+def test_a_text_unit_without_entities_lies_under_the_theme_of_its_words(corpus, caplog):
+    texts = {"extra": "The rocket reached its orbit near the moon.", "unknown": "Zzz qqq"}
+    communities = corpus.run(EVERYTHING, texts=texts)
+    units = top(communities)["text_unit_ids"].to_list()
+    assert [ids for ids in units if "extra" in ids] == [ids for ids in units if "space01" in ids]
+    assert not any("unknown" in ids for ids in units)
+    assert "1 documents name no entity" in caplog.text
+
+
+@pytest.mark.parametrize("values", [{"max_themes": 0}, {"engine": "microsoft"}])
+def test_themes_can_be_switched_off(corpus, values):
+    assert not corpus.run(EVERYTHING, **values)["theme"].any()
+
+
+def test_large_corpora_get_several_levels_of_themes(corpus):
+    communities = corpus.run(EVERYTHING, max_themes=4)
+    sizes = communities.filter("theme").group_by("level").agg(pl.len(), pl.col("size").sum())
+    assert sizes.sort("level").rows() == [(0, 4, 280), (1, 10, 280), (2, 30, 280)]
+    for row in communities.filter(pl.col("children").list.len() > 0).iter_rows(named=True):
+        below = communities.filter(parent=row["community"])
+        assert sorted(below["entity_ids"].explode()) == row["entity_ids"]
+
+
+def test_without_texts_links_group_the_communities(corpus):
+    links = [
+        (f"n{i:03}", f"n{j:03}", 1.0 if i // 4 == j // 4 else 0.05, [])
+        for i, j in combinations(range(160), 2)
+        if i // 4 == j // 4 or (i // 40 == j // 40 and i % 4 == j % 4 == 1)
+    ]
+    batches: Any = create_communities(
+        entity_table({f"n{i:03}": [] for i in range(160)}).lazy(),
+        relationship_table(*links).lazy(),
+        pl.LazyFrame(
+            schema={"id": pl.String, "human_readable_id": pl.Int64}
+            | dict.fromkeys(["document_id", "text"], pl.String)
+        ),
+        document_table().lazy(),
+        settings=CreateCommunities(max_themes=4, max_cluster_size=4, resolution=8),
+        previous=Previous(corpus.store, None),
+        shards=SerialShards(),
+    )
+    themes = top(join_batches(batches)["communities"])
+    assert sorted(themes["entity_ids"].to_list()) == [
+        [f"n{i:03}" for i in range(start, start + 40)] for start in range(0, 160, 40)
+    ]
+
+
+def test_an_update_keeps_themes_and_their_numbers_and_adds_to_the_nearest(corpus):
+    before = top(corpus.run(EVERYTHING))
+    after = top(corpus.run([*EVERYTHING, ("money", 8), ("money", 9)]))
+    old = dict(before.select("community", "entity_ids").iter_rows())
+    new = dict(after.select("community", "entity_ids").iter_rows())
+    assert old.keys() == new.keys()
+    for number, members in old.items():
+        more = {id for id in new[number] if id.startswith(("money08", "money09"))}
+        assert set(new[number]) == {*members, *more}
+        assert len(more) == (14 if members[0].startswith("money") else 0)
+    assert corpus.lineage.filter(level=0)["status"].sort().to_list() == ["grown", *["kept"] * 4]
+
+
+def test_a_version_without_themes_gets_them_and_keeps_its_communities(corpus):
+    before = corpus.run(EVERYTHING, max_themes=0)
+    after = corpus.run(EVERYTHING)
+    below = after.filter(~pl.col("theme"))
+    columns = ["community", "entity_ids", "island"]
+    assert below.select(columns).equals(before.select(columns))
+    assert below["level"].to_list() == [level + 2 for level in before["level"]]
+    assert top(after)["community"].min() > before["community"].max()
+
+
+def test_kept_themes_that_no_longer_fit_the_texts_are_warned_about(corpus, caplog):
+    rng = random.Random(0)
+    words = " ".join(TOPICS.values()).split()
+    mixed = {f"{topic}{n:02}": " ".join(rng.sample(words, 6)) for topic, n in EVERYTHING}
+    before = top(corpus.run(EVERYTHING, texts=mixed))
+    with caplog.at_level(logging.WARNING):
+        after = top(corpus.run(EVERYTHING))
+    assert after["entity_ids"].to_list() == before["entity_ids"].to_list()
+    assert "The texts of the kept themes have a mean similarity of" in caplog.text
+    caplog.clear()
+    rebuilt = top(corpus.run(EVERYTHING, stability="rebuild"))
+    assert sorted(topics_of(rebuilt, "entity_ids")) == sorted([topic] for topic in TOPICS)
+    assert not caplog.text
+
+
+@examples(40)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 50)), max_size=40), st.integers(0, 12))
+def test_a_part_has_at_least_two_vectors(rows, n_parts):
+    vectors = np.eye(4)[[axis for axis, _ in rows]].reshape(len(rows), 4)
+    sizes = np.array([size for _, size in rows], dtype=float)
+    labels = split_vectors(vectors, sizes, n_parts)
+    counts = np.bincount(labels)
+    assert len(counts) <= max(n_parts, 1)
+    assert len(labels) == len(rows)
+    assert (counts >= min(2, len(rows))).all()
+
+
+def test_texts_about_one_topic_are_similar():
+    rng = random.Random(1)
+    texts = [
+        (topic, " ".join(rng.sample(words.split(), 5)))
+        for topic, words in TOPICS.items()
+        for _ in range(40)
+    ]
+    said = pl.Series([text for _, text in texts])
+    vectors = learn_word_vectors(said).embed(said)
+    similarity = (vectors @ vectors.T).reshape(5, 40, 5, 40).mean(axis=(1, 3))
+    assert similarity.diagonal().min() > 0.5
+    assert (similarity - np.diag(similarity.diagonal())).max() < 0.1
+
+
+def test_a_text_without_known_words_has_a_vector_of_zeros():
+    assert not learn_word_vectors(pl.Series(["one two"] * 4)).embed(pl.Series(["three", ""])).any()
+    assert learn_word_vectors(pl.Series([], dtype=pl.String)).vectors.shape == (0, 1)
