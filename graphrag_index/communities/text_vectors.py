@@ -29,7 +29,7 @@ DIMENSION = 32
 READ_CHARS = 600
 # Maximum number of texts that word vectors are learned from, and of words that get a vector.
 MAX_LEARNED_TEXTS, MAX_WORDS = 10_000, 20_000
-# Words in more than this share of the texts, and in more than this number, say little about one text.
+# Words in more than this share of the texts, and in more than this number of them, say little.
 MAX_SHARE_OF_TEXTS, MAX_COMMON_TEXTS = 0.15, 10
 # Number of texts that are read at once. It limits memory and does not change the results.
 BATCH_TEXTS = 50_000
