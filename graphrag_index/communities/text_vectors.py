@@ -1,4 +1,4 @@
-"""Vectors of texts by latent semantic analysis [1]_: texts with related words have similar vectors.
+"""Vectors of texts by latent semantic analysis [1]_: related words give similar vectors.
 
 The words and their vectors come from the texts of the corpus, so every language is treated alike.
 
