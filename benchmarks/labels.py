@@ -1,8 +1,14 @@
 """Passages with names marked by hand: parse the files of ``benchmarks/labelled``."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import graphrag_index
 
 LABELLED = Path(__file__).parent / "labelled"
 HALVES = ("dev", "report")
@@ -11,6 +17,10 @@ KINDS = ("news", "chat", "manual", "law", "science")
 TYPES = frozenset({"person", "organization", "geo", "event", "acronym", "name"})
 # Marks a word that readers may or may not count as a name: without effect on the figures.
 OPTIONAL = "?"
+
+SETTINGS = """workflow: embedded
+load_documents: {id_column: id, metadata_columns: [kind]}
+"""
 
 _MARK = re.compile(r"\[\[([^\[\]|]+)\|([a-z?/]+)\]\]")
 
@@ -72,3 +82,23 @@ def read_half(half: str, folder: Path = LABELLED) -> list[Passage]:
             text, marks = parse_marks(marked.strip())
             passages.append(Passage(id, date, tuple(terms.split(", ")), text, marks))
     return passages
+
+
+def write_project(passages: list[Passage], folder: Path) -> None:
+    """Write a project whose documents are the passages."""
+    (folder / "input").mkdir(parents=True)
+    records = (
+        {"id": p.id, "title": p.id, "text": p.text, "date": p.date, "kind": p.kind}
+        for p in passages
+    )
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    (folder / "input" / "passages.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
+
+
+def index_project(folder: Path) -> None:
+    """Build the index of a project with the imported package and its workflows."""
+    checkout = Path(graphrag_index.__file__).parent.parent
+    shutil.copytree(checkout / "workflows", folder / "workflows")
+    command = [sys.executable, "-m", "graphrag_index", "run", "--quiet", "--root", str(folder)]
+    subprocess.run(command, check=True, stdout=sys.stderr)
