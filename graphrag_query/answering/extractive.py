@@ -10,9 +10,17 @@ import numpy as np
 
 from graphrag_index.schema.settings import searches
 from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.answer_spans import fit_of_spans
+from graphrag_query.answering.statements import (
+    MAX_CHARS_BEFORE,
+    NO_OPENING,
+    Opening,
+    find_openings,
+    find_statements,
+    split_joined_words,
+)
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,
@@ -55,7 +63,7 @@ FULL_WORD_COVERAGE = 0.999
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence of a text unit, with its start and end in the document."""
+    """A statement of a text unit, mostly a sentence, with its start and end in the document."""
 
     text: str
     text_unit: int
@@ -63,6 +71,9 @@ class Candidate:
     end_char: int
     prior: float = 0.0  # score of its text unit
     bonus: float = 0.0  # added to the score if it describes an entity of the question
+    label: str = ""  # shown before the text: a speaker with the time, a row with the column
+    about: str = ""  # words of the layout that count as words of the statement
+    before: str = ""  # the end of the text before, which the statement may continue or reply to
 
     @classmethod
     def within(
@@ -71,6 +82,17 @@ class Candidate:
         """Build a candidate from the characters `start` to `end` of a text unit's text."""
         offset, number = unit["start_char"], unit["human_readable_id"]
         return cls(unit["text"][start:end], number, offset + start, offset + end, prior, bonus)
+
+    @property
+    def all_words(self) -> str:
+        """The text with the words that count as its words; names are split into words."""
+        return split_joined_words(f"{self.about} {self.text}")
+
+    @property
+    def quotation(self) -> str:
+        """The text on one line, after its label."""
+        text = as_one_line(self.text)
+        return f"{self.label}: {text}" if self.label else text
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,25 +115,35 @@ def split_into_candidates(
     priors: Mapping[int, float],
     bonuses: Mapping[tuple[str, int], float],
     prose: bool = True,
+    openings: Mapping[int, Opening] | None = None,
 ) -> list[Candidate]:
-    """Split text units into sentences.
+    """Split text units into statements.
 
-    Without `prose`, return lines that are not prose instead (chats, records, headings). `priors`
-    maps the number of a text unit to its score. `bonuses` maps (document id, start of a
-    sentence) to the bonus of the sentence.
+    Without `prose`, return headings and fragments instead. `priors` maps the number of a text
+    unit to its score. `bonuses` maps (document id, start of a sentence) to the bonus of the
+    sentence. `openings` are those of text units inside chats (see `find_openings`).
     """
-    return [
-        Candidate.within(
-            unit,
-            sentence.start,
-            sentence.end,
-            priors[unit["human_readable_id"]],
-            bonuses.get((unit["document_id"], unit["start_char"] + sentence.start), 0.0),
-        )
-        for unit in text_units
-        for sentence in split_sentences(unit["text"])
-        if sentence.prose == prose
-    ]
+    openings = openings or {}
+    found = []
+    for unit in text_units:
+        text, offset, number = unit["text"], unit["start_char"], unit["human_readable_id"]
+        for statement in find_statements(text, openings.get(number, NO_OPENING)):
+            start, end = statement.start, statement.end
+            if statement.prose == prose:
+                found.append(
+                    Candidate(
+                        text[start:end],
+                        number,
+                        offset + start,
+                        offset + end,
+                        priors[number],
+                        bonuses.get((unit["document_id"], offset + start), 0.0),
+                        statement.label,
+                        statement.about,
+                        text[max(0, start - MAX_CHARS_BEFORE) : start],
+                    )
+                )
+    return found
 
 
 def rank_sentences(
@@ -133,7 +165,7 @@ def rank_sentences(
     # A word and its stem have the same first letter. Stem only words with a matching first letter.
     initials = {word[0] for word in words}
     stems = [
-        {stem_word(word) for word in WORD.findall(c.text.lower()) if word[0] in initials}
+        {stem_word(word) for word in WORD.findall(c.all_words.lower()) if word[0] in initials}
         for c in candidates
     ]
     if rarity is None:
@@ -142,7 +174,7 @@ def rank_sentences(
     total = sum(rarity.values()) or 1.0
     coverage = [sum(rarity[word] for word in rarity if word in found) / total for found in stems]
     names = [name.lower() for name in must_name]
-    naming = [any(name in c.text.lower() for name in names) for c in candidates]
+    naming = [any(name in f"{c.about} {c.text}".lower() for name in names) for c in candidates]
     rough = [c.prior + c.bonus + coverage[i] + 0.3 * naming[i] for i, c in enumerate(candidates)]
     # Overlapping text units contain the same sentence twice: keep the better one.
     by_place: dict[tuple[str, int], int] = {}
@@ -151,11 +183,12 @@ def rank_sentences(
     order = list(by_place.values())[:most]
     if not order:
         return []
+    quoted = [candidates[i].quotation for i in order]
     fits = {
-        i: fit_of_spans(candidates[i].text, question.text, question.wanted, question.language, {})
-        for i in order
+        i: fit_of_spans(text, question.text, question.wanted, question.language, {})
+        for i, text in zip(order, quoted, strict=True)
     }
-    vectors = question.index.embedder.embed([candidates[i].text for i in order])
+    vectors = question.index.embedder.embed(quoted)
     ranked = [
         RankedSentence(
             candidates[i],
@@ -264,9 +297,12 @@ def answer_from_sentences(
     the number of a text unit to its group: sentences of a group are put together, and the group
     of the best sentence comes first.
     """
+    openings = find_openings(question.index, text_units.values())
 
     def ranked(prose: bool) -> list[RankedSentence]:
-        candidates = split_into_candidates(text_units.values(), priors, bonuses or {}, prose)
+        candidates = split_into_candidates(
+            text_units.values(), priors, bonuses or {}, prose, openings
+        )
         return rank_sentences(question, candidates, named)
 
     evidence = _select_evidence(question, ranked(prose=True), named, settings.min_similarity)
@@ -286,7 +322,7 @@ def answer_from_sentences(
         cite_passage(number, sentence.candidate, text_units[sentence.candidate.text_unit])
         for number, sentence in enumerate(chosen, 1)
     )
-    text = " ".join(f"{as_one_line(citation.quote)} [{citation.number}]" for citation in citations)
+    text = " ".join(f"{s.candidate.quotation} [{number}]" for number, s in enumerate(chosen, 1))
     return question.answer(text, citations=citations, context=context)
 
 

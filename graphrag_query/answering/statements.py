@@ -1,0 +1,297 @@
+"""Statements of a text: sentences, turns of a chat, fields of records and tables, list items.
+
+A statement is a text to quote, with the words that the layout adds to it: the speaker and the time
+of a turn, the row and the column of a cell, the heading of a list. Patterns find the layout.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from graphrag_index.text.languages import expand_pattern, read_lists, word_set
+from graphrag_index.text.sentences import find_headings, split_sentences
+
+if TYPE_CHECKING:
+    from graphrag_query.retrieval.index_store import IndexStore
+
+_LISTS = read_lists("statements", Path(__file__).parent)
+_TIME_FIELDS = word_set(_LISTS["time_fields"])
+_SENDER_FIELDS = word_set(_LISTS["sender_fields"])
+_SUBJECT_FIELDS = word_set(_LISTS["subject_fields"])
+_RECIPIENT_FIELDS = word_set(_LISTS["recipient_fields"])
+_HEAD_FIELDS = _TIME_FIELDS | _SENDER_FIELDS | _SUBJECT_FIELDS | _RECIPIENT_FIELDS
+_SECOND_PERSON = word_set(_LISTS["second_person"])
+_LABELLED_LINE = re.compile(expand_pattern(_LISTS["patterns"], "LABELLED_LINE"), re.MULTILINE)
+_TABLE_ROWS = re.compile(
+    r"(?:^[^\S\n]*\|[^\n]*(?:\n|\Z)|^[^\n\t]+\t[^\n]*(?:\n|\Z))+", re.MULTILINE
+)
+_TABLE_RULE = re.compile(r"[\s|:+=-]+")
+_CELL = re.compile(r"[^|\t\n]+")
+_LIST_ITEM = re.compile(
+    r"^[^\S\n]*(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?)[^\S\n]*$", re.MULTILINE
+)
+_LEAD_IN = re.compile(r"([^\n|.!?]{2,120})[:：]\s*$")
+_WORD = re.compile(r"\w+")
+# The end of a sentence, also before emojis.
+_SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
+# Emojis and other signs before a sentence. Opening quotation marks and currencies belong to it.
+_SIGNS = re.compile(r"[^\w\"'“„«‘(\[$€£¥<#@+-]+")
+# A capital inside a word, as in "WolfgangSchulz".
+_JOINED_WORDS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-Þ][a-zß-öø-ÿ])")
+# Minimum number of words of a labelled line that says something, in place of a short value.
+MIN_WORDS_SAID = 6
+# Number of characters before a statement that may say what the statement replies to.
+MAX_CHARS_BEFORE = 240
+
+
+class Opening(NamedTuple):
+    """The state of a chat or letter at the start of a text: who speaks, when and about what."""
+
+    speaker: str = ""
+    time: str = ""
+    subject: str = ""
+
+
+NO_OPENING = Opening()
+
+
+class Statement(NamedTuple):
+    """A part of a text that can be quoted, with the words that the layout adds to it.
+
+    `prose` is false for headings and fragments. `label` is shown before a quotation: the speaker
+    and the time, the row and the column, or the heading of a list. The words of `about` count as
+    words of the statement.
+    """
+
+    start: int
+    end: int
+    prose: bool
+    label: str = ""
+    about: str = ""
+
+
+def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]:
+    """Split a text into statements, in the order of the text."""
+    turns, _ = _find_turns(text, opening)
+    if turns:
+        return [statement for turn in turns for statement in _split_turn(text, turn)]
+    lines = list(_find_cells(text))
+    for found in (_find_fields(text), _find_list_items(text)):
+        lines += [line for line in found if not _overlaps(line, lines)]
+    lines.sort()
+    return sorted([*lines, *_split_outside(text, lines)])
+
+
+def find_openings(
+    index: "IndexStore", text_units: Iterable[Mapping[str, Any]]
+) -> dict[int, Opening]:
+    """Map the numbers of text units inside chats and letters to their opening.
+
+    The head of a chat is in the first text unit of the document, and the speaker of the first line
+    is in the text unit before.
+    """
+    rows = index.open_mapped("text_unit_rows")
+    openings = {}
+    for unit in text_units:
+        if not unit["start_char"]:
+            continue
+        number = unit["human_readable_id"]
+        starts, _ = rows.bounds("document", np.array([unit["document"]]))
+        head = _find_turns(rows.text("text", int(starts[0])), NO_OPENING)[1]
+        opening = head
+        if number - 1 > starts[0]:
+            opening = _find_turns(rows.text("text", number - 1), head._replace(speaker=""))[1]
+        if any(opening):
+            openings[number] = opening
+    return openings
+
+
+def split_joined_words(text: str) -> str:
+    """Separate the words of names that are written together, such as "WolfgangSchulz"."""
+    return _JOINED_WORDS.sub(" ", text)
+
+
+def _overlaps(statement: Statement, others: Iterable[Statement]) -> bool:
+    return any(statement.start < other.end and other.start < statement.end for other in others)
+
+
+def _split_outside(text: str, lines: Sequence[Statement]) -> Iterator[Statement]:
+    """Split a text into sentences, without the parts up to the end of statements in `lines`."""
+    for start, end, prose in split_sentences(text):
+        inside = [line for line in lines if start < line.end and line.start < end]
+        if not inside:
+            yield Statement(start, end, prose)
+            continue
+        rest = inside[-1].end
+        for sentence in split_sentences(text[rest:end]):
+            if _WORD.search(text, rest + sentence.start, rest + sentence.end):
+                yield Statement(rest + sentence.start, rest + sentence.end, sentence.prose)
+
+
+class _Turn(NamedTuple):
+    """The words of one speaker, with their span. `addressee` is the only other speaker."""
+
+    start: int
+    end: int
+    speaker: str
+    time: str
+    subject: str
+    addressee: str = ""
+
+
+def _find_turns(text: str, opening: Opening) -> tuple[list[_Turn], Opening]:
+    """Find the turns of a chat or letter, and the state at the end; without any, an empty list.
+
+    Labelled lines are turns if at least half of them say something, and not just a value.
+    """
+    lines = list(_LABELLED_LINE.finditer(text))
+    values = [text[line.end() :].split("\n", 1)[0].strip() for line in lines]
+    labels = [line["nick"] or line["label"].strip() for line in lines]
+    spoken = [
+        value
+        for value, label in zip(values, labels, strict=True)
+        if label.lower() not in _HEAD_FIELDS
+    ]
+    n_said = sum(
+        len(value.split()) >= MIN_WORDS_SAID or bool(_SENTENCE_END.search(value))
+        for value in spoken
+    )
+    n_names = sum(_is_like_name(label) for label in labels if label.lower() not in _HEAD_FIELDS)
+    has_head = any(opening) or bool(labels and labels[0].lower() in _HEAD_FIELDS)
+    is_chat = 2 * min(n_said, n_names) >= len(spoken) and len(spoken) >= (1 if has_head else 2)
+    state, turns, start = opening, list[_Turn](), 0
+    for line, label, value in zip(lines, labels, values, strict=True):
+        key = label.lower()
+        if key not in _HEAD_FIELDS and not is_chat:
+            continue
+        if state.speaker:
+            turns.append(_Turn(start, line.start(), *state))
+        start = line.end()
+        if key in _TIME_FIELDS:
+            state = state._replace(time=value)
+        elif key in _SUBJECT_FIELDS:
+            state = state._replace(subject=value)
+        elif key in _SENDER_FIELDS and "\n\n" in text[start:]:
+            # A blank line ends the head of a letter.
+            state = state._replace(speaker=value.split("<")[0].strip(' "') or value)
+        elif key not in _HEAD_FIELDS:
+            time = (line["before"] or line["after"] or "").strip(" -,")
+            state = Opening(label, time or state.time, state.subject)
+        if key in _HEAD_FIELDS:
+            start += len(value)
+    if state.speaker:
+        end = len(text)
+        if not turns and opening.speaker and not lines:
+            # The last turn of a chat ends with its paragraph.
+            end = text.find("\n\n") if "\n\n" in text else end
+        turns.append(_Turn(start, end, *state))
+    speakers = list(dict.fromkeys(turn.speaker for turn in turns))
+    if len(speakers) == 2:
+        others = dict(zip(speakers, reversed(speakers), strict=True))
+        turns = [turn._replace(addressee=others[turn.speaker]) for turn in turns]
+    return turns, state
+
+
+def _is_like_name(label: str) -> bool:
+    """Return whether no word of a label begins with a small letter, as in names of speakers."""
+    return not any(word[0].islower() for word in label.split()) or " " not in label
+
+
+def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
+    """Split the words of a speaker into sentences; a line end also ends a sentence."""
+    label = f"{turn.speaker} ({turn.time})" if turn.time else turn.speaker
+    for line in re.finditer(r"[^\n]+", text[turn.start : turn.end]):
+        for sentence in split_sentences(line[0]):
+            said = line[0][sentence.start : sentence.end]
+            signs = _SIGNS.match(said)
+            start = turn.start + line.start() + sentence.start + (signs.end() if signs else 0)
+            words = _WORD.findall(said.lower())
+            if words:
+                addressee = "" if _SECOND_PERSON.isdisjoint(words) else turn.addressee
+                about = split_joined_words(f"{turn.speaker} {addressee} {turn.time} {turn.subject}")
+                end = turn.start + line.start() + sentence.end
+                yield Statement(start, end, True, label, about)
+
+
+def _find_cells(text: str) -> Iterator[Statement]:
+    """Find the cells of tables: a cell is about its row, and is shown with its column."""
+    if "|" not in text and "\t" not in text:
+        return
+    for table in _TABLE_ROWS.finditer(text):
+        rows: list[list[tuple[int, str]]] = []
+        header: list[str] = []
+        for line in re.finditer(r"[^\n]+", table[0]):
+            if _TABLE_RULE.fullmatch(line[0]):
+                header = [words for _, words in rows.pop()] if len(rows) == 1 else header
+                continue
+            at = table.start() + line.start()
+            cells = [(at + cell.start(), cell[0]) for cell in _CELL.finditer(line[0].rstrip())]
+            rows.append(
+                [
+                    (start + len(cell) - len(cell.lstrip()), cell.strip())
+                    for start, cell in cells
+                    if cell.strip() or start > cells[0][0]
+                ]
+            )
+        if len(rows) + bool(header) < 2:
+            continue
+        if not header and "|" not in table[0]:
+            header = [words for _, words in rows.pop(0)]
+        for row in rows:
+            about = " ".join(cell for _, cell in row)
+            for i, (start, cell) in enumerate(row):
+                if not cell or (i == 0 and len(row) > 1):
+                    continue
+                column = header[i] if i < len(header) else ""
+                label = ", ".join(filter(None, [row[0][1] if i else "", column]))
+                yield Statement(start, start + len(cell), True, label, f"{about} {column}")
+
+
+def _find_fields(text: str) -> Iterator[Statement]:
+    """Find the fields of records: two or more labelled lines, one after the other.
+
+    A field is about the first value of its record, or about the heading above.
+    """
+    records: list[list[re.Match[str]]] = []
+    reached = -1
+    for line in _LABELLED_LINE.finditer(text):
+        if line["label"]:
+            if reached < 0 or text.count("\n", reached, line.start()) > 1:
+                records.append([])
+            records[-1].append(line)
+            reached = line.end()
+    headings, runs_end = find_headings(text), 0
+    for record in records:
+        if len(record) < 2:
+            continue
+        start = record[0].start()
+        above = [heading for heading in headings if runs_end <= heading.start < start]
+        subject, runs_end = above[-1].words if above else "", record[-1].end()
+        for line in record:
+            value = text[line.end() :].split("\n", 1)[0].strip()
+            value = value.rstrip(",").strip('"')
+            if not value:
+                continue
+            start = text.index(value, line.end())
+            label = ", ".join(dict.fromkeys(filter(None, [subject, line["label"].strip()])))
+            yield Statement(start, start + len(value), True, label, label)
+            subject = subject or value
+
+
+def _find_list_items(text: str) -> Iterator[Statement]:
+    """Find the items of lists that have a heading or a line that ends with a colon above."""
+    items = list(_LIST_ITEM.finditer(text))
+    headings = find_headings(text) if items else []
+    subject, reached = "", 0
+    for item in items:
+        between = text[reached : item.start()].rstrip()
+        if between.strip():
+            lead_in = _LEAD_IN.search(between)
+            above = [heading.words for heading in headings if heading.start < item.start()]
+            subject = lead_in[1].strip() if lead_in else above[-1] if above else ""
+        reached = item.end()
+        if subject:
+            yield Statement(item.start("item"), item.end("item"), True, subject, subject)

@@ -1,0 +1,100 @@
+import pytest
+
+from graphrag_query.answering.statements import (
+    NO_OPENING,
+    Opening,
+    find_statements,
+    split_joined_words,
+)
+
+CHAT = """Time: 20260106_09:00
+AnnLee: Do you know the password? 🎉 And the rules?
+BobRay: It is "Family123".
+
+No noise at night! 😊
+AnnLee: Got it"""
+
+
+def quotations(text: str, opening: Opening = NO_OPENING) -> list[tuple[str, str]]:
+    """Return the label and the text of the statements that are no headings or fragments."""
+    found = find_statements(text, opening)
+    assert [(s.start, s.end) for s in found] == sorted((s.start, s.end) for s in found)
+    return [(s.label, text[s.start : s.end]) for s in found if s.prose]
+
+
+def test_sentences_of_a_chat_have_the_speaker_and_the_time_of_the_session() -> None:
+    ann, bob = "AnnLee (20260106_09:00)", "BobRay (20260106_09:00)"
+    assert quotations(CHAT) == [
+        (ann, "Do you know the password?"),
+        (ann, "And the rules?"),
+        (bob, 'It is "Family123".'),
+        (bob, "No noise at night!"),
+        (ann, "Got it"),
+    ]
+
+
+def test_you_is_about_the_other_speaker_of_two() -> None:
+    about = [statement.about.split() for statement in find_statements(CHAT)]
+    assert about[0] == ["Ann", "Lee", "Bob", "Ray", "20260106_09:00"]
+    assert about[2] == ["Bob", "Ray", "20260106_09:00"]
+
+
+def test_a_text_unit_inside_a_chat_begins_with_the_speaker_of_the_text_unit_before() -> None:
+    found = quotations("It is pizza.\nEve: I like soup.", Opening("Ann", "Monday"))
+    assert found == [("Ann (Monday)", "It is pizza."), ("Eve (Monday)", "I like soup.")]
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "text"),
+    [
+        ("[12:03] Bob> Hi to all of you.", "Bob (12:03)", "Hi to all of you."),
+        ("<Eve> Hi to all of you.", "Eve", "Hi to all of you."),
+        ("12/03/24, 10:22 - Al: At 5.", "Al (12/03/24, 10:22)", "At 5."),
+        ("**Dr. Who** (9:15): At 5.", "Dr. Who (9:15)", "At 5."),
+        ("JUDGE ROY: Sit down, please.", "JUDGE ROY", "Sit down, please."),
+        ("张三：晚上七点。", "张三", "晚上七点。"),
+    ],
+)
+def test_speakers_are_found_in_many_layouts(line: str, label: str, text: str) -> None:
+    assert quotations(f"{line}\n{line}") == [(label, text)] * 2
+
+
+def test_a_letter_is_what_its_sender_says() -> None:
+    head = "From: Ann Lee <a@x.org>\nTo: Bob\nDate: 3 May 2024\nSubject: Budget\n\n"
+    assert quotations(head + "It is 5 euros.") == [("Ann Lee (3 May 2024)", "It is 5 euros.")]
+
+
+def test_a_cell_has_its_row_and_its_column() -> None:
+    table = "| City | Mayor | Area |\n| --- | --- | --- |\n| Berlin | Kai Wegner | 891 |\n"
+    wanted = [("Berlin, Mayor", "Kai Wegner"), ("Berlin, Area", "891")]
+    assert quotations(table) == wanted
+    assert quotations("City\tMayor\tArea\nBerlin\tKai Wegner\t891\n") == wanted
+
+
+def test_a_field_has_the_first_value_of_its_record_or_the_heading() -> None:
+    records = "Name: Ann\nAge: 5\n\nName: Bob\nAge: 7\nThis is a whole sentence."
+    assert quotations(records) == [
+        ("Name", "Ann"),
+        ("Ann, Age", "5"),
+        ("Name", "Bob"),
+        ("Bob, Age", "7"),
+        ("", "This is a whole sentence."),
+    ]
+    assert quotations("# Berlin\nMayor: Kai\nArea: 891")[1] == ("Berlin, Area", "891")
+    assert quotations('{\n  "name": "Nut",\n  "price": 5\n}')[1] == ("Nut, price", "5")
+
+
+def test_a_list_item_has_the_line_above_the_list() -> None:
+    assert quotations("Ingredients:\n- 200 g flour\n- 3 eggs\n") == [
+        ("Ingredients", "200 g flour"),
+        ("Ingredients", "3 eggs"),
+    ]
+
+
+def test_a_colon_in_prose_begins_no_turn() -> None:
+    text = "He said: it is over.\n\nThe answer is no. Note: do not open the door."
+    assert [statement.label for statement in find_statements(text)] == ["", ""]
+
+
+def test_names_that_are_written_together_are_split() -> None:
+    assert split_joined_words("WolfgangSchulz likes NASA") == "Wolfgang Schulz likes NASA"
