@@ -1,4 +1,4 @@
-"""Statements of a text: sentences, turns of a chat, fields of records and tables, list items.
+"""Statements of a text: sentences, turns of chats, fields, cells of tables, list items.
 
 A statement is a text to quote, with the words that the layout adds to it: the speaker and the time
 of a turn, the row and the column of a cell, the heading of a list. Patterns find the layout.
