@@ -28,7 +28,7 @@ DIMENSION = 32
 # Number of characters that are read of each text: the beginning says what a text is about.
 READ_CHARS = 600
 # Maximum number of texts that word vectors are learned from, and of words that get a vector.
-MAX_LEARNED_TEXTS, MAX_WORDS = 10_000, 20_000
+MAX_LEARNED_TEXTS, MAX_WORDS = 5_000, 20_000
 # Words in more than this share of the texts, and in more than this number of them, say little.
 MAX_SHARE_OF_TEXTS, MAX_COMMON_TEXTS = 0.15, 10
 # Number of texts that are read at once. It limits memory and does not change the results.
