@@ -32,7 +32,7 @@ MAX_LEARNED_TEXTS, MAX_WORDS = 5_000, 20_000
 # Words in more than this share of the texts, and in more than this number of them, say little.
 MAX_SHARE_OF_TEXTS, MAX_COMMON_TEXTS = 0.15, 10
 # Number of texts that are read at once. It limits memory and does not change the results.
-BATCH_TEXTS = 50_000
+BATCH_TEXTS = 10_000
 # Single characters or pairs stand for words in scripts without spaces between words.
 _WORD = (
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{M}]{1,2}"
