@@ -35,6 +35,9 @@ MAX_FULL_SCORE_LENGTH = 200
 # Maximum number of members that increase the score of a sentence. A sentence that mentions more
 # members is probably a list.
 MAX_SCORED_MEMBERS = 4
+# Maximum number of sentences that are compared for one report. Of a larger community, only the
+# members with most neighbours count.
+MAX_SENTENCES_PER_REPORT = 20_000
 # Number of reports in a shard, which a worker writes. This number and the next ones limit memory
 # and do not change the results.
 SHARD_REPORTS = 1_000
@@ -54,7 +57,7 @@ _CHOSEN_COLUMNS: dict[str, Any] = {
 _QUOTED_COLUMNS: dict[str, Any] = {**_CHOSEN_COLUMNS, "text": pl.String, "source": pl.Int32}
 
 
-@step(writes=["community_reports"])
+@step(writes=["community_reports"], code_version=2)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -178,7 +181,7 @@ def _pair_members_with_sentences(
     """Yield (number of the first report, shard): members of communities, and their sentences."""
     for start in range(0, n_reports, SHARD_REPORTS):
         reports = np.arange(start, min(start + SHARD_REPORTS, n_reports))
-        report, entity = members.take(reports)
+        report, entity = _choose_main_members(*members.take(reports), weight, sentences_of)
         _, sentence = sentences_of.take(entity)
         yield (
             start,
@@ -194,6 +197,17 @@ def _pair_members_with_sentences(
                 "sentences": pl.DataFrame({"sentence": sentence, "length": lengths[sentence]}),
             },
         )
+
+
+def _choose_main_members(
+    report: Integers, entity: Integers, weight: pl.Series, sentences_of: NumberLists
+) -> tuple[Integers, Integers]:
+    """Leave out members of large communities, those of the lowest weight first."""
+    order = np.lexsort((entity, -weight.to_numpy()[entity], report))
+    n_before = np.append(0, np.cumsum(sentences_of.lengths[entity[order]]))[:-1]
+    first = np.searchsorted(report, report)
+    kept = np.sort(order[n_before - n_before[first] < MAX_SENTENCES_PER_REPORT])
+    return report[kept], entity[kept]
 
 
 def _choose_best_sentences(shard: ShardFrames) -> ShardFrames:
