@@ -101,4 +101,5 @@ def index_project(folder: Path) -> None:
     checkout = Path(graphrag_index.__file__).parent.parent
     shutil.copytree(checkout / "workflows", folder / "workflows")
     command = [sys.executable, "-m", "graphrag_index", "run", "--quiet", "--root", str(folder)]
-    subprocess.run(command, check=True, stdout=sys.stderr)
+    # In the folder: Python would prefer a package in the current one.
+    subprocess.run(command, check=True, stdout=sys.stderr, cwd=folder)
