@@ -1,13 +1,15 @@
-"""The labelled passages can be parsed, and their halves are balanced."""
+"""The labelled passages and the questions about them are well formed."""
 
 import re
 from collections import Counter
 
 import pytest
+import yaml
 
 from benchmarks.labels import (
     HALVES,
     KINDS,
+    LABELLED,
     LANGUAGES,
     OPTIONAL,
     TYPES,
@@ -38,3 +40,13 @@ def test_a_half_has_five_well_formed_passages_of_each_kind_and_language(half: st
         assert 1 <= len(passage.terms) <= 3, passage.id
         assert re.search(r"\[\[|\]\]", passage.text) is None, passage.id
         assert all(mark.types <= TYPES or mark.types == {OPTIONAL} for mark in passage.marks)
+
+
+def test_a_question_says_what_a_good_answer_mentions_or_counts() -> None:
+    entries = yaml.safe_load((LABELLED / "questions.yaml").read_text(encoding="utf-8"))
+    assert len({(entry["corpus"], entry["question"]) for entry in entries}) == len(entries)
+    for entry in entries:
+        themes = [phrase for line in entry.get("mentions", []) for phrase in line]
+        counts = [*entry.get("begins", []), *entry.get("order", [])]
+        assert bool(themes) != bool(counts), entry["question"]
+        assert all(isinstance(phrase, str) for phrase in themes + counts), entry["question"]
