@@ -4,6 +4,8 @@ Nodes with many links lie near the centre of their disc. Discs of linked communi
 each other. Discs without links lie on rings around all other discs.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from graphrag_index.communities.leiden import partition_graph
@@ -18,7 +20,9 @@ from graphrag_index.communities.simple_graph import (
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 _RESERVED_RADIUS = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
+_RESERVED_RADIUS_OF_THEME = 1.05  # the same, for a disc that holds other discs
 _MAX_LAYOUT_POINTS = 256  # maximum number of points in one force-directed layout
+_MAX_ITERATIONS = 200  # maximum number of moves of each point
 _MAX_PAIR_STEPS = 3_000_000  # maximum work of all layouts together: pairs of points × iterations
 
 
@@ -31,7 +35,41 @@ def layout_graph(graph: Graph, *, seed: int) -> Floats:
     inner = _fill_discs(graph, community)
     radii = np.sqrt(size)
     centres = _place_discs(contract_graph(graph, community), radii * _RESERVED_RADIUS, seed)
-    positions = centres[community] + inner * radii[community, None]
+    return _fit_into_unit_disc(centres[community] + inner * radii[community, None])
+
+
+def layout_hierarchy(graph: Graph, levels: Sequence[Integers], *, seed: int) -> Floats:
+    """Return the position of each node as `layout_graph` does, with discs inside discs.
+
+    `levels` has the part of each node, level by level, the coarsest first; every node has one on
+    each level. The disc of a part lies in the disc of its part one level up.
+    """
+    if graph.n_nodes == 0:
+        return np.zeros((0, 2))
+    numbered = [np.unique(labels, return_inverse=True)[1] for labels in levels]
+    everything = np.zeros(graph.n_nodes, dtype=np.int64)
+    radii = np.sqrt(np.bincount(numbered[-1]))
+    reserve = _RESERVED_RADIUS
+    positions = _fill_discs(graph, numbered[-1]) * radii[numbered[-1], None]
+    for labels, above in zip(numbered[::-1], [everything, *numbered][-2::-1], strict=False):
+        parent = np.empty(len(radii), dtype=np.int64)
+        parent[labels] = above
+        parts, reserved = contract_graph(graph, labels), radii * reserve
+        centres = np.zeros((len(radii), 2))
+        order = np.argsort(parent, kind="stable")
+        for members in np.split(order, np.flatnonzero(np.diff(parent[order])) + 1):
+            inner = select_subgraph(parts, members)
+            packed = _pack_discs(inner, reserved[members], seed, _MAX_ITERATIONS)
+            centres[members] = pull_together(packed, reserved[members])
+        positions += centres[labels]
+        radii = np.zeros(int(parent.max()) + 1)
+        reach = np.linalg.norm(centres, axis=1) + reserved
+        np.maximum.at(radii, parent, reach)
+        reserve = _RESERVED_RADIUS_OF_THEME
+    return _fit_into_unit_disc(positions)
+
+
+def _fit_into_unit_disc(positions: Floats) -> Floats:
     reach: float = np.linalg.norm(positions, axis=1).max()
     return positions / max(reach, 1.0)
 
@@ -156,7 +194,7 @@ def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
     linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
     work = len(linked) * min(len(linked), _MAX_LAYOUT_POINTS)
-    iterations = int(np.clip(_MAX_PAIR_STEPS // max(work, 1), 30, 200))
+    iterations = int(np.clip(_MAX_PAIR_STEPS // max(work, 1), 30, _MAX_ITERATIONS))
     centres[linked] = _pack_discs(select_subgraph(graph, linked), radii[linked], seed, iterations)
     reach = (np.linalg.norm(centres[linked], axis=1) + radii[linked]).max(initial=0)
     alone = alone[np.argsort(-radii[alone], kind="stable")]
@@ -179,6 +217,9 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
         moved = move_by_forces(begin[None], pulls, radii[None], iterations)[0]
         return separate_discs(moved, radii, iterations)
     labels = partition_graph(graph, CreateCommunities(seed=seed))
+    if labels.max() >= n // 2:
+        # Hardly any disc is linked to another one: any group is as good.
+        labels = np.zeros(n, dtype=np.int64)
     # Cut each part of the partition into groups of at most _MAX_LAYOUT_POINTS discs.
     piece = _rank_nodes(labels, np.arange(n)) // _MAX_LAYOUT_POINTS
     group = np.unique(labels * (int(piece.max()) + 1) + piece, return_inverse=True)[1]
@@ -220,6 +261,31 @@ def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
     low = (centres - radii[:, None]).min(axis=0)
     high = (centres + radii[:, None]).max(axis=0)
     middle: Floats = (low + high) / 2
+    return centres - middle
+
+
+def pull_together(centres: Floats, radii: Floats) -> Floats:
+    """Move discs straight towards their common centre, without overlap; centre them at (0, 0)."""
+    centres = centres - np.average(centres, axis=0, weights=np.square(radii))
+    order = np.argsort(np.linalg.norm(centres, axis=1), kind="stable")
+    for at, disc in enumerate(order):
+        distance = np.linalg.norm(centres[disc])
+        if distance == 0:
+            continue
+        direction = centres[disc] / distance
+        placed = order[:at]
+        # The distances from the centre, along this direction, at which two discs overlap.
+        along = centres[placed] @ direction
+        touching = np.square(radii[placed] + radii[disc])
+        half = np.sqrt(np.maximum(touching - np.square(centres[placed]).sum(axis=1) + along**2, 0))
+        low, high = along - half, along + half
+        free = np.append(0.0, high[(half > 0) & (high > 0)])
+        tolerance = 1e-9 * distance
+        overlaps = (low + tolerance < free[:, None]) & (free[:, None] < high - tolerance)
+        free = free[~overlaps.any(axis=1)]
+        centres[disc] = direction * min(distance, free.min(initial=distance))
+    low_end = (centres - radii[:, None]).min(axis=0)
+    middle: Floats = (low_end + (centres + radii[:, None]).max(axis=0)) / 2
     return centres - middle
 
 

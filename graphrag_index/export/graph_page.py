@@ -8,7 +8,7 @@ import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -111,7 +111,9 @@ def _read_drawn_graph(
         )
         .collect(engine="streaming")
     )
-    return _DrawnGraph(_add_layout(entities, relationships), relationships, communities, documents)
+    levels = _read_theme_levels(table, drawn)
+    entities = _add_layout(entities, relationships, levels)
+    return _DrawnGraph(entities, relationships, communities, documents)
 
 
 def _read_communities(
@@ -190,17 +192,44 @@ def _read_documents(
     return shown, mentions
 
 
-def _add_layout(entities: pl.DataFrame, relationships: pl.DataFrame) -> pl.DataFrame:
-    """Compute positions of the entities if the index has none."""
-    if not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item():
+def _read_theme_levels(
+    table: Callable[[str], pl.LazyFrame], drawn: pl.DataFrame
+) -> list[pl.Series]:
+    """Return the themes of the drawn entities, level by level, and then their communities.
+
+    The list is empty if the index has no themes.
+    """
+    communities = table("communities")
+    if "theme" not in communities.collect_schema():
+        return []
+    n_levels = communities.filter("theme").select(pl.col("level").n_unique()).collect().item()
+    members = communities.filter(pl.col("level") <= n_levels).select(
+        "community", "level", id="entity_ids"
+    )
+    found = (
+        drawn.lazy().join(members.explode("id"), on="id").sort("entity").collect(engine="streaming")
+    )
+    by_level = found.partition_by("level", as_dict=True)
+    return [by_level[level,]["community"] for level in range(n_levels + 1)] if n_levels else []
+
+
+def _add_layout(
+    entities: pl.DataFrame, relationships: pl.DataFrame, levels: Sequence[pl.Series]
+) -> pl.DataFrame:
+    """Compute positions of the entities by theme, or if the index has none."""
+    if (
+        not levels
+        and not entities.select(pl.any_horizontal(pl.col("x", "y").is_null().any())).item()
+    ):
         return entities
-    from graphrag_index.communities.layout import layout_graph
+    from graphrag_index.communities.layout import layout_graph, layout_hierarchy
     from graphrag_index.communities.simple_graph import build_graph
 
     columns = ("source", "target", "weight")
     source, target, weight = (relationships[name].to_numpy() for name in columns)
     graph = build_graph(len(entities), source, target, weight)
-    x, y = layout_graph(graph, seed=0).T
+    parts = [level.to_numpy() for level in levels]
+    x, y = (layout_hierarchy(graph, parts, seed=0) if levels else layout_graph(graph, seed=0)).T
     return entities.with_columns(x=pl.Series(x), y=pl.Series(y))
 
 

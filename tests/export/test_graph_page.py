@@ -1,3 +1,4 @@
+import math
 import tempfile
 from base64 import b64encode
 from hashlib import sha256
@@ -87,6 +88,39 @@ def test_entities_come_with_most_neighbours_first_and_relationships_with_the_str
         "sentence": [0, 1],
     }
     assert data["sentences"] == ["2 met 1.", "0 met 1."]
+
+
+def test_entities_of_a_theme_are_drawn_together_whatever_their_positions(tmp_path):
+    parts = [{"e0", "e1"}, {"e2", "e3"}, {"e4", "e5"}, {"e6", "e7"}]
+    themes = [parts[0] | parts[2], parts[1] | parts[3]]
+    rows = [
+        {"community": n, "level": level, "theme": level == 0, "size": len(ids), "parent": -1}
+        | {"entity_ids": sorted(ids)}
+        for n, (level, ids) in enumerate(
+            [*((0, ids) for ids in themes), *((1, ids) for ids in parts)]
+        )
+    ]
+    page = write_index(
+        tmp_path,
+        documents=table("documents"),
+        text_units=table("text_units"),
+        entities=table("entities", *(entity(n, degree=1, x=0.0, y=0.0) for n in range(8))),
+        relationships=table("relationships", *(relationship(n, n, n + 1, 1) for n in (0, 2, 4, 6))),
+        communities=table("communities", *rows),
+        community_reports=table("community_reports"),
+    )
+    drawn = draw(page).data["entities"]
+    place = dict(zip(drawn["number"], zip(drawn["x"], drawn["y"], strict=True), strict=True))
+    apart = {
+        (one, other): math.dist(place[one], place[other])
+        for one in range(8)
+        for other in range(one)
+    }
+    same = [{int(id[1:]) for id in ids} for ids in themes]
+    inside = [gap for pair, gap in apart.items() if any(set(pair) <= ids for ids in same)]
+    across = [gap for pair, gap in apart.items() if not any(set(pair) <= ids for ids in same)]
+    assert sum(inside) / len(inside) < sum(across) / len(across)
+    assert min(apart.values()) > 0
 
 
 def test_each_entity_names_its_deepest_community_and_each_community_its_parent(expedition):
