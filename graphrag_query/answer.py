@@ -121,6 +121,8 @@ class Answer:
     follow_ups: tuple[str, ...] = ()  # questions that could be asked next
     left_out: tuple[int, ...] = ()  # reports that a global search did not use
     suggestion: Suggestion | None = None  # another search, if this one found no evidence
+    # The rows of a count, such as {"name": "Oslo", "documents": 12}.
+    table: tuple[Mapping[str, Any], ...] = ()
     context: "Context | None" = None
     graph: "Subgraph | None" = None  # sub-graph that a path or neighbourhood search found
 

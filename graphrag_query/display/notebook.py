@@ -20,6 +20,7 @@ MAX_QUOTE_CHARS = 500
 _MARKDOWN_CHARACTER = re.compile(r"([\\`*_{}\[\]#!|~$])")
 _LIST_MARK = re.compile(r"^(\d*)([-+.)])")
 _FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
+_TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|(?:\n\|.*\|)*", re.MULTILINE)
 _BOLD_TEXT = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
 
 
@@ -55,6 +56,7 @@ def as_html(answer: "Answer") -> str:
         return f'<a href="#{name}-{footnote[1]}">{footnote.group()}</a>'
 
     text = _BOLD_TEXT.sub(r"<b>\1</b>", _FOOTNOTE.sub(link_footnote, escape(answer.text)))
+    text = _TABLE.sub(_as_html_table, text)
     # Text and background have the colours of the page, so a dark page is readable too.
     style = Path(__file__).with_name("notebook.css").read_text(encoding="utf-8")
     is_answered = "" if answer.outcome == "answered" else " gq-not"
@@ -79,6 +81,17 @@ def as_html(answer: "Answer") -> str:
         parts.append(answer.graph._repr_svg_())
     # The classes prevent MathJax from rendering text between dollars as formulas.
     return f'<div class="gq-answer tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
+
+
+def _as_html_table(table: re.Match[str]) -> str:
+    """Convert a Markdown table to HTML. The second line only aligns the columns."""
+    head, _, *rows = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table[0].strip().split("\n")
+    )
+    titles = "".join(f"<th>{cell}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def format_place(citation: "Citation") -> str:

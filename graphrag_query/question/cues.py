@@ -14,7 +14,7 @@ _GAP = r"\s((?:\w+\s){0,6}?)"
 def find_cues(question: str) -> dict[str, str]:
     """Map kinds of answers, such as `summary`, to the words of a question that ask for them."""
     plain = fold_question(question)
-    found = {kind: pattern.search(plain) for kind, pattern in _compile_cues().items()}
+    found = {kind: pattern.search(plain) for kind, pattern in compile_cues().items()}
     return {kind: match.group().strip() for kind, match in found.items() if match}
 
 
@@ -33,7 +33,7 @@ def remove_cues(question: str, *kinds: str) -> str:
 
 def _cue_words(question: str, *kinds: str) -> set[str]:
     """Return the folded words of a question that ask for these kinds of answers."""
-    plain, patterns = fold_question(question), _compile_cues()
+    plain, patterns = fold_question(question), compile_cues()
     words: set[str] = set()
     for kind in kinds:
         for match in patterns[kind].finditer(plain):
@@ -53,7 +53,7 @@ def _fold_words(text: str) -> str:
 
 
 @cache
-def _compile_cues() -> dict[str, re.Pattern[str]]:
+def compile_cues() -> dict[str, re.Pattern[str]]:
     """Compile the typical words of questions into patterns, one per kind of answer."""
     cues = read_lists("cues", Path(__file__).parent)
     return {kind: compile_phrases(phrases) for kind, phrases in cues.items()}

@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 # The lists of words that questions use.
 WORD_LISTS = read_lists("words", Path(__file__).parent)
 QUESTION_WORDS = word_set(WORD_LISTS["question_words"])
+# Types of entities that questions ask for.
+TYPES = WORD_LISTS["types"]
+# Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
+TYPE_OF_WORD = {stem_word(word): kind for kind in TYPES for word in TYPES[kind]["words"].split()}
+# Kinds of places that questions ask for.
+PLACE_KINDS = WORD_LISTS["place_kinds"]
+PLACE_OF_WORD = {
+    stem_word(word): kind for kind in PLACE_KINDS for word in PLACE_KINDS[kind]["words"].split()
+}
 # Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.

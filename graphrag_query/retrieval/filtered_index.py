@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -208,6 +208,11 @@ class FilteredIndex(IndexStore):
     def keeps_entity(self, entity: int) -> bool:
         """Return whether the filters keep an entity."""
         return bool(self.masks.entities[entity])
+
+    def row_flags(self, name: Literal["documents", "text_units", "entities"]) -> "Flags | None":
+        """Return for each row whether the filters keep the row."""
+        flags: Flags = getattr(self.masks, name)
+        return flags
 
     @cached_property
     def links(self) -> Links:

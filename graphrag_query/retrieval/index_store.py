@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -170,6 +170,10 @@ class IndexStore:
     def keeps_entity(self, entity: int) -> bool:
         """Return whether the filters keep an entity."""
         return True
+
+    def row_flags(self, name: Literal["documents", "text_units", "entities"]) -> "Flags | None":
+        """Return for each row whether the filters keep the row. None means all rows."""
+        return None
 
     @cached_property
     def links(self) -> Links:

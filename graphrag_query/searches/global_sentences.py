@@ -19,8 +19,11 @@ from graphrag_query.answering.extractive import (
     split_into_candidates,
 )
 from graphrag_query.answering.theme_answer import Point, Theme, write_themes
+from graphrag_query.question.count_request import read_count_request
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
+    TYPE_OF_WORD,
+    TYPES,
     WORD,
     WORD_LISTS,
     content_words,
@@ -39,9 +42,8 @@ from graphrag_query.retrieval.theme_passages import (
     score_text_units,
     weigh_words,
 )
+from graphrag_query.searches.counting import count_answer
 from graphrag_query.searches.main_entities import (
-    TYPE_OF_WORD,
-    TYPES,
     NamedEntity,
     asked_type,
     find_named_entities,
@@ -84,6 +86,8 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     nothing is similar enough, or if the question names something that the documents do not
     mention.
     """
+    if request := read_count_request(question.text, question.language):
+        return count_answer(question, request)
     subject = subject_words(question)
     kinds = {TYPE_OF_WORD.get(word) for word in subject}
     kind = kinds.pop() if len(kinds) == 1 else None

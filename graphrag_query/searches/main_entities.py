@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.text.normalize import stem_word
+from graphrag_index.text.places import find_places
 from graphrag_query.answering.theme_answer import Point
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, WORD_LISTS
+from graphrag_query.question.question_words import TYPE_OF_WORD, WORD
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import find_passages
 
@@ -19,9 +20,7 @@ FIRST_ENTITIES = 1_024
 MAX_WORDS_BEFORE_TYPE = 5
 # Types of names that are often of another type, which the index could not tell.
 UNCLEAR_TYPES = {"organization": ("name", "acronym")}
-TYPES = WORD_LISTS["types"]
-# Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
-TYPE_OF_WORD = {stem_word(word): kind for kind in TYPES for word in TYPES[kind]["words"].split()}
+UNCLEAR_PLACE_TYPES = ("name", "acronym")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +37,53 @@ def asked_type(question: Question) -> str | None:
     first = WORD.findall(question.text.lower())[:MAX_WORDS_BEFORE_TYPE]
     kinds = {TYPE_OF_WORD.get(stem_word(word)) for word in first} - {None}
     return kinds.pop() if len(kinds) == 1 else None
+
+
+def are_of_type(entities: pl.DataFrame, kind: str, place: str | None = None) -> pl.Series:
+    """Return for each row of titles and types whether the entity is of a type.
+
+    With `place`, such as country, it must have the name of a known place of this kind. A name
+    of a country or continent is no name of a city or region.
+    """
+    types = entities["type"].str.to_lowercase()
+    if place is None:
+        return types.is_in([kind, *UNCLEAR_TYPES.get(kind, ())])
+    return pl.Series(_codes_of_places(entities, kind, place) != "")
+
+
+def unite_countries(entities: pl.DataFrame, kind: str) -> "np.ndarray":
+    """Map each row to the most frequent entity of the same country, or to itself.
+
+    So "US" and "United States" count as one country.
+    """
+    codes = _codes_of_places(entities, kind, "country")
+    united = np.arange(len(codes))
+    frequencies = entities["frequency"].to_numpy()
+    for code in np.unique(codes[codes != ""]):
+        rows = np.flatnonzero(codes == code)
+        united[rows] = rows[np.argmax(frequencies[rows])]
+    return united
+
+
+def _codes_of_places(entities: pl.DataFrame, kind: str, place: str) -> "np.ndarray":
+    """Return for each row the country of the place of a kind that it names, or an empty text."""
+    types = entities["type"].str.to_lowercase()
+    unclear = UNCLEAR_PLACE_TYPES if place in ("country", "continent") else ()
+    rows = np.flatnonzero(types.is_in([kind, *unclear]).to_numpy())
+    wider = pl.col("kind").is_in(["continent", "country"]).any()
+    found = (
+        find_places(entities["title"][rows])
+        .group_by("row")
+        .agg(
+            code=pl.col("country").filter(pl.col("kind") == place).first(),
+            is_wider=wider if place in ("region", "city") else pl.lit(False),
+        )
+        .filter(pl.col("code").is_not_null() & ~pl.col("is_wider"))
+    )
+    codes = np.full(entities.height, "", dtype=object)
+    # A continent has no country.
+    codes[rows[found["row"].to_numpy()]] = found["code"].replace("", place).to_numpy()
+    return codes
 
 
 def find_named_entities(

@@ -12,8 +12,10 @@ from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import is_unspaced
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM, first_item
+from graphrag_query.question.count_request import read_count_request
 from graphrag_query.question.cues import find_cues
 from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import language_in
 from graphrag_query.searches.basic_search import basic_search
 from graphrag_query.searches.drift_search import drift_search
 from graphrag_query.searches.global_search import global_search
@@ -104,6 +106,8 @@ def choose_search(question: Question) -> SearchChoice:
 def choose_by_rules(question: str, n_names: int) -> SearchChoice:
     """Choose by the words of a question and the number of names in it."""
     cues = find_cues(question)
+    if count := read_count_request(question, language_in(question)):
+        return SearchChoice("global", f"it asks for something that can be counted (“{count.cue}”)")
     # In a script without capitals and spaces, names are not found: look for a pair instead.
     is_pair = is_unspaced(question) and bool(_PAIR_OF_NAMES.search(question))
     named = ("it names nothing", "it names one thing", "it names several things")[min(n_names, 2)]

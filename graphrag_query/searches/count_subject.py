@@ -1,0 +1,99 @@
+"""The subject of a question for a number, and the documents and text units that mention it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphrag_index.text.normalize import is_unspaced
+from graphrag_query.question.count_request import CountRequest
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.term_counts import TermCount, count_term
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Integers = npt.NDArray[np.int64]
+
+# Maximum number of forms of a word that the answer lists.
+MAX_FORMS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The documents and text units with the subject of a question.
+
+    Without a subject, `terms` is empty and the documents are those of the whole corpus.
+    `criterion` says what was counted.
+    """
+
+    terms: Sequence[TermCount]
+    text_units: "Integers"
+    documents: "Integers"
+    name: str
+    criterion: str
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of any form of the subject's words."""
+        return any_of(form for term in self.terms for form in (*term.forms, term.term))
+
+
+def find_subject(
+    question: Question, request: CountRequest, document_of: "Integers", documents: "Integers"
+) -> Subject:
+    """Find the documents that mention the subject of a question.
+
+    `document_of` has the document of each text unit of the index, and `documents` the
+    documents that the filters keep.
+    """
+    index = question.index
+    terms = _count_terms(question, request)
+    if not terms:
+        flags = index.row_flags("text_units")
+        numbers = np.arange(len(document_of)) if flags is None else np.flatnonzero(flags)
+        return Subject((), numbers, documents, "", "all documents")
+    is_any = request.is_any or request.counted == "subjects"
+    found = terms[0].documents
+    for term in terms[1:]:
+        join = np.union1d if is_any else np.intersect1d
+        found = join(found, term.documents)
+    numbers = np.unique(np.concatenate([term.text_units for term in terms]))
+    numbers = numbers[np.isin(document_of[numbers], found)]
+    quoted = [f"“{term.term}”" for term in terms]
+    name = f" {'or' if is_any else 'and'} ".join(quoted)
+    return Subject(terms, numbers, found, name, _describe_forms(terms))
+
+
+def _count_terms(question: Question, request: CountRequest) -> list[TermCount]:
+    """Count each term; a phrase that no document contains is counted word by word."""
+    language, counts = question.language, list[TermCount]()
+    for term in request.terms:
+        count = count_term(question.index, term, language)
+        words = term.split()
+        if len(count.text_units) or len(words) == 1 or f'"{term}"' in question.text:
+            counts.append(count)
+        else:
+            counts += [count_term(question.index, word, language) for word in words]
+    return counts
+
+
+def any_of(names: Iterable[str]) -> str:
+    """Return a pattern of any of these words or names, the longest one first."""
+    patterns = (
+        re.escape(name) if is_unspaced(name) else rf"\b{re.escape(name)}\b"
+        for name in sorted(names, key=len, reverse=True)
+    )
+    return "|".join(patterns)
+
+
+def _describe_forms(terms: Sequence[TermCount]) -> str:
+    """Describe what was counted as a mention of the terms, with the forms of the words."""
+    parts = []
+    for term in terms:
+        forms = [f"{form} ({n:,})" for form, n in list(term.forms.items())[:MAX_FORMS]]
+        listed = ", ".join(forms) or f"names of the entity {term.term}"
+        parts.append(f"“{term.term}” as {listed}")
+    return "documents with " + "; ".join(parts)

@@ -1,0 +1,332 @@
+"""Answers to questions for a number, counted in the tables of the index.
+
+Documents, dates and mentions are counted exactly; the answer says what was counted and how. A
+small table with bars shows the numbers, and citations show examples.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.errors import join_names
+from graphrag_index.text.sentences import split_sentences
+from graphrag_query.answer import Answer, Citation, Outcome
+from graphrag_query.answering.count_table import (
+    PERIOD_NAMES,
+    choose_period,
+    fill_periods,
+    find_dates,
+    write_table,
+)
+from graphrag_query.answering.extractive import Candidate, as_one_line, cite_passage
+from graphrag_query.question.count_request import CountRequest
+from graphrag_query.question.question import Question
+from graphrag_query.searches.count_subject import any_of, find_subject
+from graphrag_query.searches.main_entities import are_of_type, unite_countries
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Integers = npt.NDArray[np.int64]
+
+# Number of rows in a table of entities, if the question gives no number.
+MAX_ENTITIES = 10
+# Maximum number of periods in a table.
+MAX_PERIODS = 60
+# Number of passages that are cited as examples of a subject.
+MAX_EXAMPLES = 3
+# In documents with more text units than this, on average, passages count instead of documents.
+MAX_TEXT_UNITS_OF_ARTICLE = 5
+
+
+def count_answer(question: Question, request: CountRequest) -> Answer:
+    """Answer a question for a number.
+
+    The outcome is `no_evidence` if the documents do not mention the subject, or have no dates.
+    """
+    counter = _Counter(question, request)
+    write = {
+        "documents": counter.write_documents,
+        "occurrences": counter.write_documents,
+        "top_documents": counter.write_top_documents,
+        "subjects": counter.write_subjects,
+        "entities": counter.write_entities,
+        "distinct": counter.write_entities,
+        "dates": counter.write_dates,
+        "trend": counter.write_trend,
+    }[request.counted]
+    subject = counter.subject
+    question.counts.update(
+        documents=len(counter.all_documents), documents_counted=len(subject.documents)
+    )
+    if subject.terms and not any(len(term.text_units) for term in subject.terms):
+        text = f"None of the {len(counter.all_documents):,} documents mentions {subject.name}."
+        return question.answer(text, Outcome.NO_EVIDENCE)
+    return write()
+
+
+class _Counter:
+    """The tables of one index, and the answer to one question for a number."""
+
+    def __init__(self, question: Question, request: CountRequest) -> None:
+        self.question, self.request, self.index = question, request, question.index
+        units = self.index.open_mapped("text_unit_rows")
+        self.document_of = units.slice("document", 0, len(units))
+        kept = self.index.row_flags("documents")
+        n_documents = self.index.n_rows("document_rows")
+        self.all_documents = np.arange(n_documents) if kept is None else np.flatnonzero(kept)
+        self.subject = find_subject(question, request, self.document_of, self.all_documents)
+        self.citations: list[Citation] = []
+
+    def write_documents(self) -> Answer:
+        """Say how many documents mention the subject, and how often."""
+        subject, n_all = self.subject, len(self.all_documents)
+        if not subject.terms:
+            text = f"There are {n_all:,} documents, with {len(subject.text_units):,} passages."
+            return self._answer([text], ())
+        n_documents, n_passages = len(subject.documents), len(subject.text_units)
+        times = sum(term.n_mentions for term in subject.terms)
+        share = f"{n_documents:,} of {n_all:,} documents ({_percent(n_documents, n_all)})"
+        if self.request.counted == "occurrences":
+            first = f"{subject.name} is mentioned {times:,} times, in {share}."
+        else:
+            verb = "mentions" if n_documents == 1 else "mention"
+            passages = f"in {n_passages:,} passages"
+            first = f"{share} {verb} {subject.name}: {times:,} times, {passages}."
+            if len(subject.terms) > 1:
+                first = f"{share} {verb} {subject.name}."
+        rows = self._rows_of_terms() if len(subject.terms) > 1 else ()
+        return self._answer([first], rows, examples=True)
+
+    def write_top_documents(self) -> Answer:
+        """List the documents that mention the subject most often."""
+        weights = self._occurrences()
+        times = np.bincount(self.document_of, weights, minlength=self.index.n_rows("document_rows"))
+        documents = self.subject.documents[
+            np.argsort(-times[self.subject.documents], kind="stable")
+        ]
+        shown = documents[: self.request.most or MAX_ENTITIES].tolist()
+        rows: list[dict[str, Any]] = [
+            {
+                "document": title,
+                "mentions": int(times[number]),
+                "footnote": self._cite_document(number),
+            }
+            for number, title in zip(shown, self.index.documents(shown)["title"], strict=True)
+        ]
+        n_all = len(self.all_documents)
+        first = (
+            f"“{rows[0]['document']}” mentions {self.subject.name} most often: "
+            f"{rows[0]['mentions']:,} times. {len(documents):,} of {n_all:,} documents mention it."
+        )
+        return self._answer([first], rows)
+
+    def _occurrences(self) -> "npt.NDArray[np.int64]":
+        """Return the number of occurrences of the subject in each text unit of the index."""
+        weights = np.zeros(len(self.document_of), np.int64)
+        for term in self.subject.terms:
+            weights[term.text_units] += term.n_of_text_units
+        return weights
+
+    def write_subjects(self) -> Answer:
+        """Compare how many documents mention each of several subjects."""
+        rows = self._rows_of_terms()
+        best = rows[0]
+        first = (
+            f"“{best['subject']}” is mentioned in the most documents: {best['documents']:,} of "
+            f"{len(self.all_documents):,}."
+        )
+        return self._answer([first], rows, examples=True)
+
+    def _rows_of_terms(self) -> Sequence[Mapping[str, Any]]:
+        rows = [
+            {"subject": t.term, "documents": len(t.documents), "mentions": t.n_mentions}
+            for t in self.subject.terms
+        ]
+        return sorted(rows, key=lambda row: (-row["documents"], -row["mentions"]))
+
+    def write_entities(self) -> Answer:
+        """List the entities of a type by the number of documents that mention them."""
+        subject = self.subject
+        unit, ranked = self._rank_entities()
+        plural = self.request.plural
+        within = f" that mention {subject.name}" if subject.terms else ""
+        n_of = len(subject.text_units if unit == "passages" else subject.documents)
+        if not ranked:
+            text = f"The index knows no {plural} of the {n_of:,} {unit}{within}."
+            return self.question.answer(text, Outcome.NO_EVIDENCE)
+        shown = ranked[: self.request.most or MAX_ENTITIES]
+        titles = self.index.entities(entity for entity, _ in shown)
+        rows = []
+        for (entity, n), title, aliases in zip(
+            shown, titles["title"], titles["aliases"], strict=True
+        ):
+            footnote = self._cite_entity(entity, (title, *aliases))
+            rows.append({"name": title, unit: n, "footnote": footnote})
+        if self.request.counted == "distinct":
+            first = (
+                f"{len(ranked):,} different {plural} are mentioned in the {n_of:,} {unit}{within}."
+            )
+        else:
+            best = join_names([row["name"] for row in rows if row[unit] == rows[0][unit]], 3)
+            verb = "are" if len([r for r in rows if r[unit] == rows[0][unit]]) > 1 else "is"
+            first = (
+                f"{best} {verb} mentioned most: in {rows[0][unit]:,} of {n_of:,} {unit}{within}."
+            )
+        more = len(ranked) - len(rows)
+        notes = [f"{more:,} more {plural} are mentioned less often."] if more > 0 else []
+        return self._answer([first], rows, notes)
+
+    def _rank_entities(self) -> tuple[str, list[tuple[int, int]]]:
+        """Count the documents or passages that mention each entity, the most first."""
+        index, subject = self.index, self.subject
+        by_passage = len(self.document_of) > MAX_TEXT_UNITS_OF_ARTICLE * len(self.all_documents)
+        relevant = np.zeros(len(self.document_of), bool)
+        if by_passage:
+            relevant[subject.text_units] = True
+        else:
+            relevant = np.isin(self.document_of, subject.documents)
+        table, rows = index.open_mapped("entities_of_text_units"), index.open_mapped("entity_rows")
+        units = table.slice("text_unit", 0, len(table))
+        flags = relevant[units]
+        units, entities = units[flags], table.slice("entity", 0, len(table))[flags]
+        wanted, united = np.ones(len(rows), bool), np.arange(len(rows))
+        if self.request.kind:
+            columns = rows.columns("title", "type", "frequency")
+            wanted = are_of_type(columns, self.request.kind, self.request.place).to_numpy()
+            if self.request.place == "country":
+                united = unite_countries(columns, self.request.kind)
+        kept = index.row_flags("entities")
+        flags = (wanted if kept is None else wanted & kept)[entities]
+        places = units[flags] if by_passage else self.document_of[units[flags]]
+        pairs = np.unique(united[entities[flags]] << 32 | places)
+        numbers, counts = np.unique(pairs >> 32, return_counts=True)
+        order = np.lexsort((numbers, -counts))
+        ranked = list(zip(numbers[order].tolist(), counts[order].tolist(), strict=True))
+        return "passages" if by_passage else "documents", ranked
+
+    def _cite_entity(self, entity: int, names: Sequence[str]) -> str:
+        """Cite the first sentence of a counted text unit that names an entity."""
+        linked, is_subject = self.index.links.text_units_of(entity)
+        flags = np.isin(self.document_of[linked], self.subject.documents)
+        linked, is_subject = linked[flags], is_subject[flags]
+        if not len(linked):
+            return ""
+        number = int(linked[int(np.argmax(is_subject))])
+        return self._cite(number, any_of(names))
+
+    def write_dates(self) -> Answer:
+        """Say when the subject is mentioned for the first and the last time."""
+        dated = self._dated_documents()
+        if dated is None:
+            return self._no_dates()
+        first, last = dated.row(0, named=True), dated.row(-1, named=True)
+        cited = [self._cite_document(row["document"]) for row in (first, last)]
+        name, n_documents = self.subject.name, len(self.subject.documents)
+        lines = [
+            f"{name} is first mentioned on {first['date']} {cited[0]} and last on {last['date']} "
+            f"{cited[1]}.".replace("  ", " "),
+            f"{dated.height:,} of the {n_documents:,} documents that mention it have a date.",
+        ]
+        return self._answer(lines, ())
+
+    def write_trend(self) -> Answer:
+        """Count the documents with the subject by year, month or day."""
+        dated = self._dated_documents()
+        if dated is None:
+            return self._no_dates()
+        length = self.request.period or choose_period(dated["date"])
+        dates = dated.filter(pl.col("date").str.len_chars() >= length)["date"].str.slice(0, length)
+        if not len(dates):
+            return self._no_dates()
+        counted = dates.value_counts().sort("date").rows()
+        periods = fill_periods([date for date, _ in counted], length)
+        counts = dict(counted)
+        name = PERIOD_NAMES[length]
+        rows = [{name: period, "documents": counts.get(period, 0)} for period in periods]
+        best = max(rows, key=lambda row: row["documents"])
+        within = f" that mention {self.subject.name}" if self.subject.terms else ""
+        lines = [
+            f"Most of the documents{within} are of {best[name]}: {best['documents']:,} of "
+            f"{sum(counts.values()):,} with a date."
+        ]
+        n_without = len(self.subject.documents) - sum(counts.values())
+        notes = [f"{n_without:,} documents have no such date."] if n_without else []
+        if len(rows) > MAX_PERIODS:
+            notes.append(f"The last {MAX_PERIODS} of {len(rows):,} periods are shown.")
+        return self._answer(lines, rows[-MAX_PERIODS:], notes, examples=True)
+
+    def _dated_documents(self) -> pl.DataFrame | None:
+        """Return the counted documents with a date, in order of the dates."""
+        rows = self.index.open_mapped("document_rows").columns("title", "creation_date")
+        dated = find_dates(rows.with_row_index("document")[self.subject.documents])
+        return dated if dated.height else None
+
+    def _no_dates(self) -> Answer:
+        text = f"None of the {len(self.subject.documents):,} counted documents has a date."
+        return self.question.answer(text, Outcome.NO_EVIDENCE)
+
+    def _cite_document(self, document: int) -> str:
+        """Cite the first passage of a document with the subject."""
+        numbers = self.subject.text_units
+        [first, *_] = numbers[self.document_of[numbers] == document].tolist()
+        return self._cite(first, self.subject.pattern)
+
+    def _cite(self, number: int, pattern: str) -> str:
+        """Cite the first sentence of a text unit that matches a pattern, and return its mark."""
+        unit = self.index.text_units([number])[number]
+        sentences = split_sentences(unit["text"])
+        matching = [s for s in sentences if re.search(pattern, unit["text"][s.start : s.end])]
+        ordered = [*(s for s in matching if s.prose), *matching, *sentences]
+        if not ordered:
+            return ""
+        best = ordered[0]
+        candidate = Candidate.within(unit, best.start, best.end)
+        self.citations.append(cite_passage(len(self.citations) + 1, candidate, unit))
+        return f"[{len(self.citations)}]"
+
+    def _examples(self) -> list[str]:
+        """Quote the passages with the most occurrences of the subject, one per document."""
+        lines, seen = [], set[int]()
+        numbers, weights = self.subject.text_units, self._occurrences()
+        for number in numbers[np.argsort(-weights[numbers], kind="stable")].tolist():
+            document = int(self.document_of[number])
+            if document not in seen:
+                seen.add(document)
+                mark = self._cite(number, self.subject.pattern)
+                said = as_one_line(self.citations[-1].quote) if mark else ""
+                lines.append(f"- {said} {mark}")
+            if len(lines) == MAX_EXAMPLES:
+                break
+        return lines
+
+    def _answer(
+        self,
+        lines: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        notes: Sequence[str] = (),
+        examples: bool = False,
+    ) -> Answer:
+        """Build the answer: the sentence with the number, table, criterion and examples."""
+        parts = ["\n".join(lines)]
+        if rows:
+            parts.append(write_table(rows))
+        if self.subject.terms:
+            parts.append(f"Counted: {self.subject.criterion}.")
+        if self.request.counted in ("entities", "distinct"):
+            parts.append("A document counts once for each name that the index found in it.")
+        if notes:
+            parts.append(" ".join(notes))
+        if examples and (quoted := self._examples()):
+            parts.append("\n".join(["Examples:\n", *quoted]))
+        table = tuple({k: v for k, v in row.items() if k != "footnote"} for row in rows)
+        answer = self.question.answer("\n\n".join(parts), citations=tuple(self.citations))
+        return replace(answer, table=table)
+
+
+def _percent(n: int, n_all: int) -> str:
+    return f"{100 * n / max(n_all, 1):.0f} %"

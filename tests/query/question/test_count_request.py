@@ -1,0 +1,69 @@
+import pytest
+
+from graphrag_query.question.count_request import read_count_request
+from graphrag_query.question.question_words import language_in
+
+
+@pytest.mark.parametrize(
+    ("question", "counted", "kind", "terms"),
+    [
+        ("How many documents mention fire?", "documents", None, ("fire",)),
+        (
+            "How many of the articles are about asylum seekers?",
+            "documents",
+            None,
+            ("asylum seekers",),
+        ),
+        ("How many articles mention “Pacific plan”?", "documents", None, ("Pacific plan",)),
+        ("How many documents are there in total?", "documents", None, ()),
+        ("How often is Tom Crean mentioned?", "occurrences", None, ("Tom Crean",)),
+        ("Which people are mentioned most often?", "entities", "person", ()),
+        (
+            "Who is named most often in texts on the Bank of England?",
+            "entities",
+            "person",
+            ("Bank of England",),
+        ),
+        (
+            "What regions are most frequently mentioned with outbreaks?",
+            "entities",
+            "geo",
+            ("outbreaks",),
+        ),
+        ("How many different countries are mentioned?", "distinct", "geo", ()),
+        ("Is Scott or Amundsen mentioned more often?", "subjects", None, ("Scott", "Amundsen")),
+        ("Which documents mention fire most often?", "top_documents", None, ("fire",)),
+        ("Since when is Zimbabwe mentioned?", "dates", None, ("Zimbabwe",)),
+        ("How many messages per month mention Alice?", "trend", None, ("Alice",)),
+        ("Wie viele Dokumente erwähnen Scott?", "documents", None, ("Scott",)),
+        ("Welche Orte werden am häufigsten genannt?", "entities", "geo", ()),
+        ("Combien de documents mentionnent Paris ?", "documents", None, ("Paris",)),
+        ("¿Cuántos documentos mencionan a Madrid?", "documents", None, ("Madrid",)),
+        ("Quali persone sono menzionate più spesso?", "entities", "person", ()),
+        ("Hoe vaak wordt Amsterdam genoemd?", "occurrences", None, ("Amsterdam",)),
+        ("Ile dokumentów wspomina o Warszawie?", "documents", None, ("Warszawie",)),
+        ("Сколько документов упоминают Москву?", "documents", None, ("Москву",)),
+        ("有多少文档提到北京？", "documents", None, ("北京",)),
+    ],
+)
+def test_questions_for_a_number_say_what_to_count(
+    question: str, counted: str, kind: str | None, terms: tuple[str, ...]
+) -> None:
+    request = read_count_request(question, language_in(question))
+    assert request is not None
+    assert (request.counted, request.kind, request.terms) == (counted, kind, terms)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many people in the articles were killed?",
+        "Since when has he been president?",
+        "How often do trains run?",
+        "What topics are discussed most often?",
+        "What is the most common cause of death?",
+        "What are the main themes?",
+    ],
+)
+def test_other_questions_are_no_request_for_a_count(question: str) -> None:
+    assert read_count_request(question, language_in(question)) is None

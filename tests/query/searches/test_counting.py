@@ -1,0 +1,115 @@
+"""Counts over documents whose words, names and dates are known."""
+
+import json
+import shutil
+
+import pytest
+
+import graphrag_query
+from graphrag_index.text.languages import language_of
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from graphrag_query.retrieval.term_counts import is_form_of
+from tests.conftest import copy_project, run_project
+
+DOCUMENTS = {
+    "2024-01-03": "A fire broke out in Berlin. Anna Berg saw the fires from her house in Berlin.",
+    "2024-01-20": "Anna Berg travelled to Paris. The fire brigade of Paris welcomed Anna Berg.",
+    "2024-03-05": "Tom Crean wrote to Anna Berg about the firefighters of Berlin.",
+    "2024-03-09": "Tom Crean stayed in Berlin and read about a Fire in France.",
+    "": "Nothing happened in the village of Karl Moll.",
+}
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    project = copy_project(tmp_path_factory.mktemp("counting") / "project")
+    shutil.rmtree(project / "input")
+    (project / "input").mkdir()
+    records = [
+        {"id": str(n), "title": f"letter {n}", "text": text, "date": date}
+        for n, (date, text) in enumerate(DOCUMENTS.items())
+    ]
+    lines = "\n".join(json.dumps(record) for record in records)
+    (project / "input" / "letters.jsonl").write_text(lines, encoding="utf-8")
+    run_project(project)
+    return graphrag_query.open(project / "output")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many documents are there?", "There are 5 documents"),
+        ("How many documents mention fire?", "3 of 5 documents (60 %) mention “fire”: 4 times"),
+        ("How often is Berlin mentioned?", "“Berlin” is mentioned 4 times, in 3 of 5 documents"),
+        ("How many letters mention Berlin and Paris?", "0 of 5 documents (0 %) mention “Ber"),
+        ("How many letters mention Berlin or Paris?", "4 of 5 documents (80 %) mention “Ber"),
+        ("Is Berlin or Paris mentioned more often?", "“Berlin” is mentioned in the most docu"),
+        ("Who is mentioned most often?", "Anna Berg is mentioned most: in 3 of 5 documents"),
+        (
+            "Who is mentioned most often in letters about Paris?",
+            "Anna Berg is mentioned most: in 1 of 1 ",
+        ),
+        (
+            "When was Tom Crean first mentioned?",
+            "“Tom Crean” is first mentioned on 2024-03-05 [1] and last on ",
+        ),
+        (
+            "How many letters per month mention fire?",
+            "Most of the documents that mention “fire” are of 2024-01: 2",
+        ),
+        (
+            "Which documents mention Berlin most often?",
+            "“letter 0” mentions “Berlin” most often: 2 ",
+        ),
+    ],
+)
+def test_counts_are_exact(counted: Index, question: str, text: str) -> None:
+    answer = counted.ask(question)
+    assert answer.method == "global"
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.text.startswith(text)
+
+
+def test_what_no_document_mentions_is_no_evidence(counted: Index) -> None:
+    answer = counted.global_("How many documents mention sourdough?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "None of the 5 documents mentions “sourdough”."
+
+
+def test_filters_hold_for_counts(counted: Index) -> None:
+    march = counted.where(since="2024-03")
+    answer = march.global_("How many documents mention Berlin?")
+    assert answer.text.startswith("2 of 2 documents (100 %) mention “Berlin”: 2 times")
+    people = march.global_("Who is mentioned most often?")
+    assert people.table[0] == {"name": "Tom Crean", "documents": 2}
+
+
+def test_a_trend_has_a_row_for_each_month_and_cites_examples(counted: Index) -> None:
+    answer = counted.global_("How many letters per month mention fire?")
+    assert answer.table == (
+        {"month": "2024-01", "documents": 2},
+        {"month": "2024-02", "documents": 0},
+        {"month": "2024-03", "documents": 1},
+    )
+    assert "| 2024-01 | 2 | ████████████████████ |" in answer.text
+    assert {"fire" in citation.quote.lower() for citation in answer.citations} == {True}
+    assert "<td>2024-02</td><td>0</td>" in answer._repr_html_()
+    assert answer.to_dict()["table"] == answer.table
+
+
+@pytest.mark.parametrize(
+    ("form", "term", "code", "is_form"),
+    [
+        ("fires", "fire", "en", True),
+        ("fired", "fire", "en", False),
+        ("Countries", "country", "en", True),
+        ("boxes", "box", "en", True),
+        ("asylum  seeker", "asylum seekers", "en", True),
+        ("class", "clas", "en", False),
+        ("Warszawie", "Warszawa", "pl", True),
+        ("北京", "北京", "zh", True),
+    ],
+)
+def test_forms_of_a_word(form: str, term: str, code: str, is_form: bool) -> None:
+    assert is_form_of(form, term, language_of(code)) is is_form
