@@ -18,7 +18,7 @@ import polars as pl
 from graphrag_index.errors import format_count
 from graphrag_index.health.checked_index import Finding
 from graphrag_index.health.checks import CheckOutcome, IndexHealth
-from graphrag_index.health.index_statistics import IndexStatistics, count_in_bins
+from graphrag_index.health.index_statistics import IndexStatistics, LevelStatistics, count_in_bins
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import fit_line
 
@@ -126,6 +126,8 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
             f"level {level.level}: {format_count('communities', level.communities)} of "
             f"{_format_range(level.smallest, level.median, level.largest, 'entities')}"
         )
+        if level.level == 0:
+            yield from wrap(_describe_coarsest_level(statistics, level), _LINE_WIDTH - 2)
     if statistics.documents.height:
         counts = {
             name.replace("_", " "): statistics.documents[name].to_list()
@@ -139,6 +141,20 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
     if names:
         more = ", ..." if len(names) > _MAX_LISTED else ""
         yield f"languages: {', '.join(names[:_MAX_LISTED])}{more}"
+
+
+def _describe_coarsest_level(statistics: IndexStatistics, level: LevelStatistics) -> str:
+    """Describe how even and how coherent the communities of level 0 are."""
+    said = (
+        f"level 0: as even as {level.effective_communities:,.1f} equal communities, the largest "
+        f"has {level.largest_share:.0%}"
+    )
+    graph, texts = statistics.graph, statistics.text_similarity
+    if graph is not None and graph.weight_within_communities is not None:
+        said += f"; {graph.weight_within_communities:.0%} of the weight of edges is within"
+    if texts is not None:
+        said += f"; mean similarity of texts {texts.within:.2f} within, {texts.across:.2f} across"
+    return said
 
 
 def _format_range(smallest: int, median: float, largest: int, what: str) -> str:
@@ -177,6 +193,7 @@ def report_as_json(health: IndexHealth) -> dict[str, Any]:
             {**asdict(level), "size_histogram": _bars_as_json(level.size_histogram)}
             for level in statistics.levels
         ],
+        "text_similarity": statistics.text_similarity and asdict(statistics.text_similarity),
         "languages": list(statistics.languages),
         "documents": documents.to_dicts(),
         "documents_left_out": statistics.documents.height - documents.height,
@@ -248,6 +265,15 @@ def _number_items(statistics: IndexStatistics) -> Iterator[str]:
         if graph.modularity is not None:
             numbers["modularity"] = f"{graph.modularity:.3f}"
             numbers["edges between communities"] = f"{graph.edges_between_communities:,}"
+            numbers["weight within communities"] = f"{graph.weight_within_communities:.0%}"
+    if statistics.levels:
+        coarsest = statistics.levels[0]
+        numbers["largest community of level 0"] = f"{coarsest.largest_share:.0%}"
+        numbers["as even as equal communities"] = f"{coarsest.effective_communities:,.1f}"
+    if statistics.text_similarity is not None:
+        similarity = statistics.text_similarity
+        numbers["similarity of texts within communities"] = f"{similarity.within:.2f}"
+        numbers["similarity of texts across"] = f"{similarity.across:.2f}"
     for name, number in numbers.items():
         yield f"<div><dt>{escape(name)}</dt><dd>{number}</dd></div>"
 

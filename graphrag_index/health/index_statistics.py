@@ -24,6 +24,8 @@ from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.tables import parse_columns
 from graphrag_index.text.languages import detect_language
 
+# Maximum number of text units whose vectors are compared.
+_MAX_COMPARED_TEXT_UNITS = 5_000
 # Documents per batch, and maximum number of characters per document, to detect languages.
 _BATCH, _MAX_DOCUMENT_CHARS = 1_024, 4_000
 
@@ -42,12 +44,18 @@ class GraphStatistics:
     isolated: int  # nodes without an edge
     modularity: float | None  # of the communities of level 0; None without communities
     edges_between_communities: int | None  # between different communities of level 0
+    weight_within_communities: float | None  # share of the weight of edges, in one of level 0
     degree_histogram: tuple[tuple[str, int], ...]  # nodes by degree: 0, 1, 2, 3-4, 5-8, ...
 
 
 @dataclass(frozen=True)
 class LevelStatistics:
-    """Statistics of the communities of one level; sizes are numbers of entities."""
+    """Statistics of the communities of one level; sizes are numbers of entities.
+
+    References
+    ----------
+    .. [1] Hill, Diversity and evenness: a unifying notation, Ecology 54 (1973).
+    """
 
     level: int
     communities: int
@@ -55,7 +63,17 @@ class LevelStatistics:
     smallest: int
     median: float
     largest: int
+    largest_share: float  # of the entities of the level
+    effective_communities: float  # number of communities of equal size that are as even [1]_
     size_histogram: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class TextSimilarity:
+    """Mean cosines of a text unit with others, in its community of level 0 and in other ones."""
+
+    within: float
+    across: float
 
 
 @dataclass(frozen=True)
@@ -65,6 +83,7 @@ class IndexStatistics:
     rows: Mapping[str, int]
     graph: GraphStatistics | None
     levels: tuple[LevelStatistics, ...]
+    text_similarity: TextSimilarity | None  # None without vectors that can be compared
     # One row per document: document, title, language, and the numbers of text_units, tokens,
     # entities and relationships in the document (null if unknown).
     documents: pl.DataFrame
@@ -83,6 +102,7 @@ def compute_statistics(index: CheckedIndex) -> IndexStatistics:
         rows,
         _compute_graph_statistics(index),
         _compute_level_statistics(index),
+        _compute_text_similarity(index),
         documents,
         tuple(by_language.to_dicts()),
     )
@@ -124,9 +144,11 @@ def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
     labels, component = _community_numbers(index, nodes), find_components(graph)
     degree = count_neighbours(graph)
     n, m = graph.n_nodes, len(graph.sources)
-    between = None
+    between = within = None
     if labels is not None:
-        between = int((labels[graph.sources] != labels[graph.targets]).sum())
+        is_within = labels[graph.sources] == labels[graph.targets]
+        between, total = int((~is_within).sum()), float(graph.weights.sum())
+        within = round(float(graph.weights[is_within].sum()) / total, 4) if total else 0.0
     return GraphStatistics(
         nodes=n,
         edges=m,
@@ -138,6 +160,7 @@ def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
         isolated=int((degree == 0).sum()),
         modularity=None if labels is None else round(compute_modularity(graph, labels), 4) + 0.0,
         edges_between_communities=between,
+        weight_within_communities=within,
         degree_histogram=count_in_bins(degree),
     )
 
@@ -183,8 +206,49 @@ def _compute_level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...
     )
     rows = sizes.to_dicts()
     for row in rows:
-        row["size_histogram"] = count_in_bins(np.array(row["size_histogram"]))
+        of_level = np.array(row["size_histogram"])
+        shares = of_level[of_level > 0] / max(row["entities"], 1)
+        row["largest_share"] = round(float(shares.max(initial=0)), 4)
+        row["effective_communities"] = round(float(np.exp(-(shares * np.log(shares)).sum())), 2)
+        row["size_histogram"] = count_in_bins(of_level)
     return tuple(LevelStatistics(**row) for row in rows)
+
+
+def _compute_text_similarity(index: CheckedIndex) -> TextSimilarity | None:
+    """Compare every n-th text unit with others; a text unit counts in one community only."""
+    vectors = index.search_tables.get("text_unit_vectors")
+    if vectors is None or not index.has("communities", "level", "text_unit_ids"):
+        return None
+    n_units = count_rows(vectors)
+    step = -(-n_units // _MAX_COMPARED_TEXT_UNITS) or 1
+    top = index.tables["communities"].filter(level=0).select("community", unit="text_unit_ids")
+    found = (
+        index.tables["text_units"]
+        .select(unit=pl.col("id").hash())
+        .with_row_index("row")
+        .gather_every(step)
+        .join(explode_lists(top, "unit").with_columns(pl.col("unit").hash()), on="unit")
+        .group_by("row")
+        .agg(pl.col("community").min())
+        .sort("row")
+        .collect()
+    )
+    if found.height < 2:
+        return None
+    chosen = vectors.with_row_index("row").filter(pl.col("row").is_in(found["row"].implode()))
+    units = np.array(chosen.select("vector").collect()["vector"].to_list(), np.float64)
+    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)
+    labels = np.unique(found["community"].to_numpy(), return_inverse=True)[1]
+    counts = np.bincount(labels)
+    sums = np.stack([np.bincount(labels, axis) for axis in units.T], axis=1)
+    own = (units * sums[labels]).sum(axis=1)
+    others = (units * (sums.sum(axis=0) - sums[labels])).sum(axis=1)
+    n_within, n_across = counts[labels] - 1, len(labels) - counts[labels]
+    within = (own - np.square(units).sum(axis=1))[n_within > 0] / n_within[n_within > 0]
+    across = others[n_across > 0] / n_across[n_across > 0]
+    if not len(within) or not len(across):
+        return None
+    return TextSimilarity(round(float(within.mean()), 4), round(float(across.mean()), 4))
 
 
 def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:

@@ -351,7 +351,12 @@ def test_the_statistics_are_those_of_a_graph_that_one_can_count(tmp_path: Path) 
     assert graph.degree_histogram == (("0", 1), ("1", 2), ("2", 1))
     # All weight lies inside, in a part that has all ends: nothing is above chance.
     assert (graph.modularity, graph.edges_between_communities) == (0.0, 0)
+    assert graph.weight_within_communities == 1.0
     assert [(level.communities, level.largest) for level in statistics.levels] == [(2, 3), (1, 2)]
+    assert [level.largest_share for level in statistics.levels] == [0.75, 1.0]
+    # The exponential of the entropy of 3/4 and 1/4.
+    assert [level.effective_communities for level in statistics.levels] == [1.75, 1.0]
+    assert statistics.text_similarity is None
     assert statistics.documents.rows() == [
         ("0.txt", "Document 0", "en", 2, 10, 3, 2),
         ("1.txt", "Document 1", "en", 1, 5, 1, 0),
@@ -366,3 +371,12 @@ def test_bins_of_a_histogram_double() -> None:
     expected = (("0", 1), ("1", 2), ("2", 1), ("3-4", 2), ("5-8", 2), ("9-16", 1))
     assert count_in_bins(values) == expected
     assert count_in_bins(pl.Series([1_500]).to_numpy()) == (("1,025-2,048", 1),)
+
+
+def test_texts_of_one_community_of_the_sample_are_more_similar(sample_project: Path) -> None:
+    index = open_for_check(sample_project / "output")
+    similarity = compute_statistics(index).text_similarity
+    assert similarity is not None
+    assert 0 < similarity.across < similarity.within < 1
+    del index.search_tables["text_unit_vectors"]
+    assert compute_statistics(index).text_similarity is None
