@@ -19,7 +19,6 @@ from graphrag_query.answering.statements import (
     Opening,
     find_openings,
     find_statements,
-    split_joined_words,
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
@@ -28,6 +27,7 @@ from graphrag_query.question.question_words import (
     content_words,
     is_unreadable,
     share_words,
+    split_joined_words,
 )
 
 if TYPE_CHECKING:

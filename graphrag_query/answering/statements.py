@@ -13,6 +13,7 @@ import numpy as np
 
 from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 from graphrag_index.text.sentences import find_headings, split_sentences
+from graphrag_query.question.question_words import split_joined_words
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
@@ -39,8 +40,6 @@ _WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
 # Emojis and other signs before a sentence. Opening quotation marks and currencies belong to it.
 _SIGNS = re.compile(r"[^\w\"'“„«‘(\[$€£¥<#@+-]+")
-# A capital inside a word, as in "WolfgangSchulz".
-_JOINED_WORDS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-Þ][a-zß-öø-ÿ])")
 # Minimum number of words of a labelled line that says something, in place of a short value.
 MIN_WORDS_SAID = 6
 # Number of characters before a statement that may say what the statement replies to.
@@ -107,11 +106,6 @@ def find_openings(
         if any(opening):
             openings[number] = opening
     return openings
-
-
-def split_joined_words(text: str) -> str:
-    """Separate the words of names that are written together, such as "WolfgangSchulz"."""
-    return _JOINED_WORDS.sub(" ", text)
 
 
 def _overlaps(statement: Statement, others: Iterable[Statement]) -> bool:

@@ -141,6 +141,18 @@ class EntityLinker:
             if taken.isdisjoint(positions):
                 taken.update(positions)
                 found.append(whole)
+        return found + self._names_in_other_spacing(names)
+
+    def _names_in_other_spacing(self, names: "MappedTable") -> list[WholeName]:
+        """Find the names that the question writes as one word and the table as several, or so."""
+        found = []
+        for span in self.spans:
+            for words in span.other_spacings:
+                name = fold_name(" ".join(words))
+                start = find_row(names, "name", name)
+                if start is not None:
+                    rows = range(start, names.find_row("name", name + "\0", start))
+                    found.append(WholeName(" ".join(span.words), rows, True))
         return found
 
     @cached_property

@@ -155,7 +155,8 @@ class Mentions:
         names of the entities.
         """
         held = TextWords(texts, self.language)
-        words = dict.fromkeys(word for span in self.spans for word in span.words)
+        forms = [form for span in self.spans for form in (span.words, *span.other_spacings)]
+        words = dict.fromkeys(word for form in forms for word in form)
         if held.missing_names(self.spans):
             table = self.index.vectors("text_unit_text")
             for word in words:

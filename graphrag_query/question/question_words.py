@@ -46,6 +46,9 @@ MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.
 MIN_SHARED_PREFIX = 4
 WORD = re.compile(r"[^\W_]+")
+# The letters around the place between words that are written together, as in "WolfgangSchulz".
+JOINED_WORDS = r"([a-zß-öø-ÿ])([A-ZÀ-Þ][a-zß-öø-ÿ])"
+_JOINED_WORDS = re.compile(JOINED_WORDS)
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 # Scripts that are compared by character bigrams, because they are written without spaces, or
@@ -71,10 +74,16 @@ def stop_words_of(language: Language) -> frozenset[str]:
     return language.function_words | QUESTION_WORDS
 
 
+def split_joined_words(text: str) -> str:
+    """Separate the words of names that are written together, such as "WolfgangSchulz"."""
+    return _JOINED_WORDS.sub(r"\1 \2", text)
+
+
 def content_words(text: str, language: Language | None = None) -> list[str]:
     """Return the stems of the words that carry the meaning of a text, without duplicates."""
     stop_words = stop_words_of(language or language_in(text))
-    words = (w for w in WORD.findall(text.lower()) if w not in stop_words and len(w) > 1)
+    words = WORD.findall(split_joined_words(text).lower())
+    words = [word for word in words if word not in stop_words and len(word) > 1]
     return list(dict.fromkeys(map(stem_word, words)))
 
 
@@ -114,6 +123,16 @@ class NameSpan:
 
     text: str
     words: tuple[str, ...]
+
+    @property
+    def other_spacings(self) -> list[tuple[str, ...]]:
+        """The words of the name if all are written together, and if none are.
+
+        "Wolfgang Schulz" has the other spacing "wolfgangschulz", and the other way round.
+        """
+        split = split_joined_words(self.text)
+        forms = [tuple(WORD.findall(split.lower()))] if split != self.text else []
+        return [*forms, ("".join(self.words),)] if len(self.words) > 1 else forms
 
 
 def name_spans(text: str, language: Language) -> list[NameSpan]:
@@ -191,5 +210,9 @@ class TextWords:
         if self.language.capitalizes_nouns:
             # German writes all nouns with a capital, and texts may lack a noun of the question.
             # So a name is missing only if it has several words, and the texts contain none.
-            return len(absent) > 1 and all(absent)
-        return any(absent)
+            is_missing = len(absent) > 1 and all(absent)
+        else:
+            is_missing = any(absent)
+        return is_missing and not any(
+            all(map(self.contains, words)) for words in name.other_spacings
+        )

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import stop_words_of
+from graphrag_query.question.question_words import JOINED_WORDS, stop_words_of
 from graphrag_query.retrieval.index_store import Links
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ def start_search(
     stop_words = stop_words_of(question.language)
     # The words are not stemmed here, because the full-text index stems them.
     content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
-    asked = " ".join(content_words) or question.text
+    names = question.mentions.spans
+    spacings = [word for name in names for words in name.other_spacings for word in words]
+    asked = " ".join([*content_words, *spacings]) or question.text
     matching = index.threads.submit(full_text_shares, table, asked, TOP_K_MATCHES, where)
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
@@ -177,7 +179,7 @@ def match_stems(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
     """Return a boolean matrix: whether each text (row) contains a word with each stem (column)."""
     if not stems:
         return np.zeros((len(texts), 0), bool)
-    lower = pl.select(text=texts.str.to_lowercase())
+    lower = pl.select(text=texts.str.replace_all(JOINED_WORDS, "$1 $2").str.to_lowercase())
     # One call with all expressions scans the texts once; separate calls would scan them each time.
     held: np.ndarray = lower.select(
         pl.col("text").str.contains(rf"\b{re.escape(_prefix_of(stem))}").alias(str(column))

@@ -94,7 +94,3 @@ def test_a_list_item_has_the_line_above_the_list() -> None:
 def test_a_colon_in_prose_begins_no_turn() -> None:
     text = "He said: it is over.\n\nThe answer is no. Note: do not open the door."
     assert [statement.label for statement in find_statements(text)] == ["", ""]
-
-
-def test_names_that_are_written_together_are_split() -> None:
-    assert split_joined_words("WolfgangSchulz likes NASA") == "Wolfgang Schulz likes NASA"
