@@ -19,7 +19,7 @@ def _invert_lists(name: str) -> dict[str, Any]:
     return {word: value for value, words in lists.items() for word in words}
 
 
-_MONTHS, _SCALES = _invert_lists("months"), _invert_lists("scales")
+MONTHS, _SCALES = _invert_lists("months"), _invert_lists("scales")
 _SCALE_MARKS = _invert_lists("scale_marks")
 _CURRENCIES, _UNITS = _invert_lists("currencies"), _invert_lists("units")
 
@@ -37,7 +37,7 @@ _PATTERNS = {
     "PERCENT": _join_with_or(_WORDS["percent"]),
     "CURRENCY": _join_with_or(_CURRENCIES),
     "UNIT": _join_with_or(_UNITS),
-    "MONTH": _join_with_or(_MONTHS),
+    "MONTH": _join_with_or(MONTHS),
 }
 
 
@@ -195,12 +195,12 @@ def _parse_date_range(found: re.Match[str], text: str, language: str) -> tuple[d
     for kind in ("iso_", "", "us_", "dot_"):
         if day := part[f"{kind}day"]:
             month = part[f"{kind}month"].lower()
-            return _range_of_day(part[f"{kind}year"], _MONTHS.get(month) or int(month), day)
+            return _range_of_day(part[f"{kind}year"], MONTHS.get(month) or int(month), day)
     if part["only_month"]:
         if language == "en" and part["only_month"][0].islower():
             # "may" and "march" in lower case are verbs.
             return None
-        return _range_of_months(part["month_year"], _MONTHS[part["only_month"].lower()], 1)
+        return _range_of_months(part["month_year"], MONTHS[part["only_month"].lower()], 1)
     if part["left"]:
         left, right = int(part["left"]), int(part["right"])
         if left > 12 or left == right:

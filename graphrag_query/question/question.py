@@ -30,7 +30,9 @@ from graphrag_query.question.question_words import (
     content_words,
     language_in,
     name_spans,
+    split_joined_words,
 )
+from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.second_look import SecondLook
 
@@ -71,8 +73,10 @@ class Mentions:
 
     @cached_property
     def spans(self) -> list[NameSpan]:
-        """The capitalized names."""
-        return name_spans(self.text, self.language)
+        """The capitalized names, without dates such as "April" and "May 4"."""
+        dates = " ".join(date.text for date in find_asked_dates(self.text, self.language))
+        spans = name_spans(self.text, self.language)
+        return [span for span in spans if span.text not in dates] if dates else spans
 
     @cached_property
     def _linker(self) -> EntityLinker:
@@ -226,20 +230,34 @@ class Question:
     def unseen_words(self) -> list[str]:
         """The content words that no text unit contains, if the question is in English.
 
-        The full-text index of text units has the stems of English words only. Words of a name
-        that is linked to an entity are left out, because the name may be spelt differently.
+        The full-text index of text units has the stems of English words only. Dates, and names
+        that are linked to an entity or have other spaces in the texts, are left out: they may be
+        spelt differently.
         """
         if self.language.code != "en":
             return []
         table, stems = self.index.vectors("text_unit_text"), set(self.content_words)
-        named = {word for mention in self.mentions.entities for word in mention.name.split()}
-        return [
+
+        def is_seen(word: str) -> bool:
+            return not table.find_matching_rows(word, 1, ["human_readable_id"]).is_empty()
+
+        known = {word for mention in self.mentions.entities for word in mention.name.split()}
+        known.update(word for date in self.asked_dates for word in fold(date.text).split())
+        unseen = [
             word
-            for word in dict.fromkeys(WORD.findall(self.text.lower()))
-            if stem_word(word) in stems
-            and fold(word) not in named
-            and table.find_matching_rows(word, 1, ["human_readable_id"]).is_empty()
+            for word in dict.fromkeys(WORD.findall(split_joined_words(self.text).lower()))
+            if stem_word(word) in stems and fold(word) not in known and not is_seen(word)
         ]
+        for span in self.mentions.spans if unseen else ():
+            if any(all(map(is_seen, words)) for words in (span.words, *span.other_spacings)):
+                parts = WORD.findall(split_joined_words(span.text).lower())
+                unseen = [word for word in unseen if word not in parts]
+        return unseen
+
+    @cached_property
+    def asked_dates(self) -> list[AskedDate]:
+        """The days and months that the question names."""
+        return find_asked_dates(self.text, self.language)
 
     def max_context_tokens(self, limit: int) -> int:
         """Return `limit` in tokens, or less if the context window of the model is smaller."""

@@ -18,6 +18,7 @@ import polars as pl
 
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import JOINED_WORDS, stop_words_of
+from graphrag_query.retrieval.asked_dates import find_dated_documents, find_dated_text_units
 from graphrag_query.retrieval.index_store import Links
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def start_search(
     content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
     names = question.mentions.spans
     spacings = [word for name in names for words in name.other_spacings for word in words]
-    asked = " ".join([*content_words, *spacings]) or question.text
+    days = [title for date in question.asked_dates for title in date.compact_forms()]
+    asked = " ".join([*content_words, *spacings, *days]) or question.text
     matching = index.threads.submit(full_text_shares, table, asked, TOP_K_MATCHES, where)
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
@@ -120,7 +122,8 @@ def start_search(
     def rank() -> list[RankedTextUnit]:
         full_text = matching.result()
         found = {*near.result()["human_readable_id"], *full_text}
-        ranking = TextUnitRanking(full_text, named, titled, index.links, read)
+        dated = rarity_of_dated_text_units(question, found)
+        ranking = TextUnitRanking(full_text, named, titled | dated, index.links, read)
 
         def kept(ranked: list[RankedTextUnit]) -> list[RankedTextUnit]:
             return [unit for unit in ranked if within is None or unit.number in within]
@@ -173,6 +176,26 @@ def titled_text_units(question: Question) -> dict[int, float]:
                 kept = (n for n in range(start, end) if index.text_units_behind("Sources", n))
                 found |= dict.fromkeys(kept, rarity_of(count, len(units)))
     return found
+
+
+def rarity_of_dated_text_units(question: Question, found: Set[int]) -> dict[int, float]:
+    """Map text units to the rarity of their document's date, if the question names the date.
+
+    If more than `MAX_TEXT_UNITS_OF_LINK` text units have the date, only those in `found` are
+    returned.
+    """
+    if not question.asked_dates:
+        return {}
+    index = question.index
+    units = index.open_mapped("text_unit_rows")
+    documents = find_dated_documents(index, question.asked_dates)
+    starts, stops = units.bounds("document", np.sort(documents))
+    numbers = [n for first, end in zip(starts, stops, strict=True) for n in range(first, end)]
+    if len(numbers) > MAX_TEXT_UNITS_OF_LINK:
+        numbers = [number for number in numbers if number in found]
+    dated = {*numbers, *find_dated_text_units(index, found, question.asked_dates)}
+    kept = [n for n in sorted(dated) if index.text_units_behind("Sources", n)]
+    return dict.fromkeys(kept, rarity_of(len(dated), len(units))) if kept else {}
 
 
 def match_stems(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":

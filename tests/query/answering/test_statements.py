@@ -4,7 +4,6 @@ from graphrag_query.answering.statements import (
     NO_OPENING,
     Opening,
     find_statements,
-    split_joined_words,
 )
 
 CHAT = """Time: 20260106_09:00
