@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any, NamedTuple
 
-from graphrag_index.text.languages import expand_pattern, language_of, read_lists, word_set
+from graphrag_index.text.languages import (
+    MONTHS,
+    expand_pattern,
+    language_of,
+    read_lists,
+    word_set,
+)
 
 _WORDS = read_lists("nlp/data/values")
 _BEFORE_YEAR, _AFTER_YEAR = word_set(_WORDS["before_year"]), word_set(_WORDS["after_year"])
@@ -19,7 +25,7 @@ def _invert_lists(name: str) -> dict[str, Any]:
     return {word: value for value, words in lists.items() for word in words}
 
 
-MONTHS, _SCALES = _invert_lists("months"), _invert_lists("scales")
+_SCALES = _invert_lists("scales")
 _SCALE_MARKS = _invert_lists("scale_marks")
 _CURRENCIES, _UNITS = _invert_lists("currencies"), _invert_lists("units")
 

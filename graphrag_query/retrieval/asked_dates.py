@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from graphrag_index.nlp.values import MONTHS
-from graphrag_index.text.languages import Language
+from graphrag_index.text.languages import MONTHS, Language
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
