@@ -194,11 +194,13 @@ HONORIFICS, RANKS = _TITLE_LISTS["honorifics"], _TITLE_LISTS["ranks"]
 TITLE_PARTS, NAMING_TITLES = _TITLE_LISTS["title_parts"], _TITLE_LISTS["naming_titles"]
 PARTICLES = _TITLE_LISTS["particles"]
 _DOTTED_TITLES = _TITLE_LISTS["dotted_titles"]
+ABBREVIATED_TITLES = RANKS | _DOTTED_TITLES | {"mt"}
 # Numbers of months, by their names and abbreviations in lower case.
 MONTHS: Mapping[str, int] = {
-    name: month for month, names in read_lists("text/data/months").items() for name in names.split()
+    name: int(month)
+    for month, names in read_lists("text/data/months").items()
+    for name in names.split()
 }
-ABBREVIATED_TITLES = RANKS | _DOTTED_TITLES | {"mt"}
 
 
 def is_title(word: str) -> bool:
