@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.entity_types import find_entity_types
 from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
 from graphrag_index.nlp.name_spans import PROSE, NameCandidates
-from graphrag_index.nlp.name_words import find_entity_type
 from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
 from graphrag_index.nlp.variants import NamesByDocument, Variants, merge_variants
 from graphrag_index.nlp.word_table import TermCandidates, Vocabulary
@@ -200,7 +200,7 @@ def _find_name_mentions(
 ) -> ReadMentions:
     """Add the names to the entities, and return a function that returns their mentions."""
     entities.titles += variants.names
-    entities.types += _find_types(variants, classified, places.counts)
+    entities.types += find_entity_types(variants, classified, places.counts)
     entity_of = variants.entity_of.astype(np.int32)
     # Entities of names that mean another entity in one document, sorted by document and name.
     keys = np.array(list(variants.in_document), np.int64).reshape(-1, 2)
@@ -270,19 +270,6 @@ def _find_abbreviations(
     name_of[first["surface"].to_numpy()] = first["name"].to_numpy()
     pairs = name_of[np.array(list(found.abbreviations), np.int64).reshape(-1, 2)]
     return sorted((short, long) for short, long in pairs.tolist() if min(short, long) >= 0)
-
-
-def _find_types(variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> list[str]:
-    """Return the type of each entity, from the prepositions before all its names."""
-    n = len(variants.names)
-    entity_of_name = variants.entity_of[: len(classified.names)]
-    times = np.maximum(np.bincount(entity_of_name, counts, n), 1)
-    shares: Sequence[list[float]] = [
-        (np.bincount(entity_of_name, counts * share, n) / times).tolist()
-        for share in (classified.place_share, classified.preposition_share)
-    ]
-    persons = map(variants.persons.__contains__, range(n))
-    return list(map(find_entity_type, variants.names, persons, *shares))
 
 
 def _find_term_mentions(

@@ -48,7 +48,7 @@ class ClassifiedNames:
     of the name), and the `offset` and `length` in characters. `bases` are the words of each name
     in base form. A share (0–1) is the part of a name's mentions next to a preposition of place, any
     preposition, an article, or a verb for persons. `common` are the words of names that the corpus
-    mostly writes in lower case.
+    mostly writes in lower case, and `written_lower` those that it ever writes in lower case.
     """
 
     names: list[str]
@@ -60,6 +60,7 @@ class ClassifiedNames:
     determiner_share: np.ndarray
     person_share: np.ndarray
     common: frozenset[str]
+    written_lower: frozenset[str]
 
 
 def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedNames:
@@ -107,6 +108,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
         determiner_share=share_of_mentions(usage.determiner, first),
         person_share=share_of_mentions(usage.person, whole),
         common=frozenset(filter(usage.is_common, words)),
+        written_lower=frozenset(word for word in words if lower[word.lower()]),
     )
 
 

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 
 from graphrag_index.text import languages
@@ -44,31 +44,6 @@ MIN_WRAPPED_LINE_LENGTH = 30
 def more_given_names() -> frozenset[str]:
     """Read the given names of many languages that are evidence for a person in a longer name."""
     return frozenset(MORE_GIVEN_NAMES_FILE.read_text(encoding="utf-8").splitlines()) | GIVEN_NAMES
-
-
-def find_entity_type(name: str, person: bool, place_share: float, preposition_share: float) -> str:
-    """Return the type of an entity, from its words and the prepositions before its mentions.
-
-    Both shares (0–1) refer to the mentions of the name: `place_share` to mentions after a
-    preposition of place, `preposition_share` to mentions after any preposition.
-    """
-    words = [word.lower().rstrip(".,") for word in name.split(" ")]
-    # Ignore the numeral at the end: World War II, West Virginia Route 9.
-    if len(words) > 2 and (words[-1].isdigit() or not words[-1].strip("ivx")):
-        words.pop()
-    if len(words) > 1 and not (person and words[-1] in TYPE_WORDS_IN_SURNAMES):
-        types = (("organization", ORGANIZATION_WORDS), ("geo", PLACE_WORDS), ("event", EVENT_WORDS))
-        for word, (kind, known) in product((words[-1], words[0]), types):
-            if word in known:
-                return kind
-    if person:
-        return "person"
-    if any(word in ORGANIZATION_WORDS for word in words[1:-1]):
-        return "organization"
-    if len(words) == 1 and name.isupper():
-        return "acronym"
-    placed = place_share >= 0.4 or (place_share >= 0.15 and preposition_share >= 0.45)
-    return "geo" if placed else "name"
 
 
 def find_base_forms(

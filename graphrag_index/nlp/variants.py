@@ -19,6 +19,7 @@ from graphrag_index.nlp.name_words import (
     TYPE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
     is_given_name,
+    more_given_names,
 )
 from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
@@ -116,7 +117,8 @@ class _ShortForms:
                 if names.is_thing[number] or not _may_be_person(bare, names.common, language):
                     continue
                 has_initial = any(len(word) == 2 and word[1] == "." for word in bare[:-1])
-                if has_initial or names.has_person_verb[number] or is_given_name(bare[0], language):
+                has_given_name = is_given_name(bare[0], language) or bare[0] in more_given_names()
+                if has_initial or names.has_person_verb[number] or has_given_name:
                     names.persons.add(number)
             self.full_names[number] = bare
 
@@ -161,6 +163,7 @@ class _ShortForms:
         Returns the entity by (document, name) for words that are unambiguous only in that document.
         """
         short: dict[int, str] = {}
+        persons = self.names.persons
         for number, words in enumerate(self.names.words):
             bare = words[n_titles(words) :]
             if len(bare) == 2 and bare[0].lower() in PARTICLES:
@@ -187,8 +190,10 @@ class _ShortForms:
             if number not in self.names.persons:
                 del self.full_names[number]
                 surnames[self.names.words[number][-1]].discard(number)
-        self.names.persons |= {n for n, words in self.full_names.items() if words[-1] in alone}
-        for number in self.names.persons & self.full_names.keys():
+        # A surname alone shows a person if it is used for persons.
+        spoken = {w for n, w in short.items() if self.names.has_person_verb[n] or n in persons}
+        persons |= {n for n, words in self.full_names.items() if words[-1] in spoken}
+        for number in persons & self.full_names.keys():
             if self.full_names[number][0] in alone:
                 given[self.full_names[number][0]].add(number)
         in_document: dict[tuple[int, int], int] = {}
@@ -199,7 +204,6 @@ class _ShortForms:
                 meant[name][entity] += 1
         for name, word in short.items():
             self._merge_short_form(name, surnames[word], given[word], meant[name])
-        self.names.persons.update(in_document.values())
         root = self.names.find_root
         return {key: n for key, n in in_document.items() if root(key[1]) != root(n)}
 
@@ -258,7 +262,6 @@ class _ShortForms:
         mentions = sum(self.names.counts[n] for n in surnames | given)
         if len(candidates) == 1 and self.names.counts[name] <= 20 * mentions:
             self.names.merge_names(name, min(candidates))
-            self.names.persons.add(min(candidates))
         elif surnames & self.names.persons:
             self.names.persons.add(name)
 
@@ -295,9 +298,9 @@ def _may_be_person(words: Words, common: Collection[str], language: Language) ->
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
         return False  # "USS Missouri" is a ship
     for index, word in enumerate(words):
-        if word in PARTICLES:
-            continue
         lower = word.lower()
+        if lower in PARTICLES and index:
+            continue
         if word in common or not word[:1].isupper() or lower in DISTINCT_NAME_WORDS:
             return False
         is_surname = index == len(words) - 1 and lower in TYPE_WORDS_IN_SURNAMES

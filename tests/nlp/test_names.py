@@ -170,7 +170,7 @@ def test_months_days_and_function_words_are_no_names() -> None:
         ("He lived in Osnabrück for a year.", "Osnabrück", "geo"),
         ("They fought in the Battle of Hastings.", "Battle of Hastings", "event"),
         ("They reached King Edward VII Land in May.", "King Edward VII Land", "geo"),
-        ("They gave the Albert Medal to him.", "Albert Medal", "event"),
+        ("They gave the Albert Medal to him.", "Albert Medal", "name"),
         ("In the car sat Bernard Day with a map.", "Bernard Day", "person"),
         ("Nobody forgot World War II.", "World War II", "event"),
         ("Hurricane Maria came ashore. They feared Hurricane Maria.", "Hurricane Maria", "event"),

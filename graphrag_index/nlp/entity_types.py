@@ -1,0 +1,249 @@
+"""Types of named entities, from known places and given names, head words, and usage.
+
+A word that shows a type is the head of a name: the last word in Germanic languages, the first word
+in other languages, or the word before a particle. A name that can mean a place is a place unless
+the corpus uses the name for a person.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.nlp.name_classifier import ClassifiedNames
+from graphrag_index.nlp.name_words import (
+    EVENT_WORDS,
+    GIVEN_NAMES,
+    ORGANIZATION_WORDS,
+    PLACE_WORDS,
+    TYPE_WORDS_IN_SURNAMES,
+    more_given_names,
+)
+from graphrag_index.nlp.variants import Variants
+from graphrag_index.text.languages import (
+    PARTICLES,
+    UNKNOWN_LANGUAGE,
+    is_title,
+    read_lists,
+    word_set,
+)
+from graphrag_index.text.places import find_places
+
+_LISTS = read_lists("nlp/data/entity_types")
+_NAMES = word_set(_LISTS["names"])
+# Types by the head of a name. A law or a prize keeps the type "name". Later rows override.
+_HEADS: dict[str, str] = {
+    **dict.fromkeys(EVENT_WORDS | word_set(_LISTS["events"]), "event"),
+    **dict.fromkeys(_NAMES, "name"),
+    **dict.fromkeys(PLACE_WORDS | word_set(_LISTS["places"]), "geo"),
+    **dict.fromkeys(ORGANIZATION_WORDS | word_set(_LISTS["organizations"]), "organization"),
+}
+# Types by the end of a word, in languages with compounds.
+_ENDS = (
+    ("organization", tuple(_LISTS["organization_ends"].split())),
+    ("geo", tuple(_LISTS["place_ends"].split())),
+    ("event", tuple(_LISTS["event_ends"].split())),
+    ("name", tuple(_LISTS["name_ends"].split())),
+)
+_COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
+# Languages in which the head of a name is its last word.
+_HEAD_LAST = frozenset(("en", "und", *_COMPOUND_LANGUAGES))
+_COMPANY_FORMS = word_set(_LISTS["company_forms"])
+# Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
+_LEADING_FORMS = word_set(_LISTS["leading_forms"])
+# Rivers, seas and mountains, which the table of places lacks.
+_PLACES, _ORGANIZATIONS, _OTHERS = (
+    frozenset(name.strip() for name in _LISTS[kind].split("|"))
+    for kind in ("natural_places", "known_organizations", "known_names")
+)
+_SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
+_PERSON_WORD = re.compile(r"[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
+_VERSUS = frozenset(("v", "vs"))
+_WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
+_PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
+_DEMONYM_END = re.compile(f"(?:{read_lists('nlp/data/words')['demonym_endings']})s?$")
+_GROUP_ENDS = tuple(_LISTS["group_ends"].split())
+
+# Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
+# region, and a country, a continent or a natural place.
+TOWN, CITY, COUNTRY = 1, 2, 3
+# A city with fewer people is a place only if the corpus uses its name like a place.
+MIN_POPULATION = 100_000
+# Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
+# after an article, for a name that is a thing.
+MIN_PLACE_SHARE, MIN_KNOWN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.1, 0.25
+# Minimum share of mentions next to a verb for persons, for a single word.
+MIN_VERB_SHARE = 0.3
+
+
+def find_entity_types(
+    variants: Variants, classified: ClassifiedNames, counts: np.ndarray
+) -> list[str]:
+    """Return the type of each name in `variants`; the type of an entity is that of its title.
+
+    `counts` are the numbers of mentions of the classified names.
+    """
+    return _TypeFinder(variants, classified, counts).find_types()
+
+
+class _TypeFinder:
+    """The usage of each entity, and what is known of its name."""
+
+    def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
+        self.names, self.persons = variants.names, variants.persons
+        n = len(self.names)
+        entity_of = variants.entity_of[: len(classified.names)]
+        times = np.maximum(np.bincount(entity_of, counts, n), 1)
+
+        def share_of(share: np.ndarray) -> list[float]:
+            shares: list[float] = (np.bincount(entity_of, counts * share, n) / times).tolist()
+            return shares
+
+        self.place = share_of(classified.place_share)
+        self.preposition = share_of(classified.preposition_share)
+        self.determiner = share_of(classified.determiner_share)
+        self.person_verb = share_of(classified.person_share)
+        self.codes = [language.code for language in classified.languages]
+        self.codes += [UNKNOWN_LANGUAGE.code] * (n - len(self.codes))
+        self.common, self.written_lower = classified.common, classified.written_lower
+        self.known_places = rate_known_places(self.names)
+
+    def find_types(self) -> list[str]:
+        """Return the type of each name."""
+        types = list(map(self._find_type, range(len(self.names))))
+        # A word without a type is a company if longer names of companies begin with it.
+        companies: Counter[str] = Counter()
+        for name, kind in zip(self.names, types, strict=True):
+            if " " in name:
+                companies[name.partition(" ")[0]] += 1 if kind == "organization" else -1
+        for number, name in enumerate(self.names):
+            is_word = types[number] == "name" and companies[name] > 0
+            if is_word and not _DEMONYM_END.search(name) and name.lower() not in _GROUPS:
+                types[number] = "organization"
+        return types
+
+    def _find_type(self, number: int) -> str:
+        name = self.names[number]
+        words = [_WORD_MARKS.sub("", word) for word in name.split(" ")]
+        # Ignore the numeral at the end: World War II, West Virginia Route 9.
+        if len(words) > 2 and (words[-1].isdigit() or not words[-1].lower().strip("ivx")):
+            words.pop()
+        lower = [word.lower() for word in words]
+        head = find_head_type(words, lower, self.codes[number])
+        is_person = number in self.persons
+        if name.lower() in _ORGANIZATIONS or name.lower() in _OTHERS:
+            return "organization" if name.lower() in _ORGANIZATIONS else "name"
+        if len(words) > 1 and (lower[-1] in _COMPANY_FORMS or lower[0] in _LEADING_FORMS):
+            return "organization"
+        if is_person and self._is_used_for_person(number, words, head):
+            return "person"
+        if self._is_place(number, words):
+            return "geo"
+        if lower[-1] in _PARTIES and (len(words) == 1 or head == ""):
+            return "organization"
+        if head:
+            return head
+        if is_person:
+            return "person"
+        return self._find_type_by_usage(number, name, lower)
+
+    def _is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
+        """Return whether a name that may be a person's is no place or thing by its usage."""
+        placed = self.place[number]
+        if self.known_places[number] and len(words) > 1 and words[0] not in GIVEN_NAMES:
+            return False
+        if self.known_places[number] and placed > self.person_verb[number]:
+            return False
+        if any(map(is_title, words[:-2])) and words[-2] in more_given_names():
+            return True
+        if head and words[-1].lower() not in _SURNAMES:
+            return False
+        if head == "geo":
+            return placed < MIN_KNOWN_PLACE_SHARE and self.preposition[number] < 0.5
+        return True
+
+    def _is_place(self, number: int, words: list[str]) -> bool:
+        """Return whether a name is a known place, and not used for something else."""
+        rating = self.known_places[number]
+        # Romance languages put articles before regions: le Gers.
+        with_article = self.determiner[number] >= 0.5 and self.codes[number] in _HEAD_LAST
+        if not rating or (with_article and rating < COUNTRY) or self._is_common(number):
+            return False
+        if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
+            return True
+        placed = max(self.place[number], self.preposition[number] / 2)
+        if self.person_verb[number] > placed and number in self.persons:
+            return False
+        given_names = more_given_names() if rating == TOWN else GIVEN_NAMES
+        return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
+
+    def _is_common(self, number: int) -> bool:
+        return self.names[number] in self.common
+
+    def _find_type_by_usage(self, number: int, name: str, lower: list[str]) -> str:
+        """Return the type of a name without a known word, from the words around it."""
+        if len(lower) == 1:
+            if name.isupper() and name.replace(".", "").isalpha():
+                return "acronym"
+            is_group = lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS)
+            if is_group or any(map(str.isdigit, name)):
+                return "name"
+            is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
+            given = name in more_given_names() and self.place[number] < MIN_KNOWN_PLACE_SHARE
+            if not is_thing and (given or self.person_verb[number] >= MIN_VERB_SHARE):
+                return "person"
+        elif self._looks_like_person(number, lower):
+            return "person"
+        place, preposition = self.place[number], self.preposition[number]
+        placed = place >= MIN_PLACE_SHARE or (place >= 0.15 and preposition >= 0.45)
+        return "geo" if placed else "name"
+
+    def _looks_like_person(self, number: int, lower: list[str]) -> bool:
+        """Return whether a name of several words may be a person's, by its shape and usage."""
+        words = [word for word in self.names[number].split(" ") if word.lower() not in PARTICLES]
+        if not 1 < len(words) <= 3 or not all(map(_PERSON_WORD.fullmatch, words)):
+            return False
+        if not self.written_lower.isdisjoint(words) or _DEMONYM_END.search(words[0]):
+            return False
+        used = max(self.place[number], self.determiner[number], self.preposition[number] / 3)
+        return used < MIN_KNOWN_PLACE_SHARE and not any(rate_known_places(words))
+
+
+def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str:
+    """Return the type that a word in a name shows; "" if none does.
+
+    `lower` are the words in lower case, and `code` is the language of the text.
+    """
+    if code in _COMPOUND_LANGUAGES:
+        for word in (lower[-1], lower[0]):
+            for kind, ends in _ENDS:
+                if word.endswith(ends) and len(word) > 7:
+                    return kind
+    if len(words) == 1:
+        return ""
+    if not _VERSUS.isdisjoint(lower[1:-1]):
+        return "name"
+    # The head stands before a particle: University of Cape Town.
+    particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
+    if particle == len(words):
+        places = (-1, 0) if code in _HEAD_LAST else (0, 1, -1)
+    else:
+        places = (particle - 1, 0) if code in _HEAD_LAST else (0, particle - 1)
+    return next((_HEADS[lower[place]] for place in places if lower[place] in _HEADS), "")
+
+
+def rate_known_places(names: list[str]) -> bytearray:
+    """Return what each name is if it is a known place: 0, `TOWN`, `CITY` or `COUNTRY`."""
+    ratings = bytearray(len(names))
+    found = find_places(pl.Series(names, dtype=pl.String))
+    for row, kind, population in found.select("row", "kind", "population").iter_rows():
+        rating = COUNTRY if kind in ("country", "continent") else CITY
+        if kind == "city" and population < MIN_POPULATION:
+            rating = TOWN
+        ratings[row] = max(ratings[row], rating)
+    for row, name in enumerate(names):
+        if name.lower() in _PLACES:
+            ratings[row] = COUNTRY
+    return ratings

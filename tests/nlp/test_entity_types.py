@@ -1,0 +1,56 @@
+"""Types of names: known places, given names, words in the name, and its usage."""
+
+import pytest
+
+from graphrag_index.nlp.entity_types import find_head_type
+from tests.fixtures.extraction import extract
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kind"),
+    [
+        # Known places.
+        ("Voters of Arizona met. Later Arizona counted again.", "Arizona", "geo"),
+        ("They all moved to New Mexico. Some left Mexico for good.", "New Mexico", "geo"),
+        ("Wir fuhren nach Bayern. Dort regnete es.", "Bayern", "geo"),
+        ("Ils sont partis dans le Gers hier soir.", "Gers", "geo"),
+        ("Nadaron en el Mediterráneo toda la tarde.", "Mediterráneo", "geo"),
+        # Names that can mean a place, used for a person.
+        ("The coach praised Jordan Belfort. Then Jordan said no.", "Jordan Belfort", "person"),
+        ("They met Paris Hilton at noon.", "Paris Hilton", "person"),
+        # Persons need evidence.
+        ("Many poor families depend on Medicaid. Congress cut Medicaid.", "Medicaid", "name"),
+        ("A judge sided with Planned Parenthood.", "Planned Parenthood", "organization"),
+        ("Later Subhash Ghai paid the bill.", "Subhash Ghai", "person"),
+        ("On a rencontré Élodie Marchand hier.", "Élodie Marchand", "person"),
+        # Members of a party name the party; peoples and religions keep the type "name".
+        ("The bill passed with votes of Democrats.", "Democrats", "organization"),
+        ("In the city Muslims prayed together.", "Muslims", "name"),
+        # The head of a name.
+        ("She studies at the University of Cape Town.", "University of Cape Town", "organization"),
+        ("El Partido Popular ganó las elecciones.", "Partido Popular", "organization"),
+        ("Er klagte gegen die Deutsche Bank.", "Deutsche Bank", "organization"),
+        ("They bought shares of Halden Foods Plc today.", "Halden Foods Plc", "organization"),
+        ("They passed the Clean Air Act in May.", "Clean Air Act", "name"),
+    ],
+)
+def test_a_type_follows_from_knowledge_and_usage(text: str, title: str, kind: str) -> None:
+    assert extract(text).types[title] == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "kind"),
+    [
+        ("Bank of Scotland", "en", "organization"),
+        ("Ministerio de Salud", "es", "organization"),
+        ("Bahnhofstraße", "de", "geo"),
+        ("Datenschutzgesetz", "de", "name"),
+        ("Weltkrieg", "de", "event"),
+        ("Roe v Wade", "en", "name"),
+        ("Anna Weber", "en", ""),
+        ("Bank", "en", ""),
+    ],
+)
+def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> None:
+    words = name.split(" ")
+    assert find_head_type(words, [word.lower() for word in words], code) == kind
