@@ -1,8 +1,10 @@
 """Dates in a question, and the documents whose titles or dates are of these days."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from graphrag_index.text.languages import MONTHS, Language
 
@@ -81,7 +83,32 @@ def _build_date(text: str, year: str | None, month: int, day: str | None) -> Ask
     return AskedDate(text, int(year) if year else None, month, int(day) if day else None)
 
 
-def find_dated_documents(index: "IndexStore", dates: Iterable[AskedDate]) -> list[int]:
+def find_dated_text_units(
+    index: "IndexStore", dates: Sequence[AskedDate], found: Iterable[int], most: int
+) -> list[int]:
+    """Return text units of documents whose title or date is one of the dates, ascending.
+
+    Titles are searched in the whole index; if they have more than `most` text units, only those
+    in `found` are returned. Dates of documents are compared for text units in `found`.
+    """
+    units, wanted = index.open_mapped("text_unit_rows"), sorted(found)
+    starts, stops = units.bounds("document", np.sort(_find_titled_documents(index, dates)))
+    titled = {n for first, stop in zip(starts, stops, strict=True) for n in range(first, stop)}
+    if len(titled) > most:
+        titled.intersection_update(wanted)
+    documents = units.rows(wanted, "document")["document"]
+    distinct = documents.unique().sort()
+    days = index.documents(distinct)["creation_date"].to_list()
+    of_date = {
+        document
+        for document, day in zip(distinct, days, strict=True)
+        if day and any(date.matches(day) for date in dates)
+    }
+    dated = {n for n, document in zip(wanted, documents, strict=True) if document in of_date}
+    return [n for n in sorted(titled | dated) if index.text_units_behind("Sources", n)]
+
+
+def _find_titled_documents(index: "IndexStore", dates: Iterable[AskedDate]) -> list[int]:
     """Return the documents whose titles begin with one of the dates."""
     titles = index.open_mapped("title_names")
     found: dict[int, None] = {}
@@ -89,8 +116,8 @@ def find_dated_documents(index: "IndexStore", dates: Iterable[AskedDate]) -> lis
         for year in [date.year] if date.year else _years_of_titles(index):
             for title in date.titles(year):
                 first = titles.find_row("name", title)
-                end = titles.find_row("name", title + "\U0010ffff", first)
-                rows = titles.slice("document", first, min(end, first + MAX_DOCUMENTS))
+                stop = titles.find_row("name", title + "\U0010ffff", first)
+                rows = titles.slice("document", first, min(stop, first + MAX_DOCUMENTS))
                 found |= dict.fromkeys(rows.tolist())
     return list(found)
 
@@ -105,19 +132,3 @@ def _years_of_titles(index: "IndexStore") -> Iterator[int]:
             return
         yield int(year[0])
         row = titles.find_row("name", str(int(year[0]) + 1), row)
-
-
-def find_dated_text_units(
-    index: "IndexStore", numbers: Iterable[int], dates: list[AskedDate]
-) -> list[int]:
-    """Return the text units among `numbers` whose documents have one of the dates."""
-    wanted = sorted(numbers)
-    documents = index.open_mapped("text_unit_rows").rows(wanted, "document")["document"]
-    distinct = documents.unique().sort()
-    days = index.documents(distinct)["creation_date"].to_list()
-    of_date = {
-        document
-        for document, day in zip(distinct, days, strict=True)
-        if day and any(date.matches(day) for date in dates)
-    }
-    return [n for n, document in zip(wanted, documents, strict=True) if document in of_date]

@@ -18,7 +18,7 @@ import polars as pl
 
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import JOINED_WORDS, stop_words_of
-from graphrag_query.retrieval.asked_dates import find_dated_documents, find_dated_text_units
+from graphrag_query.retrieval.asked_dates import find_dated_text_units
 from graphrag_query.retrieval.index_store import Links
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     # Reads text units by number. Returns their cosine similarities to the question, and for each
     # a row of flags: which of the question's words the text unit contains.
     Read = Callable[[list[int]], tuple[Floats, Flags]]
+    # Returns the text units before and after a text unit in its document.
+    FindAdjacent = Callable[[int], list[int]]
 
 # Number of text units that each of the two searches, by vector and by full text, returns.
 TOP_K_MATCHES = 100
@@ -56,6 +58,8 @@ MENTION_BESIDE_SUBJECT_FACTOR = 0.25
 BACKWARD_FACTOR = 0.5
 # Factor for links of the second step.
 SECOND_STEP_FACTOR = 0.7
+# Strength of the link between a text unit and the next one of its document.
+ADJACENT_STRENGTH = 0.4
 # Share of a link's score that is added to the score of its seed.
 SEED_SHARE = 0.6
 # An entity links text units only if at most this many text units name it.
@@ -77,7 +81,8 @@ class RankedTextUnit:
 
     The reason `match` means that the text matches the question. `name` means that the text unit
     describes `entity`, which the question names; if `entity` is None, the question names the
-    title of the document. `link` means that the text unit `origin` also names `entity`.
+    title or the date of the document. `link` means that the text unit `origin` also names
+    `entity`; if `entity` is None, the text unit is next to `origin` in the document.
     """
 
     number: int
@@ -117,13 +122,24 @@ def start_search(
         vectors = index.open_mapped("text_unit_vectors").matrix("vector", numbers)
         return vectors @ vector, held
 
+    def adjacent(number: int) -> list[int]:
+        first = max(0, number - 1)
+        numbers = range(first, min(number + 2, len(text_units)))
+        documents = text_units.slice("document", first, numbers.stop).tolist()
+        own = documents[number - first]
+        near = [n for n, document in zip(numbers, documents, strict=True) if document == own]
+        return [n for n in near if n != number and index.text_units_behind("Sources", n)]
+
     named, titled = named_entities(question), titled_text_units(question)
 
     def rank() -> list[RankedTextUnit]:
         full_text = matching.result()
         found = {*near.result()["human_readable_id"], *full_text}
-        dated = rarity_of_dated_text_units(question, found)
-        ranking = TextUnitRanking(full_text, named, titled | dated, index.links, read)
+        dates = question.asked_dates
+        dated = find_dated_text_units(index, dates, found, MAX_TEXT_UNITS_OF_LINK) if dates else []
+        rarity = rarity_of(len(dated), len(text_units)) if dated else 0.0
+        titles = titled | dict.fromkeys(dated, rarity)
+        ranking = TextUnitRanking(full_text, named, titles, index.links, read, adjacent)
 
         def kept(ranked: list[RankedTextUnit]) -> list[RankedTextUnit]:
             return [unit for unit in ranked if within is None or unit.number in within]
@@ -178,26 +194,6 @@ def titled_text_units(question: Question) -> dict[int, float]:
     return found
 
 
-def rarity_of_dated_text_units(question: Question, found: Set[int]) -> dict[int, float]:
-    """Map text units to the rarity of their document's date, if the question names the date.
-
-    If more than `MAX_TEXT_UNITS_OF_LINK` text units have the date, only those in `found` are
-    returned.
-    """
-    if not question.asked_dates:
-        return {}
-    index = question.index
-    units = index.open_mapped("text_unit_rows")
-    documents = find_dated_documents(index, question.asked_dates)
-    starts, stops = units.bounds("document", np.sort(documents))
-    numbers = [n for first, end in zip(starts, stops, strict=True) for n in range(first, end)]
-    if len(numbers) > MAX_TEXT_UNITS_OF_LINK:
-        numbers = [number for number in numbers if number in found]
-    dated = {*numbers, *find_dated_text_units(index, found, question.asked_dates)}
-    kept = [n for n in sorted(dated) if index.text_units_behind("Sources", n)]
-    return dict.fromkeys(kept, rarity_of(len(dated), len(units))) if kept else {}
-
-
 def match_stems(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
     """Return a boolean matrix: whether each text (row) contains a word with each stem (column)."""
     if not stems:
@@ -225,11 +221,14 @@ def rarity_of(count: int, n_text_units: int) -> float:
 
 
 class _Link(NamedTuple):
-    """The best link to a text unit: its score, the seed, and the entity that both name."""
+    """The best link to a text unit: its score, the seed, and the entity that both name.
+
+    The entity is None if the text unit follows or precedes the seed in its document.
+    """
 
     score: float
     origin: int
-    entity: int
+    entity: int | None
 
 
 @dataclass
@@ -238,7 +237,8 @@ class TextUnitRanking:
 
     `full_text` maps text units to their full-text scores, from 0 to 1. `entities` are the entities
     that the question names. `titled` maps the text units of the documents whose titles the
-    question names to the rarity of the title. `read` is called about three times.
+    question names to the rarity of the title. `read` is called about three times. `find_adjacent`
+    returns the text units before and after a text unit.
     """
 
     full_text: Mapping[int, float]
@@ -246,6 +246,7 @@ class TextUnitRanking:
     titled: Mapping[int, float]
     links: Links
     read: "Read"
+    find_adjacent: "FindAdjacent" = lambda number: []
     similarities: dict[int, float] = field(default_factory=dict)
     matches: dict[int, float] = field(default_factory=dict)
     words: "dict[int, Flags]" = field(default_factory=dict)
@@ -354,7 +355,7 @@ class TextUnitRanking:
                     found[number] = way
         self.best_links = found
 
-    def _find_linked_text_units(self, seed: int) -> dict[int, tuple[float, int]]:
+    def _find_linked_text_units(self, seed: int) -> dict[int, tuple[float, int | None]]:
         """Map the text units linked with a seed to (strength, entity) of their best link.
 
         The strength is between 0 and 1.
@@ -362,7 +363,7 @@ class TextUnitRanking:
         entities, is_subject_of_seed = self.links.entities_of(seed)
         counts = self.links.n_text_units_of(entities)
         links = (counts > 1) & (counts <= MAX_TEXT_UNITS_OF_LINK)
-        found: dict[int, tuple[float, int]] = {}
+        found: dict[int, tuple[float, int | None]] = {}
         columns = [values[links].tolist() for values in (entities, is_subject_of_seed, counts)]
         for entity, own, count in zip(*columns, strict=True):
             numbers, is_subject = self.links.text_units_of(entity)
@@ -370,8 +371,11 @@ class TextUnitRanking:
             strength = rarity_of(count, self.links.n_text_units) * (BACKWARD_FACTOR if own else 1.0)
             strengths = strength * np.where(is_subject, 1.0, mention)
             for number, value in zip(numbers.tolist(), strengths.tolist(), strict=True):
-                if value > found.get(number, (0.0, 0))[0]:
+                if value > found.get(number, (0.0, None))[0]:
                     found[number] = (value, entity)
+        for number in self.find_adjacent(seed):
+            if found.get(number, (0.0, None))[0] < ADJACENT_STRENGTH:
+                found[number] = (ADJACENT_STRENGTH, None)
         found.pop(seed, None)
         best = sorted(found, key=lambda number: (-found[number][0], number))[:MAX_LINKED_TEXT_UNITS]
         return {number: found[number] for number in best}

@@ -129,10 +129,16 @@ def _explain_choices(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dic
     reasons = {}
     for unit in ranked:
         title = "" if unit.entity is None else titles[unit.entity]
-        if unit.reason == "link":
+        if unit.reason == "link" and title:
             why = f"Sources ({unit.origin}) leads to it over {title}"
+        elif unit.reason == "link":
+            why = f"it is next to Sources ({unit.origin}) in the document"
         elif unit.reason == "name":
-            named = f"it is about {title}, which" if title else "its document has a title that"
+            named = (
+                f"it is about {title}, which"
+                if title
+                else "its document has a title or a date that"
+            )
             why = f"{named} the question names"
         else:
             why = "it matches the question"

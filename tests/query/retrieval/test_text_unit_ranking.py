@@ -57,6 +57,7 @@ def ranked(
     titled: Mapping[int, float] | None = None,
     full_text: Mapping[int, float] | None = None,
     words: Mapping[int, Sequence[bool]] | None = None,
+    adjacent: Mapping[int, list[int]] | None = None,
 ) -> list[RankedTextUnit]:
     n_words = len(next(iter(words.values()))) if words else 0
 
@@ -65,7 +66,11 @@ def ranked(
         similarities = np.array([similarity[number] for number in numbers])
         return similarities, np.array(held, np.bool_).reshape(len(numbers), n_words)
 
-    return TextUnitRanking(full_text or {}, named, titled or {}, links, read).rank(found)
+    near = adjacent or {}
+    ranking = TextUnitRanking(
+        full_text or {}, named, titled or {}, links, read, lambda number: near.get(number, [])
+    )
+    return ranking.rank(found)
 
 
 def numbers(rows: Sequence[RankedTextUnit]) -> list[int]:
@@ -87,6 +92,12 @@ def test_what_a_good_text_unit_names_is_found_though_it_matches_nothing() -> Non
     assert numbers(rows)[:2] == [0, 1]
     link = rows[1]
     assert (link.reason, link.origin, link.entity) == ("link", 0, 1)
+
+
+def test_the_text_unit_after_a_good_match_is_found() -> None:
+    rows = ranked(SmallLinks(5, {}), [0.8, 0.1, 0.2, 0.1, 0.1], [0, 2], adjacent={0: [1], 1: [0]})
+    assert numbers(rows) == [0, 1, 2]
+    assert (rows[1].reason, rows[1].origin, rows[1].entity) == ("link", 0, None)
 
 
 def test_other_similarities_change_the_seeds_and_what_is_linked_with_them() -> None:

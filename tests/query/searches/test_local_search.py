@@ -119,7 +119,7 @@ def test_each_source_tells_why_it_was_taken(index: Index) -> None:
     for why in sources["why"]:
         found = re.fullmatch(
             r"(it matches the question)|(it is about .+, which the question names|its document .+)"
-            r"|Sources \((\d+)\) leads to it over .+",
+            r"|Sources \((\d+)\) leads to it over .+|it is next to Sources \(\d+\) in the document",
             why,
         )
         assert found is not None, why
