@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.text.languages import PARTICLES, Language, expand_pattern, read_lists
+from graphrag_index.text.languages import MONTHS, PARTICLES, Language, expand_pattern, read_lists
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question_words import WORD, stop_words_of
 
@@ -111,7 +111,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     patterns = {
         **lists["patterns"],
         **{name.upper(): alternatives(lists[name]) for name in names},
-        "MONTHS": alternatives(" ".join(values["months"].values())),
+        "MONTHS": alternatives(" ".join(MONTHS)),
         "SCALES": alternatives(" ".join(scales)),
     }
     flags = re.VERBOSE | re.IGNORECASE
