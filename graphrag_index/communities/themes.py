@@ -13,7 +13,7 @@ References
 
 import logging
 from collections.abc import Sequence
-from math import ceil, log, sqrt
+from math import ceil, log
 from typing import NamedTuple
 
 import numpy as np
@@ -32,10 +32,12 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 logger = logging.getLogger(__name__)
 
+# Minimum number of communities of a theme, on average.
+MIN_CHILDREN = 5
 # Minimum share of a split part that each of its two sides gets.
 MIN_SHARE_OF_SPLIT = 0.2
 # A part with less than this share of the mean size joins the most similar parts.
-MIN_SHARE_OF_MEAN = 0.1
+MIN_SHARE_OF_MEAN = 0.25
 # Exponent of the power of 2 to which the covariance matrix of a part is raised.
 N_SQUARINGS = 8
 # Maximum number of rounds in which communities move to the most similar part.
@@ -65,12 +67,12 @@ class Themes(NamedTuple):
 def plan_levels(n_communities: int, max_themes: int) -> list[int]:
     """Return the number of themes of each level, the coarsest first; empty if none is needed.
 
-    A theme has `max_themes` children or fewer on average. A small corpus has about as many themes
-    as a theme has children.
+    On average, a theme of the coarsest level has `MIN_CHILDREN` communities or more, and a theme
+    of any level has `max_themes` children or fewer.
     """
     if n_communities <= max_themes or max_themes < 2:
         return []
-    coarsest = min(max_themes, round(sqrt(n_communities)))
+    coarsest = min(max_themes, round(n_communities / MIN_CHILDREN))
     ratio = n_communities / coarsest
     # The tolerance is for rounding errors of the logarithms.
     n_levels = max(1, ceil(log(ratio) / log(max_themes) - 1e-9))

@@ -46,7 +46,7 @@ from graphrag_index.storage.table_store import Previous
 logger = logging.getLogger(__name__)
 
 
-@step(writes=["communities", "community_lineage"], code_version=5)
+@step(writes=["communities", "community_lineage"], code_version=6)
 def create_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,

@@ -125,7 +125,15 @@ def top(communities: pl.DataFrame) -> pl.DataFrame:
 
 @pytest.mark.parametrize(
     ("n_communities", "levels"),
-    [(0, []), (24, []), (25, [5]), (576, [24]), (577, [24, 118]), (49_103, [24, 305, 3868])],
+    [
+        (0, []),
+        (24, []),
+        (25, [5]),
+        (60, [12]),
+        (576, [24]),
+        (577, [24, 118]),
+        (49_103, [24, 305, 3868]),
+    ],
 )
 def test_levels_of_themes_grow_with_the_number_of_communities(n_communities, levels):
     assert plan_levels(n_communities, 24) == levels
