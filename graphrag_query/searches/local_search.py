@@ -251,10 +251,16 @@ def _find_claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _find_reports(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
-    """Return reports on the communities with the most of these entities; deeper ones first."""
-    shared: Counter[tuple[int, int]] = Counter()
+    """Return reports on the communities with the most of these entities for their size."""
+    shared: Counter[int] = Counter()
     for entity in entities["human_readable_id"]:
-        levels, communities = index.links.communities_of(entity)
-        shared.update(zip(levels.tolist(), communities.tolist(), strict=True))
-    best = sorted(shared, key=lambda key: (-shared[key], -key[0], key[1]))
-    return index.reports(community for _, community in best[:TOP_K_REPORTS])
+        shared.update(index.links.communities_of(entity)[1].tolist())
+    reports = index.reports(sorted(shared))
+    n_shared = reports["community"].replace_strict(shared, return_dtype=pl.Int64)
+    # A theme has most of these entities, but its report hardly speaks of them.
+    scored = reports.with_columns(score=n_shared / (reports["size"] + 2).log(2))
+    return (
+        scored.sort("score", "community", descending=[True, False])
+        .head(TOP_K_REPORTS)
+        .drop("score")
+    )
