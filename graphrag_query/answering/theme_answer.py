@@ -49,16 +49,26 @@ class Theme:
 
 
 def write_themes(
-    question: Question, opening: str, themes: Sequence[Theme], max_words: int, rest: str = ""
+    question: Question,
+    opening: str,
+    themes: Sequence[Theme],
+    max_words: int,
+    rest: str = "",
+    filler: Theme | None = None,
 ) -> Answer:
     """Write the themes as a numbered list within a budget of words, with citations.
 
-    With `rest`, the themes without a sentence are listed after this text.
+    With `rest`, the themes without a sentence are listed after this text. The `filler` gets the
+    words that the themes leave.
     """
     left = max_words - len(opening.split())
     if rest:
         left -= len(rest.split()) + sum(len(theme.short_heading.split()) for theme in themes)
-    _choose_points(themes, left, count_names=not rest)
+    used: list[frozenset[str]] = []
+    left = _choose_points(themes, left, used, MAX_SENTENCES_OF_THEME, count_names=not rest)
+    if filler is not None:
+        themes = [*themes, filler]
+        _choose_points([filler], left, used, len(filler.points), count_names=True)
     index = question.index
     units = index.text_units(point.source for theme in themes for point in theme.chosen)
     citations: list[Citation] = []
@@ -78,26 +88,25 @@ def write_themes(
             citations.append(cite_passage(len(citations) + 1, candidate, unit))
             parts.append(f"{as_one_line(said)} [{len(citations)}]")
         lines.append(f"{number}. {theme.heading}\n   {' '.join(parts)}\n")
-    if rest and len(told) < len(themes):
-        listed = "; ".join(
-            theme.short_heading for theme in themes if theme.extent and not theme.chosen
-        )
-        lines.append(f"{rest}: {listed}.")
+    unsaid = [theme.short_heading for theme in themes if theme.cited_as and not theme.chosen]
+    if rest and unsaid:
+        lines.append(f"{rest}: {'; '.join(unsaid)}.")
     question.counts["reports_used"] = len(told)
     return question.answer("\n".join(lines).rstrip(), citations=tuple(citations))
 
 
-def _choose_points(themes: Sequence[Theme], max_words: int, count_names: bool) -> None:
-    """Choose one sentence for each theme in turn, until the budget of words is spent.
+def _choose_points(
+    themes: Sequence[Theme], left: int, used: list[frozenset[str]], most: int, count_names: bool
+) -> int:
+    """Choose one sentence for each theme in turn; return how many words of the budget are left.
 
-    No sentence repeats another one. The first theme gets a sentence even if it is too long. With
-    `count_names`, the names of the themes are part of the budget.
+    `left` is the budget, and `used` has the words of each chosen sentence, which no sentence
+    repeats. The first sentence of all is chosen even if it is too long. A theme gets at most
+    `most` sentences. With `count_names`, the names of the themes are part of the budget.
     """
-    used: list[frozenset[str]] = []
-    left = max_words
     for theme in themes:
         theme.points.sort(key=lambda point: -_value_of(point))
-    for turn in range(MAX_SENTENCES_OF_THEME):
+    for turn in range(most):
         for theme in (theme for theme in themes if len(theme.chosen) == turn):
             heading = 0
             if not turn:
@@ -113,6 +122,7 @@ def _choose_points(themes: Sequence[Theme], max_words: int, count_names: bool) -
                     used.append(words)
                     left -= n_words
                     break
+    return left
 
 
 def _value_of(point: Point) -> float:

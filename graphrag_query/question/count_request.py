@@ -18,6 +18,7 @@ from graphrag_query.question.question_words import (
     WORD_LISTS,
     stop_words_of,
 )
+from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
 
 # What is counted: documents with a subject; entities, the most frequent first; how many different
 # entities there are; several subjects, or the documents with a subject, the most frequent first;
@@ -37,6 +38,7 @@ _ASKS_FOR_PERSON = word_set(WORD_LISTS["asks_for_person"])
 _ALTERNATIVES = {code: word_set(words) for code, words in WORD_LISTS["alternatives"].items()}
 _ANY_TYPE = word_set(WORD_LISTS["any_type"])
 _PERIODS = {length: word_set(words) for length, words in WORD_LISTS["periods"].items()}
+_MORE_OFTEN = re.compile("|".join(WORD_LISTS["more_often"].split()))
 # Typical words that are no part of the subject.
 _CUES = (
     *("how_many", "how_often", "most_frequent", "mentioning", "documents", "first_time"),
@@ -45,6 +47,7 @@ _CUES = (
 # Maximum number of words between "how many" and what is counted.
 MAX_WORDS_BETWEEN = 2
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]+)[\"”“»]|(?<!\w)['‘]([^'‘’]{2,}?)['’](?!\w)")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _NAME_PARTICLES = PARTICLES | {"of", "the"}
 
 
@@ -57,6 +60,7 @@ class CountRequest:
     words of the subject. `is_any` is true if one of the terms is enough. `most` is the number of
     entities that the question asks for. `period` is the length of the dates in a trend: 4 for
     years, 7 for months, 10 for days, or None. `cue` has the words that ask for a count.
+    `dates` and `years` are those that the question names.
     """
 
     counted: Counted
@@ -67,6 +71,8 @@ class CountRequest:
     most: int | None
     period: int | None
     cue: str
+    dates: tuple[AskedDate, ...] = ()
+    years: tuple[str, ...] = ()
 
     @property
     def plural(self) -> str:
@@ -123,6 +129,17 @@ class _CountedWords:
         return found
 
     @cached_property
+    def dates(self) -> list[AskedDate]:
+        """The days and months that the question names."""
+        return find_asked_dates(self.question, self.language)
+
+    @cached_property
+    def years(self) -> list[str]:
+        """The years that the question names outside days and months."""
+        in_dates = " ".join(date.text for date in self.dates)
+        return [w for w in self.folded if _YEAR.fullmatch(w) and w not in in_dates]
+
+    @cached_property
     def kind_token(self) -> int | None:
         """The first word that asks for entities of a type."""
         stems = [stem_word(token[0].lower()) for token in self.tokens]
@@ -147,7 +164,7 @@ class _CountedWords:
         terms = tuple(dict.fromkeys(self._terms(kind is not None, most)))
         is_any = not _ALTERNATIVES.get(self.language.code, frozenset()).isdisjoint(lowered)
         if is_ranking and kind is None:
-            if is_any and len(terms) > 1:
+            if len(terms) > 1 and (is_any or _MORE_OFTEN.search(fold_question(self.question))):
                 counted = "subjects"
             elif terms and self._follows_start("documents"):
                 counted = "top_documents"
@@ -158,7 +175,8 @@ class _CountedWords:
             return None
         periods = [length for length, words in _PERIODS.items() if not words.isdisjoint(lowered)]
         period = periods[0] if periods else None
-        return CountRequest(counted, kind, place, terms, is_any, most, period, self.cues[cue][0])
+        names = (kind, place, terms, is_any, most, period, self.cues[cue][0])
+        return CountRequest(counted, *names, tuple(self.dates), tuple(self.years))
 
     def _follows_start(self, cue: str) -> bool:
         """Return whether a cue is among the first words of the question."""
@@ -196,6 +214,8 @@ class _CountedWords:
         """Yield the quoted words, names and adjacent content words of the subject."""
         quoted = list(_QUOTED.finditer(self.question))
         yield from (match[1] or match[2] for match in quoted)
+        dates = [date.text for date in self.dates] + self.years
+        dated = [m for text in dates for m in re.finditer(re.escape(text), self.question)]
         if self.is_unspaced:
             rest = remove_cues(_QUOTED.sub(" ", self.question), *_CUES)
             yield from (word for word in WORD.findall(rest) if len(word) > 1)
@@ -219,7 +239,7 @@ class _CountedWords:
                 or word in stop_words
                 or len(word) == 1
                 or (most and word == str(most))
-                or any(q.start() <= token.start() < q.end() for q in quoted)
+                or any(q.start() <= token.start() < q.end() for q in (*quoted, *dated))
             )
             is_adjacent = not run or not self.question[run[-1].end() : token.start()].strip(" -")
             if run and not (is_kept and is_adjacent):

@@ -4,6 +4,7 @@ A community of the chosen level is a theme of the corpus. A text unit belongs to
 most of the entities that it names; a rare entity counts more than a frequent one.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ from graphrag_query.retrieval.text_unit_ranking import (
 MAX_TEXT_UNITS = 64
 # Maximum number of text units from which shares of the whole corpus are estimated.
 MAX_SAMPLED_TEXT_UNITS = 1_024
+# Minimum number of text units for an estimate of their usual similarity to a question.
+MIN_SAMPLE = 50
+# Number of standard deviations by which the best text unit of a question stands out.
+MIN_DEVIATIONS = 1.6
 # Minimum score of a relevant text unit, as a share (0 to 1) of the best score.
 MIN_SHARE_OF_BEST_SCORE = 0.35
 # The level of the themes is the coarsest one on which no theme has more than this share (0 to 1)
@@ -138,6 +143,23 @@ def weigh_words(index: IndexStore, words: Sequence[str]) -> dict[str, float]:
     table = index.open_mapped("text_unit_rows")
     held = match_stems(table.rows(sample, "text")["text"], words).sum(axis=0).tolist()
     return {word: word_weight(n, len(sample)) for word, n in zip(words, held, strict=True)}
+
+
+def stands_out(question: Question, text_units: Iterable[int]) -> bool:
+    """Return whether the best text unit is much more similar to a question than chance allows.
+
+    The best of n similarities that are normally distributed is expected at the square root of
+    2 ln n standard deviations above their mean. Mean and deviation are those of a sample.
+    """
+    index = question.index
+    vectors = index.open_mapped("text_unit_vectors")
+    sample, found = sample_text_units(index), sorted(text_units)
+    if len(sample) < MIN_SAMPLE or not found:
+        return False
+    usual = vectors.matrix("vector", sample) @ question.vector
+    best = float((vectors.matrix("vector", found) @ question.vector).max())
+    expected = math.sqrt(2 * math.log(index.links.n_text_units))
+    return best >= float(usual.mean() + (expected + MIN_DEVIATIONS) * usual.std())
 
 
 def sample_text_units(index: IndexStore) -> list[int]:

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphrag_index.text.normalize import is_unspaced
+from graphrag_query.answering.count_table import find_dates
 from graphrag_query.question.count_request import CountRequest
 from graphrag_query.question.question import Question
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.term_counts import TermCount, count_term
 
 if TYPE_CHECKING:
@@ -46,25 +48,45 @@ def find_subject(
 ) -> Subject:
     """Find the documents that mention the subject of a question.
 
-    `document_of` has the document of each text unit of the index, and `documents` the
-    documents that the filters keep.
+    `document_of` has the document of each text unit of the index. Only `documents` count.
     """
-    index = question.index
     terms = _count_terms(question, request)
     if not terms:
-        flags = index.row_flags("text_units")
-        numbers = np.arange(len(document_of)) if flags is None else np.flatnonzero(flags)
+        numbers = np.flatnonzero(np.isin(document_of, documents))
         return Subject((), numbers, documents, "", "all documents")
     is_any = request.is_any or request.counted == "subjects"
     found = terms[0].documents
     for term in terms[1:]:
         join = np.union1d if is_any else np.intersect1d
         found = join(found, term.documents)
+    found = np.intersect1d(found, documents)
     numbers = np.unique(np.concatenate([term.text_units for term in terms]))
     numbers = numbers[np.isin(document_of[numbers], found)]
     quoted = [f"“{term.term}”" for term in terms]
     name = f" {'or' if is_any else 'and'} ".join(quoted)
     return Subject(terms, numbers, found, name, _describe_forms(terms))
+
+
+def restrict_to_dates(
+    index: IndexStore, request: CountRequest, documents: "Integers"
+) -> tuple["Integers", CountRequest]:
+    """Return the documents of the dates that the question names.
+
+    If most documents have no date, the dates are words of the subject instead.
+    """
+    names = (*(date.text for date in request.dates), *request.years)
+    if not names:
+        return documents, request
+    rows = index.open_mapped("document_rows").columns("title", "creation_date")
+    dated = find_dates(rows.with_row_index("document")[documents])
+    if 2 * dated.height < len(documents):
+        return documents, replace(request, terms=(*request.terms, *names), dates=(), years=())
+    kept = [
+        document
+        for document, day in dated.iter_rows()
+        if day[:4] in request.years or any(date.matches(day) for date in request.dates)
+    ]
+    return np.array(sorted(kept), np.int64), request
 
 
 def _count_terms(question: Question, request: CountRequest) -> list[TermCount]:

@@ -25,7 +25,7 @@ from graphrag_query.answering.count_table import (
 from graphrag_query.answering.extractive import Candidate, as_one_line, cite_passage
 from graphrag_query.question.count_request import CountRequest
 from graphrag_query.question.question import Question
-from graphrag_query.searches.count_subject import any_of, find_subject
+from graphrag_query.searches.count_subject import any_of, find_subject, restrict_to_dates
 from graphrag_query.searches.main_entities import are_of_type, unite_countries
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ MAX_ENTITIES = 10
 MAX_PERIODS = 60
 # Number of passages that are cited as examples of a subject.
 MAX_EXAMPLES = 3
+# A number rises or falls over time if it changes at least by this factor.
+MIN_CHANGE = 1.2
 # In documents with more text units than this, on average, passages count instead of documents.
 MAX_TEXT_UNITS_OF_ARTICLE = 5
 
@@ -64,7 +66,8 @@ def count_answer(question: Question, request: CountRequest) -> Answer:
         documents=len(counter.all_documents), documents_counted=len(subject.documents)
     )
     if subject.terms and not any(len(term.text_units) for term in subject.terms):
-        text = f"None of the {len(counter.all_documents):,} documents mentions {subject.name}."
+        n_all, of_dates = len(counter.all_documents), counter.of_dates
+        text = f"None of the {n_all:,} documents{of_dates} mentions {subject.name}."
         return question.answer(text, Outcome.NO_EVIDENCE)
     return write()
 
@@ -73,24 +76,31 @@ class _Counter:
     """The tables of one index, and the answer to one question for a number."""
 
     def __init__(self, question: Question, request: CountRequest) -> None:
-        self.question, self.request, self.index = question, request, question.index
+        self.question, self.index = question, question.index
         units = self.index.open_mapped("text_unit_rows")
         self.document_of = units.slice("document", 0, len(units))
         kept = self.index.row_flags("documents")
         n_documents = self.index.n_rows("document_rows")
-        self.all_documents = np.arange(n_documents) if kept is None else np.flatnonzero(kept)
-        self.subject = find_subject(question, request, self.document_of, self.all_documents)
+        kept_documents = np.arange(n_documents) if kept is None else np.flatnonzero(kept)
+        documents, self.request = restrict_to_dates(self.index, request, kept_documents)
+        self.all_documents = documents
+        # The dates of the documents, as a part of sentences.
+        dates = [*(date.text for date in self.request.dates), *self.request.years]
+        self.of_dates = f" of {' and '.join(dates)}" if dates else ""
+        self.subject = find_subject(question, self.request, self.document_of, self.all_documents)
         self.citations: list[Citation] = []
 
     def write_documents(self) -> Answer:
         """Say how many documents mention the subject, and how often."""
         subject, n_all = self.subject, len(self.all_documents)
         if not subject.terms:
-            text = f"There are {n_all:,} documents, with {len(subject.text_units):,} passages."
+            n_passages = len(subject.text_units)
+            text = f"There are {n_all:,} documents{self.of_dates}, with {n_passages:,} passages."
             return self._answer([text], ())
         n_documents, n_passages = len(subject.documents), len(subject.text_units)
         times = sum(term.n_mentions for term in subject.terms)
-        share = f"{n_documents:,} of {n_all:,} documents ({_percent(n_documents, n_all)})"
+        share = f"{n_documents:,} of {n_all:,} documents{self.of_dates}"
+        share = f"{share} ({_percent(n_documents, n_all)})"
         if self.request.counted == "occurrences":
             first = f"{subject.name} is mentioned {times:,} times, in {share}."
         else:
@@ -154,7 +164,7 @@ class _Counter:
         subject = self.subject
         unit, ranked = self._rank_entities()
         plural = self.request.plural
-        within = f" that mention {subject.name}" if subject.terms else ""
+        within = self.of_dates + (f" that mention {subject.name}" if subject.terms else "")
         n_of = len(subject.text_units if unit == "passages" else subject.documents)
         if not ranked:
             text = f"The index knows no {plural} of the {n_of:,} {unit}{within}."
@@ -251,8 +261,8 @@ class _Counter:
         best = max(rows, key=lambda row: row["documents"])
         within = f" that mention {self.subject.name}" if self.subject.terms else ""
         lines = [
-            f"Most of the documents{within} are of {best[name]}: {best['documents']:,} of "
-            f"{sum(counts.values()):,} with a date."
+            f"{_describe_trend(f'documents{within}', rows, name)} Most are of {best[name]}: "
+            f"{best['documents']:,} of {sum(counts.values()):,}."
         ]
         n_without = len(self.subject.documents) - sum(counts.values())
         notes = [f"{n_without:,} documents have no such date."] if n_without else []
@@ -326,6 +336,21 @@ class _Counter:
         table = tuple({k: v for k, v in row.items() if k != "footnote"} for row in rows)
         answer = self.question.answer("\n\n".join(parts), citations=tuple(self.citations))
         return replace(answer, table=table)
+
+
+def _describe_trend(counted: str, rows: Sequence[Mapping[str, Any]], period: str) -> str:
+    """Say whether the numbers of the second half of the periods are higher or lower."""
+    half = len(rows) // 2
+    early = sum(row["documents"] for row in rows[:half])
+    late = sum(row["documents"] for row in rows[len(rows) - half :])
+    if not half:
+        return f"All {counted} with a date are of one {period}."
+    change = f"from {early:,} in the first half of the {period}s to {late:,} in the second half"
+    if late >= MIN_CHANGE * early:
+        return f"The number of {counted} rises: an increase {change}."
+    if early >= MIN_CHANGE * late:
+        return f"The number of {counted} falls: a decrease {change}."
+    return f"The number of {counted} stays about the same: {change}."
 
 
 def _percent(n: int, n_all: int) -> str:

@@ -40,6 +40,7 @@ from graphrag_query.retrieval.theme_passages import (
     relevant_text_units,
     sample_text_units,
     score_text_units,
+    stands_out,
     weigh_words,
 )
 from graphrag_query.searches.counting import count_answer
@@ -61,6 +62,8 @@ MIN_WORD_COVERAGE = 0.15
 HIGH_SIMILARITY = 0.48
 # Minimum relevance of a sentence in the answer, as a share (0 to 1) of the best relevance.
 MIN_SHARE_OF_BEST = 0.5
+# The same for a sentence that is quoted only if the others leave room.
+MIN_SHARE_OF_FILLER = 0.3
 # Weight of the coverage of the question's words in the relevance of a sentence.
 COVERAGE_WEIGHT = 0.35
 # Subtracted from the score of a sentence of a report for each sentence before it.
@@ -179,15 +182,19 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     rarity = weigh_words(index, asked.content_words)
     ranked = rank_sentences(asked, candidates, rarity=rarity, most=MAX_EMBEDDED_SENTENCES)
     question.counts.update(community_reports=reports.height, text_units=len(units))
-    if not _is_evidence(question, ranked):
+    if not ranked or not (_is_evidence(question, ranked) or stands_out(asked, found)):
         return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE)
     points: dict[int, list[Point]] = {}
-    min_relevance = MIN_SHARE_OF_BEST * max(map(_relevance_of, ranked))
+    weak: list[Point] = []
+    best = max(map(_relevance_of, ranked))
     for sentence in ranked:
-        if _relevance_of(sentence) >= min_relevance:
-            candidate = sentence.candidate
-            point = Point(candidate.text, candidate.text_unit, sentence.score)
+        candidate, relevance = sentence.candidate, _relevance_of(sentence)
+        point = Point(candidate.text, candidate.text_unit, sentence.score)
+        if relevance >= MIN_SHARE_OF_BEST * best:
             points.setdefault(candidate.text_unit, []).append(point)
+        elif relevance >= MIN_SHARE_OF_FILLER * best:
+            weak.append(point)
+    filler = Theme("Less similar passages", "", "", weak)
     n_documents = len({units[number]["document"] for number in points})
     n_all = index.n_rows("document_rows")
     opening = f"{n_documents:,} of {n_all:,} documents have passages that fit this question:"
@@ -198,10 +205,13 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
             _theme_of(entity, _count_documents(entity.points, units))
             for entity in entities[: settings.max_points]
         ]
-        rest = Theme("Other passages", "", "", [p for group in points.values() for p in group])
-        return write_themes(question, opening, [*themes, rest], settings.max_words, "Also named")
+        filler.name = "Other passages"
+        filler.points += [point for of_unit in points.values() for point in of_unit]
+        return write_themes(question, opening, themes, settings.max_words, "Also named", filler)
     themes, level = _list_themes(asked, settings.level, points, scores, units)
-    answer = write_themes(question, opening, themes[: settings.max_points], settings.max_words)
+    answer = write_themes(
+        question, opening, themes[: settings.max_points], settings.max_words, filler=filler
+    )
     return replace(answer, parameters={"level": level})
 
 

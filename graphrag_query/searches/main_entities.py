@@ -68,8 +68,7 @@ def unite_countries(entities: pl.DataFrame, kind: str) -> "np.ndarray":
 def _codes_of_places(entities: pl.DataFrame, kind: str, place: str) -> "np.ndarray":
     """Return for each row the country of the place of a kind that it names, or an empty text."""
     types = entities["type"].str.to_lowercase()
-    unclear = UNCLEAR_PLACE_TYPES if place in ("country", "continent") else ()
-    rows = np.flatnonzero(types.is_in([kind, *unclear]).to_numpy())
+    rows = np.flatnonzero(types.is_in([kind, *UNCLEAR_PLACE_TYPES]).to_numpy())
     wider = pl.col("kind").is_in(["continent", "country"]).any()
     found = (
         find_places(entities["title"][rows])
@@ -104,12 +103,20 @@ def find_named_entities(
     }
     found: dict[int, list[Point]] = {}
     for number, entities in named.items():
-        for entity in entities:
-            for point in points[number]:
-                if any(name in point.text for name in names.get(entity, ())):
-                    found.setdefault(entity, []).append(point)
+        for point in points[number]:
+            for entity in _named_in(point.text, {e: names[e] for e in entities if e in names}):
+                found.setdefault(entity, []).append(point)
     listed = [NamedEntity(e, names[e][0], of_entity) for e, of_entity in found.items()]
     return sorted(listed, key=lambda n: (-max(p.score for p in n.points), n.number))
+
+
+def _named_in(text: str, names: Mapping[int, Sequence[str]]) -> list[int]:
+    """Return the entities with a name in a text that is no part of another found name."""
+    found = {name: text.count(name) for of_entity in names.values() for name in of_entity}
+    for name in sorted(found, key=len):
+        longer = [other for other in found if name != other and name in other]
+        found[name] -= sum(text.count(other) for other in longer if found[other] > 0)
+    return [entity for entity, own in names.items() if any(found[name] > 0 for name in own)]
 
 
 def list_main_entities(index: IndexStore, kind: str, most: int) -> list[NamedEntity]:

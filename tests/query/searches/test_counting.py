@@ -56,7 +56,20 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Index:
         ),
         (
             "How many letters per month mention fire?",
-            "Most of the documents that mention “fire” are of 2024-01: 2",
+            "The number of documents that mention “fire” falls",
+        ),
+        (
+            "How many letters of March 2024 mention Berlin?",
+            "2 of 2 documents of March 2024 (100 %) m",
+        ),
+        (
+            "How many letters are there from 2024?",
+            "There are 4 documents of 2024, with 4 passages.",
+        ),
+        ("Is Berlin mentioned more often than Paris?", "“Berlin” is mentioned in the most docu"),
+        (
+            "Which cities are mentioned most often?",
+            "Berlin is mentioned most: in 3 of 5 documents.",
         ),
         (
             "Which documents mention Berlin most often?",

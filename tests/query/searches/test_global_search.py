@@ -83,7 +83,7 @@ def test_an_answer_covers_many_themes_and_then_details(index: Index) -> None:
     assert short.looked_at["reports_used"] == len(short.citations) > 2
     assert len(long.citations) > long.looked_at["reports_used"]
     # Every theme says how many documents it has.
-    assert long.text.count(" document") > long.looked_at["reports_used"]
+    assert long.text.count(" document") >= long.looked_at["reports_used"]
 
 
 def test_asked_for_people_of_a_subject_it_lists_them(index: Index) -> None:
