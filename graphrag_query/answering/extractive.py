@@ -27,7 +27,6 @@ from graphrag_query.question.question_words import (
     content_words,
     is_unreadable,
     share_words,
-    split_joined_words,
 )
 
 if TYPE_CHECKING:
@@ -82,11 +81,6 @@ class Candidate:
         """Build a candidate from the characters `start` to `end` of a text unit's text."""
         offset, number = unit["start_char"], unit["human_readable_id"]
         return cls(unit["text"][start:end], number, offset + start, offset + end, prior, bonus)
-
-    @property
-    def all_words(self) -> str:
-        """The text with the words that count as its words; names are split into words."""
-        return split_joined_words(f"{self.about} {self.text}")
 
     @property
     def quotation(self) -> str:
@@ -165,7 +159,11 @@ def rank_sentences(
     # A word and its stem have the same first letter. Stem only words with a matching first letter.
     initials = {word[0] for word in words}
     stems = [
-        {stem_word(word) for word in WORD.findall(c.all_words.lower()) if word[0] in initials}
+        {
+            stem_word(word)
+            for word in WORD.findall(f"{c.about} {c.text}".lower())
+            if word[0] in initials
+        }
         for c in candidates
     ]
     if rarity is None:

@@ -42,6 +42,8 @@ _SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
 _SIGNS = re.compile(r"[^\w\"'“„«‘(\[$€£¥<#@+-]+")
 # Minimum number of words of a labelled line that says something, in place of a short value.
 MIN_WORDS_SAID = 6
+# Maximum number of characters at the start of a line up to the mark after its label.
+MAX_LABEL_CHARS = 100
 # Number of characters before a statement that may say what the statement replies to.
 MAX_CHARS_BEFORE = 240
 
@@ -74,11 +76,12 @@ class Statement(NamedTuple):
 
 def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]:
     """Split a text into statements, in the order of the text."""
-    turns, _ = _find_turns(text, opening)
+    labelled = _find_labelled_lines(text)
+    turns, _ = _find_turns(text, labelled, opening)
     if turns:
         return [statement for turn in turns for statement in _split_turn(text, turn)]
     lines = list(_find_cells(text))
-    for found in (_find_fields(text), _find_list_items(text)):
+    for found in (_find_fields(text, labelled), _find_list_items(text)):
         lines += [line for line in found if not _overlaps(line, lines)]
     lines.sort()
     return sorted([*lines, *_split_outside(text, lines)])
@@ -99,10 +102,11 @@ def find_openings(
             continue
         number = unit["human_readable_id"]
         starts, _ = rows.bounds("document", np.array([unit["document"]]))
-        head = _find_turns(rows.text("text", int(starts[0])), NO_OPENING)[1]
-        opening = head
-        if number - 1 > starts[0]:
-            opening = _find_turns(rows.text("text", number - 1), head._replace(speaker=""))[1]
+        first = rows.text("text", int(starts[0]))
+        opening = _find_turns(first, _find_labelled_lines(first), NO_OPENING)[1]
+        if number - 1 > starts[0] and any(opening):
+            before, head = rows.text("text", number - 1), opening._replace(speaker="")
+            opening = _find_turns(before, _find_labelled_lines(before), head)[1]
         if any(opening):
             openings[number] = opening
     return openings
@@ -114,6 +118,9 @@ def _overlaps(statement: Statement, others: Iterable[Statement]) -> bool:
 
 def _split_outside(text: str, lines: Sequence[Statement]) -> Iterator[Statement]:
     """Split a text into sentences, without the parts up to the end of statements in `lines`."""
+    if not lines:
+        yield from (Statement(*sentence) for sentence in split_sentences(text))
+        return
     for start, end, prose in split_sentences(text):
         inside = [line for line in lines if start < line.end and line.start < end]
         if not inside:
@@ -136,12 +143,26 @@ class _Turn(NamedTuple):
     addressee: str = ""
 
 
-def _find_turns(text: str, opening: Opening) -> tuple[list[_Turn], Opening]:
+def _find_labelled_lines(text: str) -> list[re.Match[str]]:
+    """Find the lines that begin with a speaker or the name of a field."""
+    lines, start = [], 0
+    for line in text.split("\n"):
+        # A search for the marks is much faster than the pattern.
+        if any(mark in line[:MAX_LABEL_CHARS] for mark in ":：>"):
+            lines.append(_LABELLED_LINE.match(text, start))
+        start += len(line) + 1
+    return [line for line in lines if line]
+
+
+def _find_turns(
+    text: str, lines: Sequence[re.Match[str]], opening: Opening
+) -> tuple[list[_Turn], Opening]:
     """Find the turns of a chat or letter, and the state at the end; without any, an empty list.
 
     Labelled lines are turns if at least half of them say something, and not just a value.
     """
-    lines = list(_LABELLED_LINE.finditer(text))
+    if not lines and not opening.speaker:
+        return [], opening
     values = [text[line.end() :].split("\n", 1)[0].strip() for line in lines]
     labels = [line["nick"] or line["label"].strip() for line in lines]
     spoken = [
@@ -197,17 +218,18 @@ def _is_like_name(label: str) -> bool:
 def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
     """Split the words of a speaker into sentences; a line end also ends a sentence."""
     label = f"{turn.speaker} ({turn.time})" if turn.time else turn.speaker
+    about = split_joined_words(f"{turn.speaker} {turn.time} {turn.subject}".rstrip())
+    addressee = split_joined_words(turn.addressee)
     for line in re.finditer(r"[^\n]+", text[turn.start : turn.end]):
-        for sentence in split_sentences(line[0]):
-            said = line[0][sentence.start : sentence.end]
-            signs = _SIGNS.match(said)
-            start = turn.start + line.start() + sentence.start + (signs.end() if signs else 0)
-            words = _WORD.findall(said.lower())
+        offset = turn.start + line.start()
+        for start, end, _ in split_sentences(line[0]):
+            signs = _SIGNS.match(line[0], start)
+            start = signs.end() if signs else start
+            words = _WORD.findall(line[0][start:end].lower())
             if words:
-                addressee = "" if _SECOND_PERSON.isdisjoint(words) else turn.addressee
-                about = split_joined_words(f"{turn.speaker} {addressee} {turn.time} {turn.subject}")
-                end = turn.start + line.start() + sentence.end
-                yield Statement(start, end, True, label, about)
+                is_to = bool(addressee) and not _SECOND_PERSON.isdisjoint(words)
+                words_added = f"{addressee} {about}" if is_to else about
+                yield Statement(offset + start, offset + end, True, label, words_added)
 
 
 def _find_cells(text: str) -> Iterator[Statement]:
@@ -244,14 +266,14 @@ def _find_cells(text: str) -> Iterator[Statement]:
                 yield Statement(start, start + len(cell), True, label, f"{about} {column}")
 
 
-def _find_fields(text: str) -> Iterator[Statement]:
+def _find_fields(text: str, lines: Iterable[re.Match[str]]) -> Iterator[Statement]:
     """Find the fields of records: two or more labelled lines, one after the other.
 
     A field is about the first value of its record, or about the heading above.
     """
     records: list[list[re.Match[str]]] = []
     reached = -1
-    for line in _LABELLED_LINE.finditer(text):
+    for line in lines:
         if line["label"]:
             if reached < 0 or text.count("\n", reached, line.start()) > 1:
                 records.append([])

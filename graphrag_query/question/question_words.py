@@ -48,7 +48,7 @@ MIN_SHARED_PREFIX = 4
 WORD = re.compile(r"[^\W_]+")
 # The letters around the place between words that are written together, as in "WolfgangSchulz".
 JOINED_WORDS = r"([a-zß-öø-ÿ])([A-ZÀ-Þ][a-zß-öø-ÿ])"
-_JOINED_WORDS = re.compile(JOINED_WORDS)
+_JOINED_WORDS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-Þ][a-zß-öø-ÿ])")
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 # Scripts that are compared by character bigrams, because they are written without spaces, or
@@ -76,7 +76,7 @@ def stop_words_of(language: Language) -> frozenset[str]:
 
 def split_joined_words(text: str) -> str:
     """Separate the words of names that are written together, such as "WolfgangSchulz"."""
-    return _JOINED_WORDS.sub(r"\1 \2", text)
+    return _JOINED_WORDS.sub(" ", text)
 
 
 def content_words(text: str, language: Language | None = None) -> list[str]:

@@ -34,7 +34,7 @@ def test_sentences_of_a_chat_have_the_speaker_and_the_time_of_the_session() -> N
 
 def test_you_is_about_the_other_speaker_of_two() -> None:
     about = [statement.about.split() for statement in find_statements(CHAT)]
-    assert about[0] == ["Ann", "Lee", "Bob", "Ray", "20260106_09:00"]
+    assert about[0] == ["Bob", "Ray", "Ann", "Lee", "20260106_09:00"]
     assert about[2] == ["Bob", "Ray", "20260106_09:00"]
 
 
