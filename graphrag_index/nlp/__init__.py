@@ -2,6 +2,7 @@
 
 find_names.py         entry point: mentions of entities, and pairs mentioned together
 name_spans.py         capitalized spans, and the words around them that show their usage
+span_boundaries.py    start and end of capitalized spans: sentences, lines, joints such as "&"
 name_words.py         known words of names, base forms, and patterns of spans
 word_table.py         the words of the corpus as numbers, and recurring noun phrases
 corpus_statistics.py  counts of the spans and their words in the whole corpus

@@ -6,25 +6,54 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from itertools import filterfalse
 
 import numpy as np
+import polars as pl
 
 from graphrag_index.nlp import name_spans
 from graphrag_index.nlp.name_spans import INITIAL, PROSE
-from graphrag_index.nlp.name_words import PLACE_WORDS, find_base_forms
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    PLACE_WORDS,
+    TYPE_WORDS,
+    common_words,
+    find_base_forms,
+    is_role_only,
+)
 from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
+from graphrag_index.text.places import find_places
 
 _WORDS = read_lists("nlp/data/words")
 _NAME_SUFFIXES = word_set(_WORDS["suffixes"])
-_ROMAN_NUMERAL = re.compile(r"[IVXLCDM]+")
+# A numeral with I, V or X: "CDC" and "DC" are acronyms.
+_ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
+# Words that refer to a part of a text, and what may follow them: Article 5, Annex B, Step 2.1.
+_REFERENCES = word_set(_WORDS["references"])
+_REFERRED = re.compile(r"[A-Z]?\d[\w./-]*|[IVXLCDM]+|[A-Z]\.?")
+# Cities with at least this population are known places.
+MIN_POPULATION = 100_000
+# Maximum number of letters of an acronym that is also a frequent word: "WHO".
+_MAX_ACRONYM_LETTERS = 5
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 _DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
 _COMMON_NOUN_END = re.compile(f"(?:{_WORDS['german_common_noun_endings']})$")
 _GERMAN_PLACE_END = re.compile(f"(?:{_WORDS['german_place_endings']})$")
 # Names of places that German uses with an article: "die Schweiz".
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
+# German words of address have a capital: "Fragen Sie Ihren Arzt".
+_GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihnen"))
+_DEMONYMS = word_set(_WORDS["demonyms"])
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
+
+
+def _find_known_places(names: Sequence[str]) -> frozenset[str]:
+    """Return the names, and words of names, that are places for certain, or large cities."""
+    texts = pl.Series(sorted({*names, *(word for name in names for word in name.split(" "))}))
+    is_known = (pl.col("kind") != "city") | (pl.col("population") >= MIN_POPULATION)
+    rows = find_places(texts.cast(pl.String)).filter(is_known)["row"]
+    return frozenset(texts.gather(rows.unique()))
 
 
 class CorpusStatistics:
@@ -70,6 +99,7 @@ class CorpusStatistics:
                 self.closing[words[-1]] += total
             self.first_words[words[0]] += total
             self.first_after_article[words[0]] += determined
+        self._known_places = _find_known_places(found.names)
         self._bases = self._find_bases_by_language()
         # (language code, base form) of the words in spans of several words.
         self._longer_bases = {
@@ -125,6 +155,10 @@ class CorpusStatistics:
             return True
         return (language.code, self.base_form([word], language)[0]) in self._longer_bases
 
+    def is_known_place(self, word: str, code: str) -> bool:
+        """Return whether a word is the name of a place and no frequent word of the language."""
+        return word in self._known_places and word.lower() not in common_words(code)
+
     def is_common(self, word: str) -> bool:
         """Return whether the corpus mostly writes a word in lower case."""
         return self.lower[word.lower()] > self.inside_words[word]
@@ -136,7 +170,8 @@ class CorpusStatistics:
 
     def is_demonym(self, word: str) -> bool:
         """Return whether a word names a people or a language, and is not used as a surname."""
-        return bool(_DEMONYM_END.search(word)) and not self.is_surname(word)
+        is_adjective = word.lower() in _DEMONYMS or _DEMONYM_END.search(word)
+        return bool(is_adjective) and not self.is_surname(word)
 
     def is_surname(self, word: str) -> bool:
         """Return whether a word ends longer spans more often than it begins them."""
@@ -147,7 +182,16 @@ class CorpusStatistics:
         if self.in_prose[number] == 0:
             # Reject spans that occur only in headings and tables: their capitals prove nothing.
             return False
+        if is_role_only(span) or not _GERMAN_ADDRESS.isdisjoint(span):
+            return False
+        if span[0].lower() in _REFERENCES and all(map(_REFERRED.fullmatch, span[1:])):
+            return False
         if len(span) > 1:
+            if all(map(str.isupper, span)) and not self._occurs_in_title_case(span):
+                language = self.found.languages[number]
+                acronyms = all(self.is_acronym(word, language) for word in span)
+                if not acronyms or max(map(len, span)) > _MAX_ACRONYM_LETTERS:
+                    return False
             if _DEMONYM_END.search(span[-1]) and self.before_noun[number] * 2 > self.total[number]:
                 return False
             return not all(word.islower() or self.is_common(word) for word in span)
@@ -162,10 +206,16 @@ class CorpusStatistics:
             used = self.determiner[number] or self.place[number]
             return bool(used or word.replace(".", "") in self.found.surfaces)
         if word.isupper():
-            return not _ROMAN_NUMERAL.fullmatch(word) and bool(inside or total > 1)
+            is_frequent = word.lower() in common_words(language.code)
+            return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
         if inside == 0:
             return self.lower[word.lower()] == 0 and self._is_name_at_start(number, word, language)
         if self.lower[word.lower()] > inside:
+            return False
+        is_shown = self.person[number] or self.place[number] or self.is_surname(word)
+        is_shown = is_shown or self.preposition[number] or word.lower() in TYPE_WORDS
+        is_common = word.lower() in common_words(language.code)
+        if is_common and inside == 1 and not (is_shown or language.capitalizes_nouns):
             return False
         if word.lower() in PLACE_WORDS and total <= 2 and not self.determiner[number]:
             return False
@@ -183,12 +233,36 @@ class CorpusStatistics:
             return True
         if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
             return False
-        return bool(self.person[number] or (self.total[number] > 1 and language.function_words))
+        if self.person[number] or word in GIVEN_NAMES:
+            return True
+        if self.is_known_place(word, language.code):
+            return True
+        is_common = word.lower() in common_words(language.code)
+        return self.total[number] > 1 and bool(language.function_words) and not is_common
+
+    def is_acronym(self, word: str, language: Language) -> bool:
+        """Return whether a word in capitals is an acronym, and not an emphasized word."""
+        if _ROMAN_NUMERAL.fullmatch(word):
+            return False
+        if len(word) <= _MAX_ACRONYM_LETTERS and "." not in word:
+            return not self.lower[word.lower()] or self.inside_words[word] > 1
+        is_word = self.lower[word.lower()] or word.lower() in common_words(language.code)
+        return not is_word or self._occurs_in_title_case([word])
+
+    def _occurs_in_title_case(self, words: list[str]) -> bool:
+        """Return whether the corpus writes words that are in capitals also as a name in prose."""
+        number = self.found.surfaces.get(" ".join(word.capitalize() for word in words))
+        return number is not None and self.in_prose[number] > 0
 
     def _is_german_name(self, number: int, word: str) -> bool:
         """Return whether a single German noun is a name. German capitalizes all nouns."""
-        if word in _PLACES_WITH_ARTICLE:
+        if word in _PLACES_WITH_ARTICLE or self.is_known_place(word, "de"):
             return True
+        if any(letter.isupper() for letter in word[1:]):
+            return True  # RheinEnergie, AfD, Max-Planck-Institut
+        is_shown = self.person[number] or self.is_surname(word) or word in GIVEN_NAMES
+        if word.lower() in common_words("de") and not is_shown:
+            return False
         if self.determiner[number] * 4 > self.total[number] or _COMMON_NOUN_END.search(word):
             return False
         return bool(

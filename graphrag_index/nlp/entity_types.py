@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp.name_classifier import ClassifiedNames
+from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_words import (
     EVENT_WORDS,
     GIVEN_NAMES,

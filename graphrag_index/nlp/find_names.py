@@ -14,8 +14,10 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.entity_types import find_entity_types
-from graphrag_index.nlp.name_classifier import ClassifiedNames, classify_names
+from graphrag_index.nlp.name_classifier import classify_names
+from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_spans import PROSE, NameCandidates
+from graphrag_index.nlp.name_words import count_title_chars
 from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
 from graphrag_index.nlp.variants import NamesByDocument, Variants, merge_variants
 from graphrag_index.nlp.word_table import TermCandidates, Vocabulary
@@ -80,7 +82,7 @@ def find_mentions(
     readers: list[ReadMentions] = []
     if names.surfaces:
         classified = classify_names(names, lower)
-        places = _NamePlaces(names, classified.parts)
+        places = _NamePlaces(names, classified.parts, classified.names)
         abbreviations = _find_abbreviations(names, classified)
         # Only the places are needed from here on.
         del names, lower
@@ -199,7 +201,7 @@ def _find_name_mentions(
     entities: Entities,
 ) -> ReadMentions:
     """Add the names to the entities, and return a function that returns their mentions."""
-    entities.titles += variants.names
+    entities.titles += _omit_titles(variants.names)
     entities.types += find_entity_types(variants, classified, places.counts)
     entity_of = variants.entity_of.astype(np.int32)
     # Entities of names that mean another entity in one document, sorted by document and name.
@@ -234,13 +236,23 @@ def _find_name_mentions(
     return lambda first, last: read(first, last).drop("name")
 
 
-class _NamePlaces:
-    """The places of names: the parts of all spans."""
+def _omit_titles(names: list[str]) -> list[str]:
+    """Return names without the titles of persons, unless two names would be equal without them."""
+    bare = [name[count_title_chars(name) :] for name in names]
+    counts = Counter(bare)
+    return [short if counts[short] == 1 else name for name, short in zip(names, bare, strict=True)]
 
-    def __init__(self, found: NameCandidates, parts: pl.DataFrame) -> None:
+
+class _NamePlaces:
+    """The places of names: the parts of all spans, without the titles of persons."""
+
+    def __init__(self, found: NameCandidates, parts: pl.DataFrame, names: Sequence[str]) -> None:
         self.columns = found.get_columns()
         self.surface = self.columns.pop("surface")
         self.parts = {name: parts[name].to_numpy() for name in ("name", "offset", "length")}
+        n_chars = np.fromiter(map(count_title_chars, names), np.int32, len(names))
+        self.parts["offset"] = self.parts["offset"] + n_chars[self.parts["name"]]
+        self.parts["length"] = self.parts["length"] - n_chars[self.parts["name"]]
         # The parts of span i are `lengths[i]` rows from row `starts[i]` on.
         n_spans, surface = len(found.names), parts["surface"].to_numpy()
         bounds = np.searchsorted(surface, np.arange(n_spans + 1))

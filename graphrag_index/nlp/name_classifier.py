@@ -12,14 +12,22 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
+from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_spans import CALENDAR_WORDS, NameCandidates
-from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_WORDS, is_given_name, is_oblique
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    TYPE_WORDS,
+    common_words,
+    is_given_name,
+    is_oblique,
+    is_organization_word,
+    is_role,
+)
 from graphrag_index.text import languages
 from graphrag_index.text.languages import Language, is_title, n_titles, word_set
 
@@ -38,29 +46,6 @@ _MAX_RARE_MENTIONS = 2
 
 # Position of a cut: (end of the left part, start of the right part), as indexes of words.
 Cut = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class ClassifiedNames:
-    """The names in all distinct spans.
-
-    `parts` has one row per name in a span: `surface` (the number of the span), `name` (the number
-    of the name), and the `offset` and `length` in characters. `bases` are the words of each name
-    in base form. A share (0–1) is the part of a name's mentions next to a preposition of place, any
-    preposition, an article, or a verb for persons. `common` are the words of names that the corpus
-    mostly writes in lower case, and `written_lower` those that it ever writes in lower case.
-    """
-
-    names: list[str]
-    languages: list[Language]
-    bases: list[tuple[str, ...]]
-    parts: pl.DataFrame
-    place_share: np.ndarray
-    preposition_share: np.ndarray
-    determiner_share: np.ndarray
-    person_share: np.ndarray
-    common: frozenset[str]
-    written_lower: frozenset[str]
 
 
 def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedNames:
@@ -149,7 +134,10 @@ class _CapitalizedSpan:
         if len(words) > 1:
             return not all(word.islower() or usage.is_common(word) for word in words)
         # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
-        if self._count_known_mentions(words) or self._is_given_name(word):
+        if word.isupper() and len(word) > 1:
+            return usage.is_acronym(word, self.language)
+        is_known = self._is_given_name(word) or usage.is_known_place(word, self.language.code)
+        if is_known or self._count_known_mentions(words):
             return True
         if self.language.genitive_s:
             base = self._base_form(word)
@@ -180,7 +168,8 @@ class _CapitalizedSpan:
             if right:
                 return 0, right
         return (
-            self._cut_after_owner(words)
+            self._cut_after_role(words)
+            or self._cut_after_owner(words)
             or self._cut_at_particle(words, initial)
             or self._cut_before_person(words, initial)
             or self._cut_between_names(words, at_start)
@@ -190,7 +179,7 @@ class _CapitalizedSpan:
     def _precedes_name(self, word: str, rest: list[str], initial: bool) -> bool:
         """Return whether the first word is not part of the name after it."""
         usage, language = self.usage, self.language
-        if word.lower() in languages.PARTICLES:
+        if word.lower() in languages.PARTICLES or (word.isupper() and len(word) > 1):
             return False
         if word.lower() in CALENDAR_WORDS and word not in GIVEN_NAMES:
             # Cut "Tuesday" from "Tuesday Whitmore", but not "Christmas" from "Christmas Island".
@@ -260,6 +249,29 @@ class _CapitalizedSpan:
         given = len(words) > 1 and self._is_given_name(words[0])
         return given and self._may_be_person(words[1:])
 
+    def _cut_after_role(self, words: list[str]) -> Cut | None:
+        """Cut a role before a name: (the) CDC Director | Rochelle Walensky."""
+        last = max((i for i, word in enumerate(words[:-1]) if is_role(word)), default=-1)
+        if last < 0 or self._is_given_name(words[0]):
+            return None
+        # The name begins at the first given name after the role, or right after the role.
+        given = (i for i in range(last + 1, len(words)) if self._is_given_name(words[i]))
+        right = next(given, last + 1)
+        while right < len(words) and (words[right].islower() or is_title(words[right])):
+            right += 1
+        rest = words[right:]
+        if not rest or len(rest) > 4 or not self._may_be_person(rest):
+            return None
+        left = last
+        while left and (is_role(words[left - 1]) or words[left - 1].islower()):
+            left -= 1
+        # Before the role, keep only what the corpus or capitals show to be a name.
+        before = words[:left]
+        is_name = len(before) == 1 and before[0].isupper() and len(before[0]) > 1
+        genitive = self.language.genitive_s and before and before[-1].endswith("s")
+        is_name = is_name or bool(genitive and self._is_genitive(before, words[left:]))
+        return left if before and (is_name or self._count_known_mentions(before)) else 0, right
+
     def _cut_after_owner(self, words: list[str]) -> Cut | None:
         """Cut after an owner that is a name: Goethes Haus, (the) Nimrod's Captain."""
         for at, word in enumerate(words[:-1], 1):
@@ -307,6 +319,14 @@ class _CapitalizedSpan:
                     return at, start
                 if initial and single and known:
                     return 0, start
+            elif self.language.capitalizes_nouns and word == "von" and self._is_full_name(left):
+                # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
+                if right[0].isupper() or is_organization_word(right[0]):
+                    return at, start
+            elif (
+                single and self.language.capitalizes_nouns and left[0].lower() in common_words("de")
+            ):
+                return 0, start
             elif (
                 single
                 and self.language.capitalizes_nouns

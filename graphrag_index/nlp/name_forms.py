@@ -3,18 +3,19 @@
 import re
 from array import array
 from collections import defaultdict
+from dataclasses import dataclass
 from operator import eq
 
 import numpy as np
+import polars as pl
 
-from graphrag_index.nlp.name_classifier import ClassifiedNames
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     TYPE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
     is_oblique,
 )
-from graphrag_index.text.languages import NAMING_TITLES, n_titles, read_lists, word_set
+from graphrag_index.text.languages import NAMING_TITLES, Language, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold
 
 # A name with at least this share of mentions after an article is a thing, not a person.
@@ -27,6 +28,29 @@ NO_ROLE_WORDS = DISTINCT_NAME_WORDS | TYPE_WORDS  # cannot be the role of a pers
 _JOINED_INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
 _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClassifiedNames:
+    """The names in all distinct spans.
+
+    `parts` has one row per name in a span: `surface` (the number of the span), `name` (the number
+    of the name), and the `offset` and `length` in characters. `bases` are the words of each name
+    in base form. A share (0–1) is the part of a name's mentions next to a preposition of place, any
+    preposition, an article, or a verb for persons. `common` are the words of names that the corpus
+    mostly writes in lower case, and `written_lower` those that it ever writes in lower case.
+    """
+
+    names: list[str]
+    languages: list[Language]
+    bases: list[tuple[str, ...]]
+    parts: pl.DataFrame
+    place_share: np.ndarray
+    preposition_share: np.ndarray
+    determiner_share: np.ndarray
+    person_share: np.ndarray
+    common: frozenset[str]
+    written_lower: frozenset[str]
 
 
 class MergedNames:

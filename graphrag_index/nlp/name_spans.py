@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp import name_words, word_table
-from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, is_wrapped_line, word_before
+from graphrag_index.nlp import word_table
+from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, word_before
+from graphrag_index.nlp.span_boundaries import find_capitalized_spans
 from graphrag_index.nlp.word_table import DocumentWords, Integers
 from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
 from graphrag_index.text.sentences import Sentence
@@ -50,10 +50,14 @@ _ACRONYMS = frozenset(("US", "WHO"))
 _NAME_START_WORDS = word_set(_WORDS["name_openings"])
 # Function words and months that are names after a given name: Theresa May.
 _NAME_END_WORDS = word_set(_WORDS["name_closings"])
+# Words that are no names: greetings and other words that begin sentences, and contractions.
+_OPENERS = word_set(_WORDS["openers"])
+_ELIDED_PRONOUNS = word_set(_WORDS["elided_pronouns"])
+_CONTRACTION_ENDS = word_set(_WORDS["contraction_ends"])
+# The party before a state: "(R-Maine)".
+_PARTY_PREFIX = re.compile(r"[A-Z]-(?=[A-Z][a-z]{2})")
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 _APOSTROPHES = frozenset(("'", "’"))
-_OPENING_MARKS = frozenset("\"'“„«‘:")
-_SENTENCE_ENDS = frozenset(".!?…")
 
 
 class TrimmedSpan(NamedTuple):
@@ -177,7 +181,7 @@ class NameCandidates:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
         ended = 0
-        for start, end, initial, prose in _find_capitalized_spans(text, sentences, language):
+        for start, end, initial, prose in find_capitalized_spans(text, sentences, language):
             may_be_date = text[start : start + 3] in _CALENDAR_PREFIXES
             dated = may_be_date and _precedes_date(word_before(text, start))
             span = self._trim_span(text[start:end], language, initial or not prose, dated)
@@ -250,6 +254,10 @@ class NameCandidates:
         if elision:
             offset += elision.end()
             surface = surface[elision.end() :]
+        party = _PARTY_PREFIX.match(surface)
+        if party:
+            offset += party.end()
+            surface = surface[party.end() :]
         is_capital = not elision or surface[0].isupper()
         if not is_capital or len(surface) > MAX_SPAN_CHARS or last - first > MAX_SPAN_WORDS:
             return None
@@ -277,50 +285,23 @@ class NameCandidates:
                 return
 
 
-def _find_capitalized_spans(
-    text: str, sentences: Sequence[Sentence], language: Language
-) -> Iterator[tuple[int, int, bool, bool]]:
-    """Yield (start, end, whether the span begins a sentence, whether it is in prose)."""
-    # Lists, tables and poems have no whole sentences, so each of their lines may contain names.
-    in_prose = sum(s.end - s.start for s in sentences if s.prose)
-    all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
-    pattern = name_words.name_pattern(language.code)
-    starts = [sentence.start for sentence in sentences]
-    reached, current = starts[0], 0
-    for capital in name_words.capital_pattern().finditer(text):
-        start = capital.start()
-        if start < reached or not (match := pattern.match(text, start)):
-            continue
-        reached = match.end()
-        number = bisect_right(starts, start, current)
-        if number > current:
-            current, sentence = number, sentences[number - 1]
-            words = text[sentence.start : sentence.end]
-            # Skip a sentence in capital letters, where capitals do not show names.
-            shouted = words.isupper() and " " in words
-            # In headings and tables, other words than names may be capitalized.
-            prose = sentence.prose or all_prose or words[-1] in _SENTENCE_ENDS
-        if not shouted:
-            reached = _find_span_end(text, match, sentence.end, language)
-            yield start, reached, _may_begin_sentence(text, start, sentence.start, all_prose), prose
-
-
-def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language: Language) -> int:
-    """Return the end of a span, with a part after a possessive or "for" that belongs to it."""
-    start, end = match.span()
-    if end > sentence_end:
-        # Drop the full stop: it ends the sentence, and does not mark an initial.
-        end = start + len(text[start:sentence_end].rstrip("."))
-    longer = name_words.find_end_after_possessive(text, start, end, language, match.re)
-    end = longer if longer <= sentence_end else end
-    # Cut the span at the end of a heading, but not where a wrapped line ends.
-    line_ends = (start + line.start() for line in re.finditer("\n", text[start:end]))
-    return next((at for at in line_ends if not is_wrapped_line(text, at)), end)
-
-
 def _is_function_word_or_date(word: str, language: Language) -> bool:
     lower = word.lower()
-    return word not in _ACRONYMS and (lower in language.function_words or lower in CALENDAR_WORDS)
+    if word in _ACRONYMS:
+        return False
+    if word == "&":
+        return True  # left over where the word after it was removed
+    if lower in language.function_words or lower in CALENDAR_WORDS or lower in _OPENERS:
+        return True
+    head, apostrophe, end = lower.replace("’", "'").partition("'")
+    if not apostrophe:
+        return False
+    is_contraction = end in _CONTRACTION_ENDS and (
+        head in language.function_words or head in ("i", "let", "here")
+    )
+    # In French, a verb or a noun in lower case follows: "j'ai", but not "L'Équipe".
+    is_elided = head in _ELIDED_PRONOUNS and not word[len(head) + 1 :][:1].isupper()
+    return is_contraction or (is_elided and language.code in ("fr", "it"))
 
 
 def _may_begin_name(words: list[str], dated: bool, language: Language) -> bool:
@@ -332,16 +313,6 @@ def _may_begin_name(words: list[str], dated: bool, language: Language) -> bool:
         return False
     # In German, a day before a noun is not a name: "Sonntag Abend".
     return word in GIVEN_NAMES or not language.capitalizes_nouns
-
-
-def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
-    """Return whether a word begins a sentence, a quotation or a line, so any word has a capital."""
-    return (
-        start == sentence_start
-        or (start <= sentence_start + 2 and not text[sentence_start].isalnum())
-        or (text[start - 1] in _OPENING_MARKS and start > 1)
-        or (text[start - 1] == "\n" and not all_prose and not is_wrapped_line(text, start - 1))
-    )
 
 
 def _precedes_date(word: str) -> bool:

@@ -12,7 +12,18 @@ from itertools import chain
 from pathlib import Path
 
 from graphrag_index.text import languages
-from graphrag_index.text.languages import MIN_STEM, Language, find_stems, read_lists, word_set
+from graphrag_index.text.languages import (
+    ABBREVIATED_TITLES,
+    MIN_STEM,
+    NAMING_TITLES,
+    TITLE_PARTS,
+    Language,
+    find_stems,
+    is_title,
+    n_titles,
+    read_lists,
+    word_set,
+)
 from graphrag_index.text.normalize import fold
 
 _WORDS = read_lists("nlp/data/words")
@@ -22,11 +33,19 @@ EVENT_WORDS = word_set(_WORDS["events"])
 TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
 # Words for types that are also surnames: Church, Hill.
 TYPE_WORDS_IN_SURNAMES = word_set(_WORDS["surnames"])
+# Words for roles, which precede a person's name without belonging to it: Minister, Sprecherin.
+_ROLES = word_set(_WORDS["roles"])
+_GERMAN_ROLE = re.compile(rf"(?:{_WORDS['german_role_endings']})$")
+# Words that are part of a role next to another word of a role.
+_ROLE_PARTS = TITLE_PARTS | word_set("state district circuit foreign home interior general")
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
 # File of many more given names, one per line. Some are also other words, so they count as evidence
 # only in a longer name. tools/gazetteer.py makes the file and names the source.
 MORE_GIVEN_NAMES_FILE = Path(__file__).with_name("data") / "more_given_names.txt"
+# File of frequent words without names: one line per language, which begins with the code of the
+# language. tools/gazetteer.py makes the file and names the source.
+COMMON_WORDS_FILE = Path(__file__).with_name("data") / "common_words.txt"
 # Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # Words with equal first letters are compared pairwise if there are at most this many.
@@ -34,8 +53,18 @@ MAX_COMPARED_WORDS = 200
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
 _POSSESSORS = word_set(_WORDS["possessors"])
 _POSSESSED = word_set(_WORDS["possessed"])
-# Text between two parts that may form one name: a possessive or "for".
-_NAME_JOINT = re.compile(r"['’]s | for (?:the )?")
+# Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
+# organization: Department of Health and Human Services.
+_NAME_JOINT = re.compile(
+    r"['’]s | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
+    r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
+)
+_CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
+# Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
+_FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
+_FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
+_GERMAN_ORGANIZATION_ENDS = ("ministerium", "ministeriums", "institut", "instituts", "amt", "amts")
+_INNER_JOINT = re.compile(r"\b(?:of|for|für|de|du|des|di)\b")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30
 
@@ -44,6 +73,33 @@ MIN_WRAPPED_LINE_LENGTH = 30
 def more_given_names() -> frozenset[str]:
     """Read the given names of many languages that are evidence for a person in a longer name."""
     return frozenset(MORE_GIVEN_NAMES_FILE.read_text(encoding="utf-8").splitlines()) | GIVEN_NAMES
+
+
+def is_role(word: str) -> bool:
+    """Return whether a word names a role or an office of a person."""
+    lower = word.lower()
+    return lower in _ROLES or (len(word) > 6 and _GERMAN_ROLE.search(lower) is not None)
+
+
+def is_role_only(words: list[str]) -> bool:
+    """Return whether words are a role without a name: Prime Minister, Secretary of State."""
+    if not any(map(is_role, words)):
+        return False
+    # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
+    if is_role(words[-1]) and len(words) > 1 and words[0] not in more_given_names():
+        return True
+    return all(
+        word.islower() or is_role(word) or is_title(word) or word.lower() in _ROLE_PARTS
+        for word in words
+    )
+
+
+@cache
+def common_words(code: str) -> frozenset[str]:
+    """Read the frequent words of a language, in lower case; names are left out."""
+    with COMMON_WORDS_FILE.open(encoding="utf-8") as lines:
+        words = next((line.split() for line in lines if line.startswith(f"{code} ")), [code])
+    return frozenset(words[1:])
 
 
 def find_base_forms(
@@ -172,6 +228,29 @@ def capital_pattern() -> re.Pattern[str]:
     return re.compile(rf"[{_uppercase_letters()}](?<![\w/@.#\\-].)", re.DOTALL)
 
 
+def count_title_chars(name: str) -> int:
+    """Count the characters of titles before a person's name: "Dr. ", but not "King " of a king."""
+    if " " not in name:
+        return 0
+    words = name.split(" ")
+    first = n_titles(words)
+    rest = words[first:]
+    is_abbreviated = any(word.rstrip(".").lower() in ABBREVIATED_TITLES for word in words[:first])
+    # "General", "Major" and "Private" are also other words: General Data Protection Regulation.
+    if not is_abbreviated and len(rest) > 1 and rest[0] not in more_given_names():
+        return 0
+    naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
+    if naming or any(word.lower() in TYPE_WORDS - TYPE_WORDS_IN_SURNAMES for word in rest):
+        return 0
+    return sum(map(len, words[:first])) + first
+
+
+def is_organization_word(word: str) -> bool:
+    """Return whether a word heads names of organizations, also as the end of a German word."""
+    lower = word.lower()
+    return lower in ORGANIZATION_WORDS or lower.endswith(_GERMAN_ORGANIZATION_ENDS)
+
+
 def word_before(text: str, start: int) -> str:
     before = text[max(0, start - 20) : max(0, start - 1)].rsplit(None, 1)
     return before[-1].lower() if before else ""
@@ -189,8 +268,22 @@ def find_end_after_possessive(
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
     is_owner = text[end : end + 1] != " "
-    if not match or not (is_owner or words[-1].lower() in ORGANIZATION_WORDS):
+    if joint and match and joint.group() in _FIRM_JOINTS:
+        return match.end()
+    if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
+        adjective = _FRENCH_ADJECTIVE.match(text, end)
+        return adjective.end() if adjective and words[0][0].isupper() else end
+    if joint and match and not is_owner and _CONJUNCTION.fullmatch(joint.group()):
+        # The words of an office before "of" or "for" show that "and" is inside its name.
+        head = _INNER_JOINT.split(text[start:end])[0].split()
+        is_office = len(head) < len(words) and is_organization_word(head[-1])
+        return match.end() if is_office and not is_given_name(match.group(), language) else end
+    if not match or not (is_owner or is_organization_word(words[-1])):
         return end
+    if not is_owner:
+        # "Centers for Disease Control and Prevention"
+        longer = find_end_after_possessive(text, start, match.end(), language, pattern)
+        return max(longer, match.end())
     if is_owner:
         article = word_before(text, start) in language.determiners
         if len(words) == 2 and words[0].lower() in language.determiners:

@@ -12,8 +12,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 
-from graphrag_index.nlp.name_classifier import ClassifiedNames
-from graphrag_index.nlp.name_forms import DISTINCT_NAME_WORDS, MergedNames, Words
+from graphrag_index.nlp.name_forms import DISTINCT_NAME_WORDS, ClassifiedNames, MergedNames, Words
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     TYPE_WORDS,

@@ -98,7 +98,7 @@ def test_what_belongs_to_a_name_is_none_by_itself() -> None:
 
 def test_dotted_acronyms_are_names_where_they_are_used_as_such() -> None:
     found = extract("They sailed to the U.S. in May. Nobody in the US knew. It was 9 P.M. by then.")
-    assert [title for title in found.titles if title in ("U.S", "US", "P.M")] == ["U.S"]
+    assert [title for title in found.titles if title in ("U.S.", "U.S", "US", "P.M")] == ["U.S."]
 
 
 def test_two_names_that_meet_behind_a_preposition_are_two() -> None:

@@ -1,0 +1,66 @@
+"""Names in text as people have it: news, chats, manuals and laws."""
+
+import pytest
+
+from tests.fixtures.extraction import extract
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "no_names"),
+    [
+        (
+            "They met CDC Director Rochelle Walker on Monday. CDC staff waited.",
+            {"CDC", "Rochelle Walker"},
+            {"CDC Director Rochelle Walker", "Director"},
+        ),
+        (
+            "The plan of Foreign Minister Alexander Downer failed. The Prime Minister left.",
+            {"Alexander Downer"},
+            {"Prime Minister", "Foreign Minister Alexander Downer"},
+        ),
+        ("Reporters asked Dr. Leah Okafor about it.", {"Leah Okafor"}, {"Dr. Leah Okafor"}),
+        ("We read about Roe v. Wade in school.", {"Roe v. Wade"}, {"Roe", "Wade"}),
+        (
+            "The Department of Health and Human Services paid Marks & Spencer.",
+            {"Department of Health and Human Services", "Marks & Spencer"},
+            {"Marks", "Spencer", "Human Services"},
+        ),
+        ("It was sold in the U.S. yesterday. The U.S. bought it.", {"U.S."}, {"U.S"}),
+        ("I'm here. I've paid. Let's go, said Anna. I'm late.", {"Anna"}, {"I'm", "I've", "Let's"}),
+        (
+            "See Article 5 and Annex B. Article 5 is old.",
+            set(),
+            {"Article 5", "Annex B", "Article"},
+        ),
+        ("J'ai vu Paul. C'est Paul, je crois. J'ai froid.", {"Paul"}, {"J'ai", "C'est"}),
+        ("It happened in Le Havre in May.", set(), {"I-Maine"}),
+        ("Senator Wheeler (I-Maine) voted. He is from Maine.", {"Maine"}, {"I-Maine"}),
+        (
+            "Er sprach mit Nils Petersen von der TU Darmstadt. Die TU Darmstadt schwieg.",
+            {"Nils Petersen", "TU Darmstadt"},
+            {"Nils Petersen von der TU Darmstadt"},
+        ),
+        ("Elle a quitté le Parti socialiste hier.", {"Parti socialiste"}, {"Parti"}),
+    ],
+)
+def test_names_are_found_as_a_reader_sees_them(
+    text: str, names: set[str], no_names: set[str]
+) -> None:
+    titles = {*extract(text).titles}
+    assert names <= titles
+    assert not titles & no_names
+
+
+def test_a_name_ends_where_the_next_speaker_begins() -> None:
+    found = extract(
+        "Noah: we should have ordered all of it from Deliveroo\n"
+        "Sofia: yes, and I told you so before we went to the house\n"
+        "Noah: Deliveroo it is then, as soon as we are back at home"
+    )
+    assert {"Deliveroo", "Sofia"} <= {*found.titles}
+    assert "Deliveroo\nSofia" not in found.titles
+
+
+def test_words_of_a_headline_are_no_names() -> None:
+    found = extract("Voters Reject New Plan For Bridge\n\nThe plan was rejected, Anna Smith said.")
+    assert {*found.titles} == {"Anna Smith"}
