@@ -28,7 +28,6 @@ from graphrag_index.communities.simple_graph import (
 )
 from graphrag_index.communities.text_vectors import Vectors, find_main_directions, normalize_rows
 from graphrag_index.schema.list_columns import NumberLists
-from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +37,8 @@ MIN_CHILDREN = 5
 MIN_SHARE_OF_SPLIT = 0.2
 # A part with less than this share of the mean size joins the most similar parts.
 MIN_SHARE_OF_MEAN = 0.25
+# Kept themes are reported if texts are this many times as far from their theme as from new themes.
+MAX_DRIFT = 1.5
 # Exponent of the power of 2 to which the covariance matrix of a part is raised.
 N_SQUARINGS = 8
 # Maximum number of rounds in which communities move to the most similar part.
@@ -84,7 +85,7 @@ def find_themes(
     labels: Integers,
     named: NumberLists,
     texts: Vectors,
-    settings: CreateCommunities,
+    max_themes: int,
     before: Sequence[Integers],
 ) -> Themes:
     """Group communities into themes, or keep the themes of the last version.
@@ -96,11 +97,12 @@ def find_themes(
     n_communities = int(labels.max(initial=-1)) + 1
     sizes = np.bincount(labels).astype(np.float64)
     vectors = _describe_communities(graph, labels, named, texts)
-    counts = plan_levels(n_communities, settings.max_themes)
-    levels = _build_levels(vectors, sizes, counts)
     if before:
-        rebuilt, levels = levels, _keep_levels(labels, vectors, sizes, before)
-        _warn_of_drift(vectors, sizes, levels, rebuilt, settings.max_drift)
+        levels = _keep_levels(labels, vectors, sizes, before)
+        _warn_of_drift(vectors, sizes, levels[0])
+    else:
+        counts = plan_levels(n_communities, max_themes)
+        levels = _build_levels(vectors, sizes, counts)
     homes = _find_homes(levels, labels, named, texts, vectors, sizes)
     return Themes([of[labels] for of in levels], homes)
 
@@ -251,28 +253,19 @@ def _keep_levels(
     return [*(np.unique(of, return_inverse=True)[1] for of in above), kept]
 
 
-def _warn_of_drift(
-    vectors: Floats,
-    sizes: Floats,
-    levels: Sequence[Integers],
-    rebuilt: Sequence[Integers],
-    max_drift: float,
-) -> None:
-    """Log a warning if texts within themes are much less similar than within new themes."""
-    if not rebuilt:
-        return
-    for labels, new in ((levels[0], rebuilt[0]), (levels[-1], rebuilt[-1])):
-        now, then = (_compute_coherence(vectors, sizes, of) for of in (labels, new))
-        if then - now > max_drift:
-            logger.warning(
-                "The texts of the kept themes have a mean similarity of %.3f to their theme; new "
-                "themes would have %.3f. `graphrag-index run --set "
-                "create_communities.stability=rebuild` creates new themes and communities, with "
-                "other numbers and other reports.",
-                now,
-                then,
-            )
-            return
+def _warn_of_drift(vectors: Floats, sizes: Floats, labels: Integers) -> None:
+    """Log a warning if as many new themes would have much more similar texts."""
+    new = split_vectors(vectors, sizes, int(labels.max()) + 1)
+    now, then = (_compute_coherence(vectors, sizes, of) for of in (labels, new))
+    if 1 - now > MAX_DRIFT * (1 - then):
+        logger.warning(
+            "The texts of the kept themes have a mean similarity of %.3f to their theme; new "
+            "themes would have %.3f. `graphrag-index run --set "
+            "create_communities.stability=rebuild` creates new themes and communities, with "
+            "other numbers and other reports.",
+            now,
+            then,
+        )
 
 
 def _compute_coherence(vectors: Floats, sizes: Floats, labels: Integers) -> float:

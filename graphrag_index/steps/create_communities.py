@@ -111,7 +111,7 @@ def create_communities(
     n_themes = 0 if settings.engine == "microsoft" else settings.max_themes
     if n_themes and (kept or len(is_island) > n_themes):
         texts = embed_text_units(base_text_units, text_units["id"], shards.allocate)
-        themes = find_themes(graph, levels[0], named, texts, settings, kept)
+        themes = find_themes(graph, levels[0], named, texts, n_themes, kept)
         del texts
     _log_unnamed_documents(named, text_units, themes)
     levels = [*themes.of_nodes, *levels]

@@ -204,9 +204,7 @@ class CreateCommunities(Section):
         "change affects; or rebuild them as for a first index.",
     )
     max_drift: Share = setting(
-        0.02,
-        "Warn if a rebuild would raise the modularity of the communities, or the similarity of "
-        "texts within themes, by more than this.",
+        0.02, "Warn if a rebuild of the communities would raise the modularity by more than this."
     )
 
     @model_validator(mode="after")
