@@ -12,8 +12,6 @@ from graphrag_query.question.question_words import WORD, stop_words_of
 
 # The types of entities that can answer each kind of question about a name.
 TYPES_OF_KIND = {"person": "person", "place": "geo", "organization": "organization"}
-# The kinds of questions that a name answers.
-NAME_KINDS = {*TYPES_OF_KIND, "title"}
 # Maximum number of characters of a clause that gives a reason.
 MAX_REASON_CHARS = 200
 # A run of capitalized words: "Bank of England", "J. R. R. Tolkien", "FIFA U-20 Golden Shoe".
@@ -43,7 +41,7 @@ def find_answer_spans(
     if wanted.kind in ("number", "duration", "date", "time"):
         pattern = _patterns()[wanted.kind.upper()]
         return [AnswerSpan(*found.span(), 1.0) for found in pattern.finditer(sentence)]
-    if wanted.kind in NAME_KINDS:
+    if wanted.wants_name:
         return list(_find_names(sentence, wanted.kind, language, types))
     if wanted.kind == "reason":
         return [
@@ -53,20 +51,20 @@ def find_answer_spans(
     return []
 
 
-def fit_of_spans(
+def find_new_spans(
     sentence: str,
     question: str,
     wanted: WantedAnswer,
     language: Language,
     types: Mapping[str, str],
-) -> float:
-    """Return how well the best span of a sentence that the question lacks fits, 0 to 1."""
+) -> list[AnswerSpan]:
+    """Find the parts of a sentence that are of the wanted kind and not in the question itself."""
     asked = set(WORD.findall(question.lower()))
-    spans = find_answer_spans(sentence, wanted, language, types)
-    new = (
-        s for s in spans if not asked.issuperset(WORD.findall(sentence[s.start : s.end].lower()))
-    )
-    return max((span.fit for span in new), default=0.0)
+    return [
+        span
+        for span in find_answer_spans(sentence, wanted, language, types)
+        if not asked.issuperset(WORD.findall(sentence[span.start : span.end].lower()))
+    ]
 
 
 def _find_names(

@@ -11,26 +11,20 @@ import numpy as np
 from graphrag_index.schema.settings import searches
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
-from graphrag_query.answer import Answer, Citation, Outcome
-from graphrag_query.answering.answer_spans import fit_of_spans
+from graphrag_query.answer import Citation
 from graphrag_query.answering.statements import (
     MAX_CHARS_BEFORE,
     NO_OPENING,
     Opening,
-    find_openings,
     find_statements,
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,
-    TextWords,
-    content_words,
-    is_unreadable,
-    share_words,
 )
 
 if TYPE_CHECKING:
-    from graphrag_query.answering.written_answer import Context
+    pass
 
 TextUnit = Mapping[str, Any]
 SentenceSearchSettings = (
@@ -43,8 +37,6 @@ NO_ANSWER_TEXT = "No passage that was read answers this."
 MAX_EMBEDDED_SENTENCES = 24
 # Weight of the penalty for similarity to a sentence that is already chosen.
 REPETITION_WEIGHT = 0.4
-# Weight of a part of the sentence that is of the kind that the question wants, such as a date.
-ANSWER_SPAN_WEIGHT = 0.15
 # Minimum score of a sentence, as a share (0 to 1) of the best score.
 MIN_SHARE_OF_BEST_SCORE = 0.6
 # Minimum share (0 to 1) of a question's words, weighted by rarity, that evidence with a low
@@ -69,18 +61,17 @@ class Candidate:
     start_char: int
     end_char: int
     prior: float = 0.0  # score of its text unit
-    bonus: float = 0.0  # added to the score if it describes an entity of the question
+    bonus: float = 0.0  # added to the score, for reasons that the words do not show
     label: str = ""  # shown before the text: a speaker with the time, a row with the column
     about: str = ""  # words of the layout that count as words of the statement
     before: str = ""  # the end of the text before, which the statement may continue or reply to
+    prose: bool = True  # false for headings and fragments
 
     @classmethod
-    def within(
-        cls, unit: TextUnit, start: int, end: int, prior: float = 0.0, bonus: float = 0.0
-    ) -> "Candidate":
+    def within(cls, unit: TextUnit, start: int, end: int, prior: float = 0.0) -> "Candidate":
         """Build a candidate from the characters `start` to `end` of a text unit's text."""
         offset, number = unit["start_char"], unit["human_readable_id"]
-        return cls(unit["text"][start:end], number, offset + start, offset + end, prior, bonus)
+        return cls(unit["text"][start:end], number, offset + start, offset + end, prior)
 
     @property
     def quotation(self) -> str:
@@ -107,15 +98,12 @@ class RankedSentence:
 def split_into_candidates(
     text_units: Iterable[TextUnit],
     priors: Mapping[int, float],
-    bonuses: Mapping[tuple[str, int], float],
-    prose: bool = True,
     openings: Mapping[int, Opening] | None = None,
 ) -> list[Candidate]:
     """Split text units into statements.
 
-    Without `prose`, return headings and fragments instead. `priors` maps the number of a text
-    unit to its score. `bonuses` maps (document id, start of a sentence) to the bonus of the
-    sentence. `openings` are those of text units inside chats (see `find_openings`).
+    `priors` maps the number of a text unit to its score. `openings` are those of text units
+    inside chats (see `find_openings`).
     """
     openings = openings or {}
     found = []
@@ -123,20 +111,19 @@ def split_into_candidates(
         text, offset, number = unit["text"], unit["start_char"], unit["human_readable_id"]
         for statement in find_statements(text, openings.get(number, NO_OPENING)):
             start, end = statement.start, statement.end
-            if statement.prose == prose:
-                found.append(
-                    Candidate(
-                        text[start:end],
-                        number,
-                        offset + start,
-                        offset + end,
-                        priors[number],
-                        bonuses.get((unit["document_id"], offset + start), 0.0),
-                        statement.label,
-                        statement.about,
-                        text[max(0, start - MAX_CHARS_BEFORE) : start],
-                    )
+            found.append(
+                Candidate(
+                    text[start:end],
+                    number,
+                    offset + start,
+                    offset + end,
+                    priors[number],
+                    label=statement.label,
+                    about=statement.about,
+                    before=text[max(0, start - MAX_CHARS_BEFORE) : start],
+                    prose=statement.prose,
                 )
+            )
     return found
 
 
@@ -182,20 +169,11 @@ def rank_sentences(
     if not order:
         return []
     quoted = [candidates[i].quotation for i in order]
-    fits = {
-        i: fit_of_spans(text, question.text, question.wanted, question.language, {})
-        for i, text in zip(order, quoted, strict=True)
-    }
     vectors = question.index.embedder.embed(quoted)
     ranked = [
         RankedSentence(
             candidates[i],
-            float(similarity)
-            + 0.35 * coverage[i]
-            + 0.3 * candidates[i].prior
-            + 0.15 * naming[i]
-            + ANSWER_SPAN_WEIGHT * fits[i]
-            + candidates[i].bonus,
+            float(similarity) + 0.35 * coverage[i] + 0.3 * candidates[i].prior + 0.15 * naming[i],
             float(similarity),
             coverage[i],
             vector,
@@ -276,79 +254,6 @@ def as_one_line(sentence: str) -> str:
     return " ".join(sentence.split())
 
 
-def answer_from_sentences(
-    question: Question,
-    text_units: Mapping[int, TextUnit],
-    priors: Mapping[int, float],
-    settings: SentenceSearchSettings,
-    context: "Context",
-    *,
-    named: Sequence[str] = (),
-    bonuses: Mapping[tuple[str, int], float] | None = None,
-    groups: Mapping[int, int] | None = None,
-) -> Answer:
-    """Answer a question with the sentences that answer it best, each with its citation.
-
-    The outcome is `no_evidence` if the evidence is too weak. `priors` maps the number of a text
-    unit to its score. `named` has titles and aliases of the entities that the question names.
-    `bonuses` maps (document id, start of a sentence) to the bonus of the sentence. `groups` maps
-    the number of a text unit to its group: sentences of a group are put together, and the group
-    of the best sentence comes first.
-    """
-    openings = find_openings(question.index, text_units.values())
-
-    def ranked(prose: bool) -> list[RankedSentence]:
-        candidates = split_into_candidates(
-            text_units.values(), priors, bonuses or {}, prose, openings
-        )
-        return rank_sentences(question, candidates, named)
-
-    evidence = _select_evidence(question, ranked(prose=True), named, settings.min_similarity)
-    if not evidence:
-        # A line that is not prose is evidence only if it contains all words of the question.
-        evidence = [line for line in ranked(prose=False) if line.coverage > FULL_WORD_COVERAGE]
-    if evidence:
-        min_score = find_min_score(evidence[0].score)
-        evidence = [s for s in evidence if s.score >= min_score]
-    chosen = choose_distinct_sentences(evidence, settings.max_sentences)
-    if not chosen:
-        return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
-    if groups is not None:
-        order = list(dict.fromkeys(groups[s.candidate.text_unit] for s in chosen))
-        chosen.sort(key=lambda s: order.index(groups[s.candidate.text_unit]))
-    citations = tuple(
-        cite_passage(number, sentence.candidate, text_units[sentence.candidate.text_unit])
-        for number, sentence in enumerate(chosen, 1)
-    )
-    text = " ".join(f"{s.candidate.quotation} [{number}]" for number, s in enumerate(chosen, 1))
-    return question.answer(text, citations=citations, context=context)
-
-
-def _select_evidence(
-    question: Question,
-    ranked: Sequence[RankedSentence],
-    named: Sequence[str],
-    min_similarity: float,
-) -> list[RankedSentence]:
-    """Return the sentences that are relevant to the question; empty if the evidence is too weak.
-
-    Embeddings do not represent numbers well, such as the number of a ticket. If the question
-    has a number, a sentence is also relevant if it contains all words of the question.
-    """
-    if is_unreadable(question.index, question.text):
-        return [s for s in ranked if share_words(question.text, s.candidate.text)]
-    has_number = any(letter.isdigit() for letter in question.text)
-    evidence = [
-        s
-        for s in ranked
-        if (has_number and s.coverage > FULL_WORD_COVERAGE)
-        or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
-    ]
-    if evidence and _is_evidence_too_weak(question, named, evidence, min_similarity):
-        return []
-    return evidence
-
-
 def is_doubtful(
     question: Question, evidence: Iterable[RankedSentence], min_similarity: float
 ) -> bool:
@@ -360,35 +265,3 @@ def is_doubtful(
     strengths = (s.similarity + s.coverage * min_similarity for s in evidence)
     min_strength = UNSEEN_WORD_FACTOR * min_similarity
     return max(strengths, default=0.0) < min_strength and bool(question.unseen_words)
-
-
-def _is_evidence_too_weak(
-    question: Question,
-    named: Sequence[str],
-    evidence: Sequence[RankedSentence],
-    min_similarity: float,
-) -> bool:
-    """Return whether the sentences contain too few of the question's words and names.
-
-    If the index knows no name of the question, the sentences must contain all its names and at
-    least `MIN_WORD_COVERAGE` of its words: with a higher similarity fewer words, and no words at
-    `HIGH_SIMILARITY_FACTOR`. If the index knows a name, the sentences must contain at least one
-    further word of the question, unless the similarity is high.
-    """
-    if is_doubtful(question, evidence, min_similarity):
-        return True
-    similarity = max(sentence.similarity for sentence in evidence)
-    texts = [sentence.candidate.text for sentence in evidence]
-    if not named:
-        coverage = max(sentence.coverage for sentence in evidence)
-        is_held = (
-            coverage >= MIN_WORD_COVERAGE
-            and similarity + coverage * min_similarity >= HIGH_SIMILARITY_FACTOR * min_similarity
-        )
-        return similarity < HIGH_SIMILARITY_FACTOR * min_similarity and (
-            not is_held
-            or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
-        )
-    asked = set(question.content_words) - {w for n in named for w in content_words(n)}
-    words = {word for text in texts for word in content_words(text)}
-    return bool(asked) and not asked & words and similarity < 1.6 * min_similarity

@@ -32,6 +32,11 @@ class WantedAnswer:
     kind: str = "other"
     nouns: tuple[str, ...] = ()
 
+    @property
+    def wants_name(self) -> bool:
+        """Return whether a name answers the question."""
+        return self.kind in ("person", "place", "organization", "title")
+
 
 @dataclass(frozen=True)
 class _KindPatterns:

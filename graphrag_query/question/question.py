@@ -24,6 +24,7 @@ from graphrag_query.question.entity_linking import (
     rows_with_prefix,
 )
 from graphrag_query.question.question_words import (
+    STEMS_ABOUT_CORPUS,
     WORD,
     NameSpan,
     TextWords,
@@ -236,7 +237,8 @@ class Question:
         """
         if self.language.code != "en":
             return []
-        table, stems = self.index.vectors("text_unit_text"), set(self.content_words)
+        table = self.index.vectors("text_unit_text")
+        stems = set(self.content_words) - STEMS_ABOUT_CORPUS
 
         def is_seen(word: str) -> bool:
             return not table.find_matching_rows(word, 1, ["human_readable_id"]).is_empty()

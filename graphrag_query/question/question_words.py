@@ -41,6 +41,8 @@ PLACE_KINDS = WORD_LISTS["place_kinds"]
 PLACE_OF_WORD = {
     stem_word(word): kind for kind in PLACE_KINDS for word in PLACE_KINDS[kind]["words"].split()
 }
+# Stems of words in questions about the whole corpus, which say nothing about the subject.
+STEMS_ABOUT_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["whole_corpus"])}
 # Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.

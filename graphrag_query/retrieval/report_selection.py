@@ -12,12 +12,11 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
-from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD_LISTS, content_words
+from graphrag_query.question.question_words import STEMS_ABOUT_CORPUS, content_words
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of reports that are compared with a question. More are read only from an index
@@ -35,8 +34,6 @@ PROMPT_BYTES = 1_600
 REPORTS_PER_BATCH = 32
 # Maximum number of reports that a note lists; the answer has the numbers of all reports.
 MAX_REPORTS_IN_NOTE = 8
-# Stems of words in questions about the whole corpus. They do not say which report is relevant.
-_WHOLE_CORPUS = frozenset(map(stem_word, WORD_LISTS["whole_corpus"].split()))
 # Maximum characters of a report in the prompt that rates the report.
 MAX_RATED_CHARS = 3_000
 
@@ -73,7 +70,7 @@ def subject_words(question: Question) -> list[str]:
     if "whole" in find_cues(text):
         text = remove_cues(text, "whole", "summary", "listing")
     words = content_words(text, question.language)
-    return [word for word in words if word not in _WHOLE_CORPUS]
+    return [word for word in words if word not in STEMS_ABOUT_CORPUS]
 
 
 def score_reports(question: Question) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from functools import partial
 
 from graphrag_index.schema.settings.searches import BasicSearch
 from graphrag_query.answer import Answer
-from graphrag_query.answering.extractive import answer_from_sentences
+from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import DeferredContext, source_context, write_answer
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.text_unit_ranking import full_text_shares

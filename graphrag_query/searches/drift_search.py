@@ -17,7 +17,6 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.extractive import (
     Candidate,
-    answer_from_sentences,
     rank_sentences,
     split_into_candidates,
 )
@@ -32,6 +31,7 @@ from graphrag_query.answering.llm import (
     read_questions,
     reply_format,
 )
+from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     Context,
     Section,
@@ -307,7 +307,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
                     text_units[number], priors[number] = found.text_units[number], prior
             followed.append(title)
         covered.update(entities)
-        sentences = split_into_candidates(text_units.values(), priors, {})
+        sentences = split_into_candidates(text_units.values(), priors)
 
     question.counts.update(
         community_reports=reports.height,
@@ -323,7 +323,6 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
         settings,
         source_context(question, text_units, settings.max_context_tokens),
         named=first.named,
-        bonuses=first.bonuses,
     )
     if not followed or answer.outcome is Outcome.NO_EVIDENCE:
         return answer

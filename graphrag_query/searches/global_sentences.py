@@ -176,7 +176,8 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     written = [pair for _, pairs in _read_report_sentences(index, fitting) for pair in pairs]
     scores = score_text_units(asked, found, (source for _, source in written))
     units = index.text_units(scores)
-    candidates = split_into_candidates((units[number] for number in found), found, {})
+    candidates = split_into_candidates((units[number] for number in found), found)
+    candidates = [candidate for candidate in candidates if candidate.prose]
     candidates += _place_report_sentences(written, units, scores)
     candidates = [replace(c, bonus=_bonus_of(c)) for c in candidates]
     rarity = weigh_words(index, asked.content_words)

@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import LocalSearch
 from graphrag_query.answer import Answer
-from graphrag_query.answering.extractive import answer_from_sentences
+from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     Context,
     DeferredContext,
@@ -24,9 +24,6 @@ from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit, start_search
 
-# Score bonus of a sentence that describes a named entity, or a relationship between near entities.
-ENTITY_BONUS = 0.15
-RELATIONSHIP_BONUS = 0.05
 # Maximum number of relationships that are read per entity, the heaviest first.
 MAX_RELATIONSHIPS_READ = 10_000
 # With the scope `graph`: maximum number of text units that describe an entity, and maximum number
@@ -45,8 +42,7 @@ class Evidence:
     `entities` are the entities near the question, with the named entities first.
     `relationships` are the strongest relationships of the entities. `text_units` maps the
     number of a text unit to its row, the best first. `ranked` has the reason why each text unit
-    was chosen. `bonuses` maps (document id, start character) of a sentence that describes one
-    of the entities or relationships to its bonus.
+    was chosen.
     """
 
     entities: pl.DataFrame
@@ -56,7 +52,6 @@ class Evidence:
     reports: pl.DataFrame
     text_units: dict[int, Mapping[str, Any]]
     ranked: list[RankedTextUnit]
-    bonuses: dict[tuple[str, int], float]
 
     def own_scores(self) -> dict[int, float]:
         """Map the number of each text unit to its score without links."""
@@ -88,10 +83,7 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
         return write_answer(question, "local_search", pack())
     context = DeferredContext(pack)
     units, scores = found.text_units, found.own_scores()
-    named, bonuses = found.named, found.bonuses
-    return answer_from_sentences(
-        question, units, scores, settings, context, named=named, bonuses=bonuses
-    )
+    return answer_from_sentences(question, units, scores, settings, context, named=found.named)
 
 
 def local_context(question: Question, found: Evidence, settings: LocalSearch) -> Context:
@@ -166,7 +158,6 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
         reports=_find_reports(index, entities),
         text_units={unit.number: units[unit.number] for unit in ranked},
         ranked=ranked,
-        bonuses=_collect_sentence_bonuses(index, named, relationships),
     )
 
 
@@ -200,24 +191,6 @@ def _find_near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, i
     named = sorted(weights, key=lambda n: (-weights[n], -by_degree[n], n))
     numbers = list(dict.fromkeys([*named, *near.result()["human_readable_id"]]))
     return index.entities(numbers[: max(top_k, len(named))]), len(named)
-
-
-def _collect_sentence_bonuses(
-    index: IndexStore, named: pl.DataFrame, relationships: pl.DataFrame
-) -> dict[tuple[str, int], float]:
-    """Return a score bonus for sentences that describe the named entities or relationships.
-
-    The keys are (document id, start character of the sentence).
-    """
-    places: dict[tuple[int, int], float] = {}
-    inside = relationships.filter("inside")
-    for rows, bonus in ((inside, RELATIONSHIP_BONUS), (named, ENTITY_BONUS)):
-        for evidence in rows["evidence"]:
-            for place in evidence:
-                places[place["document"], place["start_char"]] = bonus
-    numbers = sorted({document for document, _ in places})
-    ids = dict(zip(numbers, index.documents(numbers)["id"], strict=True))
-    return {(ids[document], start): bonus for (document, start), bonus in places.items()}
 
 
 def _find_relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 import pytest
 
 from graphrag_index.text.languages import language_of
-from graphrag_query.answering.answer_spans import find_answer_spans, fit_of_spans
+from graphrag_query.answering.answer_spans import find_answer_spans, find_new_spans
 from graphrag_query.question.answer_kind import WantedAnswer
 
 ENGLISH = language_of("en")
@@ -36,4 +36,4 @@ def test_a_name_of_another_type_fits_less() -> None:
 
 def test_what_the_question_names_is_no_answer() -> None:
     wanted = WantedAnswer("person")
-    assert fit_of_spans("Olga Nowak left.", "Who is Olga Nowak?", wanted, ENGLISH, {}) == 0.0
+    assert not find_new_spans("Olga Nowak left.", "Who is Olga Nowak?", wanted, ENGLISH, {})

@@ -68,9 +68,9 @@ class TestWithoutAModel:
     def test_a_question_is_answered_with_sentences(
         self, index: Index, sample_project: Path
     ) -> None:
-        answer = index.lazy("How were the men rescued from Elephant Island?")
+        answer = index.lazy("When were the men rescued from Elephant Island?")
         assert answer.outcome is Outcome.ANSWERED
-        assert "Yelcho" in answer.text
+        assert "September 1916" in answer.text
         assert 0 < answer.looked_at["relevance_tests"] <= 100
         assert 0 < answer.looked_at["relevant_text_units"] <= answer.looked_at["relevance_tests"]
         assert answer.looked_at["communities"] > 1

@@ -19,7 +19,7 @@ from tests.fixtures.sample_questions import QUESTIONS, check_citations
     ("question", "said"),
     [
         ("Who was Tom Crean?", "Irish seaman"),
-        ("How were the men rescued from Elephant Island?", "Yelcho"),
+        ("When were the men rescued from Elephant Island?", "September 1916"),
         ("Who stood at the South Pole with Roald Amundsen?", "Helmer Hanssen"),
         ("Who paid for the Southern Cross Expedition?", "Newnes"),
         ("How did the Gauss get free of the ice?", "ash"),

@@ -1,0 +1,210 @@
+"""Answers without a model: the sentences of text units that answer a question best."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphrag_index.schema.settings import searches
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.answer_ranking import rank_answers
+from graphrag_query.answering.extractive import (
+    FULL_WORD_COVERAGE,
+    HIGH_SIMILARITY_FACTOR,
+    MIN_WORD_COVERAGE,
+    Candidate,
+    RankedSentence,
+    TextUnit,
+    choose_distinct_sentences,
+    cite_passage,
+    is_doubtful,
+    split_into_candidates,
+)
+from graphrag_query.answering.statements import find_openings
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import (
+    STEMS_ABOUT_CORPUS,
+    TextWords,
+    content_words,
+    is_unreadable,
+    share_words,
+)
+from graphrag_query.retrieval.index_store import IndexStore
+
+if TYPE_CHECKING:
+    from graphrag_query.answering.written_answer import Context
+
+SentenceSearchSettings = (
+    searches.LocalSearch | searches.BasicSearch | searches.DriftSearch | searches.LazySearch
+)
+
+NO_ANSWER_TEXT = "No passage that was read answers this."
+# Maximum number of words of an answer of several sentences.
+MAX_WORDS = 70
+# Maximum number of words of a line with a label, such as a turn of a chat, quoted as a whole.
+MAX_WORDS_OF_LINE = 40
+# Maximum difference between the scores of the best sentence and another one in the answer.
+MAX_SCORE_GAP = 3.0
+
+
+def answer_from_sentences(
+    question: Question,
+    text_units: Mapping[int, TextUnit],
+    priors: Mapping[int, float],
+    settings: SentenceSearchSettings,
+    context: "Context",
+    *,
+    named: Sequence[str] = (),
+    groups: Mapping[int, int] | None = None,
+) -> Answer:
+    """Answer a question with the sentences that answer it best, each with its citation.
+
+    The outcome is `no_evidence` if the evidence is too weak. `priors` maps the number of a text
+    unit to its score. `named` has titles and aliases of the entities that the question names.
+    `groups` maps the number of a text unit to its group: sentences of a group are put together,
+    and the group of the best sentence comes first.
+    """
+    openings = find_openings(question.index, text_units.values())
+    types = _types_of_names(question.index, text_units) if question.wanted.wants_name else {}
+
+    candidates = split_into_candidates(text_units.values(), priors, openings)
+    ranked = rank_answers(question, [c for c in candidates if c.prose], types)
+    evidence = _select_evidence(question, ranked, named, settings.min_similarity)
+    if not evidence:
+        # A line that is not prose is evidence only if it contains all words of the question.
+        lines = rank_answers(question, [c for c in candidates if not c.prose], types)
+        evidence = [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
+    if not evidence:
+        return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
+    chosen = _fit_words(evidence, candidates, text_units, settings.max_sentences)
+    if groups is not None:
+        order = list(dict.fromkeys(groups[c.text_unit] for c in chosen))
+        chosen.sort(key=lambda c: order.index(groups[c.text_unit]))
+    citations = tuple(
+        cite_passage(number, candidate, text_units[candidate.text_unit])
+        for number, candidate in enumerate(chosen, 1)
+    )
+    text = " ".join(f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
+    return question.answer(text, citations=citations, context=context)
+
+
+def _types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:
+    """Map the names of the entities in text units, in lower case, to their types."""
+    numbers = {n for unit in text_units for n in index.links.entities_of(unit).numbers.tolist()}
+    rows = index.open_mapped("entity_rows").rows(sorted(numbers), "title", "type", "aliases")
+    return {
+        name.lower(): type_
+        for title, type_, aliases in rows.iter_rows()
+        for name in (*aliases, title)
+    }
+
+
+def _fit_words(
+    evidence: Sequence[RankedSentence],
+    candidates: Sequence[Candidate],
+    text_units: Mapping[int, TextUnit],
+    most: int,
+) -> list[Candidate]:
+    """Return the best sentences within `MAX_WORDS`; sentences with a label are whole lines."""
+    min_score = evidence[0].score - MAX_SCORE_GAP
+    near = [sentence for sentence in evidence if sentence.score >= min_score]
+    chosen: list[Candidate] = []
+    n_words = 0
+    for sentence in choose_distinct_sentences(near, most):
+        candidate = sentence.candidate
+        if any(_overlap(candidate, other) for other in chosen):
+            continue
+        if candidate.label:
+            candidate = _extend_to_line(candidate, candidates, text_units[candidate.text_unit])
+        n_words += len(candidate.quotation.split())
+        if chosen and n_words > MAX_WORDS:
+            break
+        chosen.append(candidate)
+    return chosen
+
+
+def _overlap(a: Candidate, b: Candidate) -> bool:
+    return a.text_unit == b.text_unit and a.start_char < b.end_char and b.start_char < a.end_char
+
+
+def _extend_to_line(
+    candidate: Candidate, candidates: Sequence[Candidate], unit: TextUnit
+) -> Candidate:
+    """Extend a sentence to the line that it is part of, within `MAX_WORDS_OF_LINE`.
+
+    A turn of a chat often needs several short sentences to say one thing.
+    """
+    offset, text = unit["start_char"], unit["text"]
+    start, end = candidate.start_char - offset, candidate.end_char - offset
+    line = [
+        (c.start_char - offset, c.end_char - offset)
+        for c in candidates
+        if c.text_unit == candidate.text_unit and c.label == candidate.label
+    ]
+    after = [other for other in line if other[0] >= end]
+    before = [other for other in line if other[1] <= start]
+    for first, last in (*after, *reversed(before)):
+        wider = (min(start, first), max(end, last))
+        said = text[wider[0] : wider[1]]
+        if "\n" not in said and len(said.split()) <= MAX_WORDS_OF_LINE:
+            start, end = wider
+    return replace(
+        candidate, text=text[start:end], start_char=offset + start, end_char=offset + end
+    )
+
+
+def _select_evidence(
+    question: Question,
+    ranked: Sequence[RankedSentence],
+    named: Sequence[str],
+    min_similarity: float,
+) -> list[RankedSentence]:
+    """Return the sentences that are relevant to the question; empty if the evidence is too weak.
+
+    Embeddings do not represent numbers well, such as the number of a ticket. If the question
+    has a number, a sentence is also relevant if it contains all words of the question.
+    """
+    if is_unreadable(question.index, question.text):
+        return [s for s in ranked if share_words(question.text, s.candidate.text)]
+    has_number = any(letter.isdigit() for letter in question.text)
+    evidence = [
+        s
+        for s in ranked
+        if (has_number and s.coverage > FULL_WORD_COVERAGE)
+        or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
+    ]
+    if evidence and _is_evidence_too_weak(question, named, evidence, min_similarity):
+        return []
+    return evidence
+
+
+def _is_evidence_too_weak(
+    question: Question,
+    named: Sequence[str],
+    evidence: Sequence[RankedSentence],
+    min_similarity: float,
+) -> bool:
+    """Return whether the sentences contain too few of the question's words and names.
+
+    If the index knows no name of the question, the sentences must contain all its names and at
+    least `MIN_WORD_COVERAGE` of its words: with a higher similarity fewer words, and no words at
+    `HIGH_SIMILARITY_FACTOR`. If the index knows a name, the sentences must contain at least one
+    further word of the question, unless the similarity is high.
+    """
+    if is_doubtful(question, evidence, min_similarity):
+        return True
+    similarity = max(sentence.similarity for sentence in evidence)
+    texts = [sentence.candidate.text for sentence in evidence]
+    if not named:
+        coverage = max(sentence.coverage for sentence in evidence)
+        is_held = (
+            coverage >= MIN_WORD_COVERAGE
+            and similarity + coverage * min_similarity >= HIGH_SIMILARITY_FACTOR * min_similarity
+        )
+        return similarity < HIGH_SIMILARITY_FACTOR * min_similarity and (
+            not is_held
+            or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
+        )
+    asked = set(question.content_words) - STEMS_ABOUT_CORPUS
+    asked -= {w for n in named for w in content_words(n)}
+    words = {word for text in texts for word in content_words(text)}
+    return bool(asked) and not asked & words and similarity < 1.6 * min_similarity
