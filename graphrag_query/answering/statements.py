@@ -96,17 +96,22 @@ def find_openings(
     is in the text unit before.
     """
     rows = index.open_mapped("text_unit_rows")
+    later = [unit for unit in text_units if unit["start_char"]]
+    starts, _ = rows.bounds("document", np.array([unit["document"] for unit in later], np.int64))
+    states: dict[tuple[int, Opening], Opening] = {}
+
+    def state_after(number: int, opening: Opening) -> Opening:
+        if (number, opening) not in states:
+            text = rows.text("text", number)
+            states[number, opening] = _find_turns(text, _find_labelled_lines(text), opening)[1]
+        return states[number, opening]
+
     openings = {}
-    for unit in text_units:
-        if not unit["start_char"]:
-            continue
+    for unit, first in zip(later, starts.tolist(), strict=True):
         number = unit["human_readable_id"]
-        starts, _ = rows.bounds("document", np.array([unit["document"]]))
-        first = rows.text("text", int(starts[0]))
-        opening = _find_turns(first, _find_labelled_lines(first), NO_OPENING)[1]
-        if number - 1 > starts[0] and any(opening):
-            before, head = rows.text("text", number - 1), opening._replace(speaker="")
-            opening = _find_turns(before, _find_labelled_lines(before), head)[1]
+        opening = state_after(first, NO_OPENING)
+        if number - 1 > first and any(opening):
+            opening = state_after(number - 1, opening._replace(speaker=""))
         if any(opening):
             openings[number] = opening
     return openings

@@ -48,8 +48,7 @@ MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.
 MIN_SHARED_PREFIX = 4
 WORD = re.compile(r"[^\W_]+")
-# The letters around the place between words that are written together, as in "WolfgangSchulz".
-JOINED_WORDS = r"([a-zß-öø-ÿ])([A-ZÀ-Þ][a-zß-öø-ÿ])"
+# The place between words that are written together, as in "WolfgangSchulz".
 _JOINED_WORDS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-Þ][a-zß-öø-ÿ])")
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
@@ -125,6 +124,11 @@ class NameSpan:
 
     text: str
     words: tuple[str, ...]
+
+    def starts_of_joined(self) -> dict[str, str]:
+        """Map the stems of the further words to the words before them, written together."""
+        words = WORD.findall(split_joined_words(self.text).lower())
+        return {stem_word(words[i]): "".join(words[:i]) for i in range(1, len(words))}
 
     @property
     def other_spacings(self) -> list[tuple[str, ...]]:

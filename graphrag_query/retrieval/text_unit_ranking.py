@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import JOINED_WORDS, stop_words_of
+from graphrag_query.question.question_words import stop_words_of
 from graphrag_query.retrieval.asked_dates import find_dated_text_units
 from graphrag_query.retrieval.index_store import Links
 
@@ -111,6 +111,7 @@ def start_search(
     # The words are not stemmed here, because the full-text index stems them.
     content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
     names = question.mentions.spans
+    before = {stem: start for name in names for stem, start in name.starts_of_joined().items()}
     spacings = [word for name in names for words in name.other_spacings for word in words]
     days = [title for date in question.asked_dates for title in date.compact_forms()]
     asked = " ".join([*content_words, *spacings, *days]) or question.text
@@ -118,7 +119,7 @@ def start_search(
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
         texts = [text_units.text("text", number) for number in numbers]
-        held = match_stems(pl.Series(texts, dtype=pl.String), question.content_words)
+        held = match_stems(pl.Series(texts, dtype=pl.String), question.content_words, before)
         vectors = index.open_mapped("text_unit_vectors").matrix("vector", numbers)
         return vectors @ vector, held
 
@@ -194,14 +195,23 @@ def titled_text_units(question: Question) -> dict[int, float]:
     return found
 
 
-def match_stems(texts: pl.Series, stems: Sequence[str]) -> "np.ndarray":
-    """Return a boolean matrix: whether each text (row) contains a word with each stem (column)."""
+def match_stems(
+    texts: pl.Series, stems: Sequence[str], before: Mapping[str, str] | None = None
+) -> "np.ndarray":
+    """Return a boolean matrix: whether each text (row) contains a word with each stem (column).
+
+    `before` maps stems to what may be written before them in the same word: "wolfgang" of the
+    name "WolfgangSchulz".
+    """
     if not stems:
         return np.zeros((len(texts), 0), bool)
-    lower = pl.select(text=texts.str.replace_all(JOINED_WORDS, "$1 $2").str.to_lowercase())
+    starts = {stem: f"(?:{re.escape(start)})?" for stem, start in (before or {}).items()}
+    lower = pl.select(text=texts.str.to_lowercase())
     # One call with all expressions scans the texts once; separate calls would scan them each time.
     held: np.ndarray = lower.select(
-        pl.col("text").str.contains(rf"\b{re.escape(_prefix_of(stem))}").alias(str(column))
+        pl.col("text")
+        .str.contains(rf"\b{starts.get(stem, '')}{re.escape(_prefix_of(stem))}")
+        .alias(str(column))
         for column, stem in enumerate(stems)
     ).to_numpy()
     return held
