@@ -22,6 +22,7 @@ from graphrag_index.nlp.name_words import (
     find_base_forms,
     is_role_only,
 )
+from graphrag_index.nlp.word_table import CUE_TYPES
 from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
 from graphrag_index.text.places import find_places
 
@@ -80,6 +81,12 @@ class CorpusStatistics:
         self.preposition = count_spans(name_spans.PREPOSITION)
         self.before_noun = count_spans(name_spans.BEFORE_NOUN)
         self.person = count_spans(name_spans.PERSON)
+        # Counts of spans beside a common noun that shows each of `CUE_TYPES`.
+        cue = np.frombuffer(found.cue, np.uint8)
+        self.cues = {
+            kind: np.bincount(surface[cue == number], minlength=len(found.names))
+            for number, kind in enumerate(CUE_TYPES, 1)
+        }
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
         # Counts of words at the start and at the end of spans of several words.

@@ -8,6 +8,7 @@ the corpus uses the name for a person.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,7 @@ from graphrag_index.nlp.name_words import (
     ORGANIZATION_WORDS,
     PLACE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
+    common_words,
     more_given_names,
 )
 from graphrag_index.nlp.variants import Variants
@@ -74,6 +76,8 @@ MIN_POPULATION = 100_000
 # Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
 # after an article, for a name that is a thing.
 MIN_PLACE_SHARE, MIN_KNOWN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.1, 0.25
+# Minimum share of mentions beside a noun that shows a type: for most names, and for known places.
+MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
 # Minimum share of mentions next to a verb for persons, for a single word.
 MIN_VERB_SHARE = 0.3
 
@@ -81,7 +85,7 @@ MIN_VERB_SHARE = 0.3
 def find_entity_types(
     variants: Variants, classified: ClassifiedNames, counts: np.ndarray
 ) -> list[str]:
-    """Return the type of each name in `variants`; the type of an entity is that of its title.
+    """Return the type of each entity in `variants`; "" for names of other entities.
 
     `counts` are the numbers of mentions of the classified names.
     """
@@ -93,6 +97,7 @@ class _TypeFinder:
 
     def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
         self.names, self.persons = variants.names, variants.persons
+        self.entity_of = variants.entity_of
         n = len(self.names)
         entity_of = variants.entity_of[: len(classified.names)]
         times = np.maximum(np.bincount(entity_of, counts, n), 1)
@@ -105,18 +110,28 @@ class _TypeFinder:
         self.preposition = share_of(classified.preposition_share)
         self.determiner = share_of(classified.determiner_share)
         self.person_verb = share_of(classified.person_share)
+        cues = {kind: share_of(share) for kind, share in classified.cue_shares.items()}
+        rows = zip(*cues.values(), strict=True)
+        # The type that most nouns beside each entity show, and the share of its mentions.
+        self.cues = [max(zip(row, cues, strict=True), key=itemgetter(0)) for row in rows]
         self.codes = [language.code for language in classified.languages]
         self.codes += [UNKNOWN_LANGUAGE.code] * (n - len(self.codes))
         self.common, self.written_lower = classified.common, classified.written_lower
         self.known_places = rate_known_places(self.names)
+        words = sorted({word for name in self.names if " " in name for word in name.split(" ")})
+        ratings = zip(words, rate_known_places(words), strict=True)
+        self.place_words = {word for word, rating in ratings if rating}
 
     def find_types(self) -> list[str]:
-        """Return the type of each name."""
-        types = list(map(self._find_type, range(len(self.names))))
+        """Return the type of each name; names that belong to another entity have none."""
+        types = [
+            self._find_type(number) if entity == number else ""
+            for number, entity in enumerate(self.entity_of.tolist())
+        ]
         # A word without a type is a company if longer names of companies begin with it.
         companies: Counter[str] = Counter()
         for name, kind in zip(self.names, types, strict=True):
-            if " " in name:
+            if " " in name and kind:
                 companies[name.partition(" ")[0]] += 1 if kind == "organization" else -1
         for number, name in enumerate(self.names):
             is_word = types[number] == "name" and companies[name] > 0
@@ -126,7 +141,9 @@ class _TypeFinder:
 
     def _find_type(self, number: int) -> str:
         name = self.names[number]
-        words = [_WORD_MARKS.sub("", word) for word in name.split(" ")]
+        words = name.split(" ")
+        if not name.replace(" ", "").isalpha():
+            words = [_WORD_MARKS.sub("", word) for word in words]
         # Ignore the numeral at the end: World War II, West Virginia Route 9.
         if len(words) > 2 and (words[-1].isdigit() or not words[-1].lower().strip("ivx")):
             words.pop()
@@ -135,10 +152,16 @@ class _TypeFinder:
         is_person = number in self.persons
         if name.lower() in _ORGANIZATIONS or name.lower() in _OTHERS:
             return "organization" if name.lower() in _ORGANIZATIONS else "name"
-        if len(words) > 1 and (lower[-1] in _COMPANY_FORMS or lower[0] in _LEADING_FORMS):
+        form = lower[-1].replace(".", "")
+        if len(words) > 1 and (form in _COMPANY_FORMS or lower[0] in _LEADING_FORMS):
             return "organization"
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
+        cue_share, cue = self.cues[number]
+        needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
+        is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
+        if cue_share > max(needed, self.place[number]) and not head and not is_group:
+            return cue
         if self._is_place(number, words):
             return "geo"
         if lower[-1] in _PARTIES and (len(words) == 1 or head == ""):
@@ -147,7 +170,7 @@ class _TypeFinder:
             return head
         if is_person:
             return "person"
-        return self._find_type_by_usage(number, name, lower)
+        return "name" if is_group else self._find_type_by_usage(number, name, lower)
 
     def _is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
         """Return whether a name that may be a person's is no place or thing by its usage."""
@@ -176,6 +199,8 @@ class _TypeFinder:
         placed = max(self.place[number], self.preposition[number] / 2)
         if self.person_verb[number] > placed and number in self.persons:
             return False
+        if self.names[number].isupper():
+            return placed >= MIN_KNOWN_PLACE_SHARE
         given_names = more_given_names() if rating == TOWN else GIVEN_NAMES
         return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
 
@@ -187,8 +212,7 @@ class _TypeFinder:
         if len(lower) == 1:
             if name.isupper() and name.replace(".", "").isalpha():
                 return "acronym"
-            is_group = lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS)
-            if is_group or any(map(str.isdigit, name)):
+            if any(map(str.isdigit, name)):
                 return "name"
             is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
             given = name in more_given_names() and self.place[number] < MIN_KNOWN_PLACE_SHARE
@@ -203,12 +227,17 @@ class _TypeFinder:
     def _looks_like_person(self, number: int, lower: list[str]) -> bool:
         """Return whether a name of several words may be a person's, by its shape and usage."""
         words = [word for word in self.names[number].split(" ") if word.lower() not in PARTICLES]
+        if words[0].lower() in _ORGANIZATIONS:  # a product: Google Play
+            return False
         if not 1 < len(words) <= 3 or not all(map(_PERSON_WORD.fullmatch, words)):
             return False
-        if not self.written_lower.isdisjoint(words) or _DEMONYM_END.search(words[0]):
+        common = common_words(self.codes[number])
+        if any(word in self.written_lower or word.lower() in common for word in words):
+            return False
+        if _DEMONYM_END.search(words[0]):
             return False
         used = max(self.place[number], self.determiner[number], self.preposition[number] / 3)
-        return used < MIN_KNOWN_PLACE_SHARE and not any(rate_known_places(words))
+        return used < MIN_KNOWN_PLACE_SHARE and self.place_words.isdisjoint(words)
 
 
 def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str:
@@ -217,7 +246,7 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     `lower` are the words in lower case, and `code` is the language of the text.
     """
     if code in _COMPOUND_LANGUAGES:
-        for word in (lower[-1], lower[0]):
+        for word in reversed(lower):
             for kind, ends in _ENDS:
                 if word.endswith(ends) and len(word) > 7:
                     return kind

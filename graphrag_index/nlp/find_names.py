@@ -249,6 +249,7 @@ class _NamePlaces:
     def __init__(self, found: NameCandidates, parts: pl.DataFrame, names: Sequence[str]) -> None:
         self.columns = found.get_columns()
         self.surface = self.columns.pop("surface")
+        del self.columns["cue"]
         self.parts = {name: parts[name].to_numpy() for name in ("name", "offset", "length")}
         n_chars = np.fromiter(map(count_title_chars, names), np.int32, len(names))
         self.parts["offset"] = self.parts["offset"] + n_chars[self.parts["name"]]

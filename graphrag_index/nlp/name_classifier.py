@@ -11,7 +11,7 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -74,7 +74,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     lengths = np.fromiter(map(len, found.names), np.int32, len(found.names))
     whole = first & (parts["length"].to_numpy() == lengths[surface])
 
-    def share_of_mentions(count: array[int], rows: np.ndarray) -> np.ndarray:
+    def share_of_mentions(count: Sequence[int] | np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.bincount(named[rows], np.asarray(count)[surface[rows]], len(names)) / times
 
     named_in = zip(names, languages_of, strict=True)
@@ -93,6 +93,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
         determiner_share=share_of_mentions(usage.determiner, first),
         person_share=share_of_mentions(usage.person, whole),
         common=frozenset(filter(usage.is_common, words)),
+        cue_shares={kind: share_of_mentions(n, whole) for kind, n in usage.cues.items()},
         written_lower=frozenset(word for word in words if lower[word.lower()]),
     )
 

@@ -51,6 +51,8 @@ class ClassifiedNames:
     person_share: np.ndarray
     common: frozenset[str]
     written_lower: frozenset[str]
+    # By type in `CUE_TYPES`: the share of the mentions beside a noun that shows the type.
+    cue_shares: dict[str, np.ndarray]
 
 
 class MergedNames:

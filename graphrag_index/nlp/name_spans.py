@@ -34,8 +34,12 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 )
 
 # Temporary flags for `_find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
-# span shows the usage of the span. POSSESSIVE: an apostrophe follows the span.
-WORD_BEFORE, WORD_AFTER, POSSESSIVE = 256, 512, 1024
+# span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
+# SPEAKER: the span begins a line, and a colon follows.
+WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER = 256, 512, 1024, 2048, 4096
+# Maximum number of words from a name to the noun that explains the name: "was a late composer".
+MAX_EXPLANATION_WORDS = 5
+_LINE_STARTS = frozenset("\n]>*-")
 
 CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _WORDS_BEFORE_NUMBERS = word_set(_WORDS["numbered"])
@@ -85,6 +89,8 @@ class NameCandidates:
     start: array[int] = field(default_factory=lambda: array("i"))
     surface: array[int] = field(default_factory=lambda: array("i"))
     flags: array[int] = field(default_factory=lambda: array("B"))
+    # The type that words beside the span show: 0 if none, else 1 + its row in `CUE_TYPES`.
+    cue: array[int] = field(default_factory=lambda: array("B"))
     # Numbers of the distinct spans by text, and texts and languages by number.
     surfaces: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -115,10 +121,12 @@ class NameCandidates:
         self.start.frombytes(start.astype(np.int32).tobytes())
         self.surface.frombytes(surface.astype(np.int32).tobytes())
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
+        self.cue.frombytes(_find_cues(words, start, end, marks).astype(np.uint8).tobytes())
 
     def get_columns(self) -> dict[str, np.ndarray]:
         """Return the document, the start, the surface number and the flags of each span."""
-        columns = {name: getattr(self, name) for name in ("document", "start", "surface", "flags")}
+        names = ("document", "start", "surface", "flags", "cue")
+        columns = {name: getattr(self, name) for name in names}
         return {name: np.frombuffer(column, column.typecode) for name, column in columns.items()}
 
     def to_frames(self) -> dict[str, pl.DataFrame]:
@@ -195,8 +203,12 @@ class NameCandidates:
                 marks |= 0 if span.is_end_cut else WORD_AFTER
             elif after in _APOSTROPHES:
                 marks |= POSSESSIVE
-            elif after == "," and text.startswith(", who", end):
-                marks |= PERSON
+            elif after == ",":
+                marks |= PERSON if text.startswith(", who", end) else COMMA
+            elif after == ":":
+                # The last character before the span that is no space.
+                before = (text[max(start - 2, 0) : start].rstrip(" ") or "\n")[-1]
+                marks |= SPEAKER if before in _LINE_STARTS else 0
             elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
                 self._add_abbreviation(rows[-1][2], span.number)
             if span.longer:
@@ -351,3 +363,34 @@ def _find_usage_flags(
     noun = (after & (word_table.LOWER | word_table.FUNCTION)) == word_table.LOWER
     flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
     return np.asarray(flags, np.int64)
+
+
+def _find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integers) -> Integers:
+    """Return the type that a common noun beside each span shows, as in `NameCandidates.cue`.
+
+    The noun stands before the span (driver Dwayne Tilley; the city of Fryeburg), or after a verb or
+    a comma behind the span (Verdi was a composer; Zipvan, a van rental company).
+    """
+    kinds, nouns = words.kinds, sum(word_table.CUE_NOUNS)
+    at = np.searchsorted(words.starts, start, "right") - 1
+    has_before = (marks & WORD_BEFORE > 0) & (at > 0)
+    before = np.where(has_before, kinds[np.maximum(at - 1, 0)], 0)
+    found = np.where(before & word_table.PUNCTUATED, 0, before & nouns)
+    # "city of Fryeburg": only nouns of places stand before a preposition and the name.
+    of_place = (before & word_table.OTHER_PREPOSITION > 0) & (at > 1)
+    found |= np.where(of_place, kinds[np.maximum(at - 2, 0)] & word_table.CUE_NOUNS[2], 0)
+    following = np.minimum(np.searchsorted(words.starts, end, "left"), len(kinds) - 1)
+    # Behind a comma, skip the comma, which is written as a part of the name's last word.
+    first = kinds[following]
+    is_defined = (marks & WORD_AFTER > 0) & (first & word_table.COPULA > 0)
+    is_explained = (marks & COMMA > 0) & (first & (nouns | word_table.INDEFINITE) > 0)
+    open_rows = np.flatnonzero((is_defined | is_explained) & (found == 0))
+    for ahead in range(MAX_EXPLANATION_WORDS):
+        kind = kinds[np.minimum(following[open_rows] + ahead, len(kinds) - 1)]
+        found[open_rows] = kind & nouns
+        open_rows = open_rows[kind & (nouns | word_table.PUNCTUATED) == 0]
+    cues = np.zeros(len(start), np.int64)
+    for number, bit in reversed([*enumerate(word_table.CUE_NOUNS, 1)]):
+        cues[found & bit > 0] = number
+    cues[marks & SPEAKER > 0] = 1
+    return cues

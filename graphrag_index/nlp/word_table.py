@@ -29,6 +29,11 @@ COPULA, PERSON_VERB, LOWER, FUNCTION = 8, 16, 32, 64
 OPENING, DETERMINER = 128, 256
 # Bits for a word of a noun phrase, without its punctuation:
 BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (512 << n for n in range(6))
+# Bits for a common noun that shows the type of a name beside it, in the order of `CUE_TYPES`, and
+# for an indefinite article before an explanation.
+CUE_NOUNS = tuple(1 << n for n in range(15, 19))
+INDEFINITE = 1 << 19
+CUE_TYPES = ("person", "organization", "geo", "name")
 
 FINAL_PUNCTUATION = ".,;:!?)"
 _OUTER_PUNCTUATION = ".,;:!?()[]{}\"'“”„«»‘’*_"
@@ -42,7 +47,19 @@ _NO_MODIFIER_ENDINGS = ("ly", "iest")
 _WEAK_MODIFIERS = word_set(_WORDS["weak_modifiers"])
 _WEAK_HEAD_NOUNS = word_set(_WORDS["weak_heads"])
 
-WordKinds = npt.NDArray[np.uint16]
+_LISTS = read_lists("nlp/data/entity_types")
+_CUES = {
+    word: bit
+    for list_name, bit in zip(
+        ("name_nouns", "place_nouns", "organization_nouns", "person_nouns"),
+        reversed(CUE_NOUNS),
+        strict=True,
+    )
+    for word in word_set(_LISTS[list_name])
+}
+_INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
+
+WordKinds = npt.NDArray[np.uint32]
 Integers = npt.NDArray[np.int64]
 
 
@@ -66,7 +83,7 @@ class Vocabulary(dict[str, int]):
     def __init__(self, language: Language) -> None:
         super().__init__({"": 0})
         self._language = language
-        self._kinds, self._counts = array("H", [0]), array("q")
+        self._kinds, self._counts = array("I", [0]), array("q")
         self._opening = (
             language.determiners | language.place_prepositions | language.other_prepositions
         ) - _WORDS_BEFORE_VERBS
@@ -79,7 +96,7 @@ class Vocabulary(dict[str, int]):
         np.add.at(np.frombuffer(self._counts, np.int64), numbers, 1)
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         ends = np.cumsum(lengths + 1) - 1
-        kinds = np.frombuffer(self._kinds, np.uint16)[numbers]
+        kinds = np.frombuffer(self._kinds, np.uint32)[numbers]
         return DocumentWords(kinds, ends - lengths, ends)
 
     def count_lower_words(self) -> Counter[str]:
@@ -101,23 +118,28 @@ class Vocabulary(dict[str, int]):
         language = self._language
         functions = language.function_words
         bare = word.rstrip(FINAL_PUNCTUATION)
-        return kind_before_name(word, language) | sum(
-            kind
-            for kind, holds in (
-                (COPULA, word in language.copulas),
-                (PERSON_VERB, word in language.person_verbs),
-                (LOWER, word.islower()),
-                (FUNCTION, word in functions),
-                (OPENING, word in self._opening),
-                (DETERMINER, word in language.determiners),
-                (BARE_FUNCTION, bare in functions),
-                (LETTERS, bare.islower() and bare.replace("-", "").isalpha()),
-                (PUNCTUATED, bare != word),
-                (NO_MODIFIER, word.endswith(_NO_MODIFIER_ENDINGS) or word in _WEAK_MODIFIERS),
-                (NO_NOUN, bare.endswith(_NO_NOUN_ENDINGS)),
-                (WEAK_HEAD, bare in _WEAK_HEAD_NOUNS),
+        return (
+            kind_before_name(word, language)
+            | _CUES.get(bare.lower(), 0)
+            | sum(
+                kind
+                for kind, holds in (
+                    (COPULA, word in language.copulas),
+                    (PERSON_VERB, word in language.person_verbs),
+                    (LOWER, word.islower()),
+                    (FUNCTION, word in functions),
+                    (OPENING, word in self._opening),
+                    (DETERMINER, word in language.determiners),
+                    (BARE_FUNCTION, bare in functions),
+                    (LETTERS, bare.islower() and bare.replace("-", "").isalpha()),
+                    (PUNCTUATED, bare != word),
+                    (NO_MODIFIER, word.endswith(_NO_MODIFIER_ENDINGS) or word in _WEAK_MODIFIERS),
+                    (NO_NOUN, bare.endswith(_NO_NOUN_ENDINGS)),
+                    (WEAK_HEAD, bare in _WEAK_HEAD_NOUNS),
+                    (INDEFINITE, word in _INDEFINITE_ARTICLES),
+                )
+                if holds
             )
-            if holds
         )
 
 
@@ -218,7 +240,7 @@ def _find_noun_phrases(kinds: WordKinds) -> tuple[Integers, Integers]:
     first = np.flatnonzero(opening[:-2] & ~function[1:-1] & ~function[2:]) + 1
     first = first[(kinds[first] & (LOWER | NO_MODIFIER)) == LOWER]
     # One row per phrase: its first word and the words after it, padded at the end of the text.
-    padded = np.append(kinds, np.zeros(MAX_TERM_WORDS, np.uint16))
+    padded = np.append(kinds, np.zeros(MAX_TERM_WORDS, np.uint32))
     window = padded[first[:, None] + np.arange(MAX_TERM_WORDS + 1)]
     part = (window & (LETTERS | BARE_FUNCTION)) == LETTERS
     punctuated = (window & PUNCTUATED) > 0

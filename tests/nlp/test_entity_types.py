@@ -26,6 +26,12 @@ from tests.fixtures.extraction import extract
         # Members of a party name the party; peoples and religions keep the type "name".
         ("The bill passed with votes of Democrats.", "Democrats", "organization"),
         ("In the city Muslims prayed together.", "Muslims", "name"),
+        # A common noun beside the name, or a colon after a speaker.
+        ("They rented it from the company Zipvan.", "Zipvan", "organization"),
+        ("Then came Orvelda, a composer of operas.", "Orvelda", "person"),
+        ("They live in the village of Umbrino.", "Umbrino", "geo"),
+        ("Er las. Der Konzern kaufte Kaffa. Kaffa ist eine Firma.", "Kaffa", "organization"),
+        ("Thrall: who is coming?\nJarvo: I will.\nThrall: fine.", "Thrall", "person"),
         # The head of a name.
         ("She studies at the University of Cape Town.", "University of Cape Town", "organization"),
         ("El Partido Popular ganó las elecciones.", "Partido Popular", "organization"),
