@@ -157,6 +157,9 @@ def _take_within_budget(
     # The limit is in bytes, because counting the tokens of a large level takes long.
     max_bytes = settings.max_map_share * (n_bytes_of_level + PROMPT_BYTES) - PROMPT_BYTES
     column = "summary" if about_all else "full_content"
+    # Passages on the question get the rest of the budget; see `add_passages`.
+    passage_share = 0.0 if about_all else settings.passage_share
+    max_tokens = (1 - passage_share) * settings.max_map_tokens
     n_fitting = cost = n_bytes = 0
     for start in range(0, reports.height, REPORTS_PER_BATCH):
         read = index.with_texts(reports[start : start + REPORTS_PER_BATCH], column)
@@ -166,7 +169,7 @@ def _take_within_budget(
         sizes = read.select(text.str.len_bytes().cast(pl.Int64)).to_series().to_numpy()
         bytes_read = n_bytes + np.cumsum(sizes)
         has_room = (bytes_read <= max_bytes) | (costs <= MIN_REPORT_TOKENS)
-        fits = (costs <= settings.max_map_tokens) & has_room
+        fits = (costs <= max_tokens) & has_room
         n_fitting += int(fits.sum())
         if not fits.all():
             break

@@ -1,6 +1,6 @@
 """Global search: choose reports, extract points from the reports, answer from the points."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from graphrag_query.answering.written_answer import (
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words
+from graphrag_query.retrieval.report_passages import add_passages
 from graphrag_query.retrieval.report_selection import (
     choose_by_rating,
     choose_reports,
@@ -79,7 +80,7 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
 
 
 def report_context(question: Question, settings: GlobalSearch) -> Context:
-    """Return the reports that the calls of a model would read, the best first.
+    """Return the reports and passages that the calls of a model would read, the best first.
 
     The context is empty if the question names something that the documents do not mention.
     Raises `SettingsError` if a model chooses the reports.
@@ -92,7 +93,15 @@ def report_context(question: Question, settings: GlobalSearch) -> Context:
     if question.refuse() is not None:
         return merge_contexts([])
     reports = choose_reports(question, settings).reports
-    return merge_contexts(split_reports(question, reports, settings.max_context_tokens))
+    return merge_contexts(_build_contexts(question, reports, settings))
+
+
+def _build_contexts(
+    question: Question, reports: pl.DataFrame, settings: GlobalSearch
+) -> list[Context]:
+    """Split reports into the contexts of calls, each with the best passages on its reports."""
+    limit = int((1 - settings.passage_share) * settings.max_context_tokens)
+    return add_passages(question, split_reports(question, reports, limit), settings)
 
 
 def _map_reduce(
@@ -103,7 +112,7 @@ def _map_reduce(
     notes: tuple[str, ...],
 ) -> Answer:
     """Answer from reports in one call if they fit into one context, else from their points."""
-    batches = split_reports(question, reports, settings.max_context_tokens)
+    batches = _build_contexts(question, reports, settings)
     if len(batches) == 1:
         return write_answer(question, "global_search", batches[0], notes)
 
@@ -156,18 +165,18 @@ def _points_request(question: Question, llm: LLM, batch: Context) -> Request:
     return Request(
         f"reports {numbers[0]} and {len(numbers) - 1} more",
         llm.messages("global_map", asked),
-        points_format(batch.tables["Reports"]),
+        points_format(batch.tables["Reports"], batch.shown.get("Sources", set())),
     )
 
 
-def points_format(reports: pl.DataFrame) -> ReplyFormat:
-    """Return the reply format for points that may cite these reports."""
-    return reply_format("points", partial(_parse_points, reports))
+def points_format(reports: pl.DataFrame, sources: Set[int] = frozenset()) -> ReplyFormat:
+    """Return the reply format for points that may cite these reports and text units."""
+    return reply_format("points", partial(_parse_points, reports, sources))
 
 
-def _parse_points(reports: pl.DataFrame, data: Any) -> ParsedReply:
+def _parse_points(reports: pl.DataFrame, sources: Set[int], data: Any) -> ParsedReply:
     """Parse the points of a reply. Points without a text or a report are dropped."""
-    shown = {"Reports": set(reports["id"].to_list())}
+    shown = {"Reports": set(reports["id"].to_list()), "Sources": set(sources)}
     listed = data.get("points") if isinstance(data, Mapping) else None
     if isinstance(listed, Mapping) and not any(name in listed for name in REPLY_FIELDS["point"]):
         # Convert {description: score, ...} to a list of points.
@@ -185,17 +194,18 @@ def _parse_point(record: Any, reports: pl.DataFrame, shown: ShownRows) -> Point 
     description, _ = check_citations(first_text(record, "point"), shown)
     if not check_citations(description, {})[0]:
         return None
-    numbers = find_cited_rows(description).get("Reports", set())
-    if not numbers:
+    cited = find_cited_rows(description)
+    if not any(cited.values()):
         number = _most_similar(description, reports)
         if number is None:
             return None
-        numbers = {number}
+        cited = {"Reports": {number}}
         description = f"{description} [Data: Reports ({number})]"
     if len(description) > MAX_POINT_CHARS:
         text = check_citations(description, {})[0][:MAX_POINT_CHARS].rstrip()
-        listed = ", ".join(map(str, sorted(numbers)))
-        description = f"{text}… [Data: Reports ({listed})]"
+        rows = {name: ", ".join(map(str, sorted(cited[name]))) for name in cited}
+        listed = "; ".join(f"{name} ({numbers})" for name, numbers in rows.items())
+        description = f"{text}… [Data: {listed}]"
     return Point(description, read_importance(first_field(record, REPLY_FIELDS["score"])))
 
 

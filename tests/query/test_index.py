@@ -15,7 +15,13 @@ from graphrag_query.index import Index
 from graphrag_query.searches.global_search import global_search
 from graphrag_query.searches.router import METHODS
 from tests.conftest import run_project
-from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, shown
+from tests.fixtures.fake_llm import (
+    FakeLLM,
+    one_point_a_report,
+    question_to,
+    shown,
+    shown_sources,
+)
 
 
 def without_time(answer: Answer) -> Answer:
@@ -68,11 +74,14 @@ def test_the_context_of_global_search_is_what_the_model_reads(
     global_search(question_to(index, question, llm), GlobalSearch().with_values(values))
     calls = [asked for asked in llm.asked if asked.format.name == "points"] or llm.asked
     read = [number for asked in calls for number in shown(asked)]
-    assert list(context.tables) == ["Reports"]
+    # Passages are shown for a question with a subject.
+    shown_passages = {number for asked in calls for number in shown_sources(asked)}
+    assert set(context.tables["Sources"]["id"] if "scurvy" in question else ()) == shown_passages
+    assert bool(shown_passages) == ("scurvy" in question)
     assert context.tables["Reports"]["id"].to_list() == read
     assert all(f"\n{number}," in context.text for number in read)
     if "max_map_tokens" in values:
-        assert context.n_tokens <= 600 + HEADING_TOKENS
+        assert context.n_tokens <= 600 + 2 * HEADING_TOKENS
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "structured"])

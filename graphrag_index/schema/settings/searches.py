@@ -105,6 +105,12 @@ class GlobalSearch(Section):
         0.2, "similar: reports to read at most, as a share of their level.", gt=0, le=1
     )
     max_context_tokens: CallTokens = 8_000
+    passage_share: float = setting(
+        0.4,
+        "Share of max_context_tokens and max_map_tokens for the best passages on the question.",
+        ge=0,
+        le=0.9,
+    )
     max_levels: UpTo100 = setting(3, "dynamic: levels to descend at most, from level 0.")
     min_rating: Rating = setting(2, "dynamic: ignore reports with a lower rating (1 to 5).")
     min_score: ZeroTo100 = setting(20, "Ignore points of a map call with a lower score (0 to 100).")

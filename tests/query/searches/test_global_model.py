@@ -26,7 +26,14 @@ from graphrag_query.searches.global_search import (
     points_format,
 )
 from tests.fixtures.examples import examples
-from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, settings_with, shown
+from tests.fixtures.fake_llm import (
+    FakeLLM,
+    one_point_a_report,
+    question_to,
+    settings_with,
+    shown,
+    shown_sources,
+)
 from tests.fixtures.sample_questions import QUESTIONS
 from tests.server import Faults, Server
 
@@ -81,8 +88,27 @@ def test_a_whole_level_is_mapped_in_batches_and_reduced(index: Index) -> None:
     scores = [int(line.split(",")[1]) for line in points]
     assert scores == sorted(scores, reverse=True)
     assert answer.context is not None
-    assert answer.context.shown == {"Reports": set(read)}
+    assert answer.context.shown["Reports"] == set(read)
+    passages = {number for asked in maps for number in shown_sources(asked)}
+    assert answer.context.shown["Sources"] == passages != set()
     assert answer.citations
+
+
+def test_points_may_cite_the_passages_beside_the_reports(index: Index) -> None:
+    reports = pl.DataFrame({"id": [7], "text": ["Ice and scurvy."]})
+    replied = {"points": [{"description": "Ice. [Data: Sources (3, 4)]", "score": 5}]}
+    (point,) = points_format(reports, {3}).read(replied).value
+    assert point.description == "Ice. [Data: Sources (3)]"
+
+
+def test_reports_and_passages_share_the_budget(index: Index) -> None:
+    both = index.context(SUBJECT, "global", max_map_tokens=3_000)
+    reports = index.context(SUBJECT, "global", max_map_tokens=3_000, passage_share=0)
+    assert list(both.tables) == ["Reports", "Sources"]
+    assert list(reports.tables) == ["Reports"]
+    assert both.tables["Reports"].height < reports.tables["Reports"].height
+    assert both.n_tokens <= 3_000 + 100
+    assert "scurvy" in both.tables["Sources"]["text"][0]
 
 
 def test_a_question_about_the_whole_is_shown_summaries_of_the_highest_ranks(index: Index) -> None:
