@@ -36,8 +36,7 @@ import yaml
 
 from graphrag_index.nlp.name_words import COMMON_WORDS_FILE, GIVEN_NAMES, MORE_GIVEN_NAMES_FILE
 from graphrag_index.text.languages import languages
-from graphrag_index.text.normalize import fold_name
-from graphrag_index.text.places import KINDS, PLACES_FILE
+from graphrag_index.text.places import KINDS, PLACES_FILE, normalize_places
 
 SOURCES = {
     "cldr-localenames-full-48.2.0.tgz": (
@@ -121,6 +120,8 @@ def read_countries(archive: Path) -> Iterator[Row]:
                 if territory.isdigit():
                     if territory != "001" and not alternative:
                         yield name, "continent", "", 0
+                elif territory == "AQ":
+                    yield name, "continent", "", 0
                 elif len(territory) == 2 and territory not in ("EU", "EZ", "UN", "ZZ", "XA", "XB"):
                     yield name, "country", territory, 0
 
@@ -220,10 +221,10 @@ def main(folder: Path) -> None:
             sys.exit(f"{folder / name} is not the file with the sha256 {wanted}.")
     localnames, subdivisions, geonames, given, words = (folder / name for name in list(SOURCES)[:5])
     read = (*read_countries(localnames), *read_regions(subdivisions), *read_cities(geonames))
-    rows = [(fold_name(name), *row) for name, *row in read]
     schema = {"name": pl.String, "kind": pl.Enum(KINDS), "country": pl.String}
     places = (
-        pl.DataFrame(rows, {**schema, "population": pl.Int32}, orient="row")
+        pl.DataFrame(read, {**schema, "population": pl.Int32}, orient="row")
+        .with_columns(normalize_places(pl.col("name")))
         .filter(
             pl.col("name").str.len_bytes()
             >= pl.col("kind").replace_strict(MIN_BYTES, default=DEFAULT_MIN_BYTES)

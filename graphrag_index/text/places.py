@@ -5,19 +5,23 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.text.normalize import fold_names
-
 PLACES_FILE = Path(__file__).with_name("data") / "places.parquet"
 # Kinds of places. A region is a first-level part of a country, such as a state or a province.
 KINDS = ("continent", "country", "region", "city")
 _DOTTED = r"^(?:\p{Lu}\.)+\p{Lu}?\.?$"
 
 
+def normalize_places(names: pl.Expr) -> pl.Expr:
+    """Remove case and punctuation of names; keep accents: Bélgica is a place, Belgica a ship."""
+    words = names.str.normalize("NFC").str.to_lowercase()
+    return words.str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars(" ")
+
+
 @cache
 def read_places() -> pl.DataFrame:
     """Read the known places; one row per name, kind and country, sorted by name.
 
-    `name` is normalized by `fold_name`. `country` is the ISO 3166 code; it is empty for
+    `name` is normalized by `normalize_places`. `country` is the ISO 3166 code; it is empty for
     continents. `population` is 0 except for cities; cities of fewer than 15,000 people are missing.
     tools/gazetteer.py makes the file and names the sources.
     """
@@ -42,7 +46,7 @@ def find_places(names: pl.Series) -> pl.DataFrame:
     )
     return (
         asked.filter(is_clear)
-        .with_columns(fold_names(pl.col("name")))
+        .with_columns(normalize_places(pl.col("name")))
         .join(read_places(), on="name", maintain_order="left_right")
         .drop("name")
         .cast({"row": pl.Int64})

@@ -23,6 +23,13 @@ def test_countries_are_known_in_many_languages() -> None:
         assert places_of(name)[0] == ("country", "DE"), name
 
 
+def test_accents_tell_places_from_other_names() -> None:
+    assert places_of("Bélgica") == [("country", "BE")]
+    assert ("country", "BE") not in places_of("Belgica")
+    assert ("city", "BR") in places_of("Sao Paulo")
+    assert ("city", "BR") in places_of("São Paulo")
+
+
 def test_short_names_are_known_in_capitals_only() -> None:
     for name in ("US", "U.S.", "USA", "U.S"):
         assert ("country", "US") in places_of(name), name
