@@ -87,7 +87,7 @@ def rank_answers(
     # The sentences with most words of the question tell whether there is any evidence.
     most_words = np.argsort(-features[:, 1:3].sum(axis=1), kind="stable")[:MAX_BY_WORDS]
     order = np.array(list(dict.fromkeys([*order, *most_words])))
-    vectors = question.index.embedder.embed([candidates[i].quotation for i in order])
+    vectors = question.index.embedder.embed([candidates[i].text_to_embed for i in order])
     similarities = vectors @ question.vector
     features[order, 0] = similarities
     ranked = [

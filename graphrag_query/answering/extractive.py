@@ -13,7 +13,6 @@ from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Citation
 from graphrag_query.answering.statements import (
-    MAX_CHARS_BEFORE,
     NO_OPENING,
     Opening,
     find_statements,
@@ -62,9 +61,9 @@ class Candidate:
     end_char: int
     prior: float = 0.0  # score of its text unit
     bonus: float = 0.0  # added to the score, for reasons that the words do not show
-    label: str = ""  # shown before the text: a speaker with the time, a row with the column
+    label: str = ""  # shown before the text: a speaker, or a row with the column
     about: str = ""  # words of the layout that count as words of the statement
-    before: str = ""  # the end of the text before, which the statement may continue or reply to
+    time: str = ""  # when the speaker said it, as the text writes the time
     prose: bool = True  # false for headings and fragments
 
     @classmethod
@@ -75,9 +74,15 @@ class Candidate:
 
     @property
     def quotation(self) -> str:
-        """The text on one line, after its label."""
+        """The text on one line, after its label and its time."""
+        label = f"{self.label} ({self.time})" if self.time else self.label
         text = as_one_line(self.text)
-        return f"{self.label}: {text}" if self.label else text
+        return f"{label}: {text}" if label else text
+
+    @property
+    def text_to_embed(self) -> str:
+        """The text after its label. The digits of a time would make all lines of a chat similar."""
+        return f"{self.label}: {self.text}" if self.label else self.text
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +125,7 @@ def split_into_candidates(
                     priors[number],
                     label=statement.label,
                     about=statement.about,
-                    before=text[max(0, start - MAX_CHARS_BEFORE) : start],
+                    time=statement.time,
                     prose=statement.prose,
                 )
             )
@@ -168,7 +173,7 @@ def rank_sentences(
     order = list(by_place.values())[:most]
     if not order:
         return []
-    quoted = [candidates[i].quotation for i in order]
+    quoted = [candidates[i].text_to_embed for i in order]
     vectors = question.index.embedder.embed(quoted)
     ranked = [
         RankedSentence(

@@ -138,7 +138,8 @@ def _extend_to_line(
     line = [
         (c.start_char - offset, c.end_char - offset)
         for c in candidates
-        if c.text_unit == candidate.text_unit and c.label == candidate.label
+        if c.text_unit == candidate.text_unit
+        and (c.label, c.time) == (candidate.label, candidate.time)
     ]
     after = [other for other in line if other[0] >= end]
     before = [other for other in line if other[1] <= start]

@@ -44,8 +44,6 @@ _SIGNS = re.compile(r"[^\w\"'“„«‘(\[$€£¥<#@+-]+")
 MIN_WORDS_SAID = 6
 # Maximum number of characters at the start of a line up to the mark after its label.
 MAX_LABEL_CHARS = 100
-# Number of characters before a statement that may say what the statement replies to.
-MAX_CHARS_BEFORE = 240
 
 
 class Opening(NamedTuple):
@@ -62,9 +60,9 @@ NO_OPENING = Opening()
 class Statement(NamedTuple):
     """A part of a text that can be quoted, with the words that the layout adds to it.
 
-    `prose` is false for headings and fragments. `label` is shown before a quotation: the speaker
-    and the time, the row and the column, or the heading of a list. The words of `about` count as
-    words of the statement.
+    `prose` is false for headings and fragments. `label` is shown before a quotation: the speaker,
+    the row and the column, or the heading of a list. `time` is when the speaker said it. The words
+    of `about` count as words of the statement.
     """
 
     start: int
@@ -72,6 +70,7 @@ class Statement(NamedTuple):
     prose: bool
     label: str = ""
     about: str = ""
+    time: str = ""
 
 
 def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]:
@@ -222,7 +221,6 @@ def _is_like_name(label: str) -> bool:
 
 def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
     """Split the words of a speaker into sentences; a line end also ends a sentence."""
-    label = f"{turn.speaker} ({turn.time})" if turn.time else turn.speaker
     about = split_joined_words(f"{turn.speaker} {turn.time} {turn.subject}".rstrip())
     addressee = split_joined_words(turn.addressee)
     for line in re.finditer(r"[^\n]+", text[turn.start : turn.end]):
@@ -234,7 +232,9 @@ def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
             if words:
                 is_to = bool(addressee) and not _SECOND_PERSON.isdisjoint(words)
                 words_added = f"{addressee} {about}" if is_to else about
-                yield Statement(offset + start, offset + end, True, label, words_added)
+                yield Statement(
+                    offset + start, offset + end, True, turn.speaker, words_added, turn.time
+                )
 
 
 def _find_cells(text: str) -> Iterator[Statement]:

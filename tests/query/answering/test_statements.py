@@ -18,7 +18,11 @@ def quotations(text: str, opening: Opening = NO_OPENING) -> list[tuple[str, str]
     """Return the label and the text of the statements that are no headings or fragments."""
     found = find_statements(text, opening)
     assert [(s.start, s.end) for s in found] == sorted((s.start, s.end) for s in found)
-    return [(s.label, text[s.start : s.end]) for s in found if s.prose]
+    return [
+        (f"{s.label} ({s.time})" if s.time else s.label, text[s.start : s.end])
+        for s in found
+        if s.prose
+    ]
 
 
 def test_sentences_of_a_chat_have_the_speaker_and_the_time_of_the_session() -> None:
