@@ -50,13 +50,15 @@ COMMON_WORDS_FILE = Path(__file__).with_name("data") / "common_words.txt"
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # Words with equal first letters are compared pairwise if there are at most this many.
 MAX_COMPARED_WORDS = 200
+# Words after a name that belong to it, but are no names by themselves: Inc, Jr.
+NAME_SUFFIXES = word_set(_WORDS["suffixes"])
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
 _POSSESSORS = word_set(_WORDS["possessors"])
 _POSSESSED = word_set(_WORDS["possessed"])
 # Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
 # organization: Department of Health and Human Services.
 _NAME_JOINT = re.compile(
-    r"['’]s | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
+    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
 )
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
@@ -290,8 +292,12 @@ def find_end_after_possessive(
             article, words = True, words[1:]
         saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
         owned = match.group().split()[0].lower()
+        next_words = match.group().split()
+        is_person = len(next_words) > 1 and next_words[0] in more_given_names()
         common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
-        if not (saint or (len(words) == 1 and common)):
+        ends_with_owner = words[-1].lower() in _POSSESSORS and owned in _POSSESSED
+        single = len(words) == 1 and common and not is_person
+        if not (saint or single or ends_with_owner):
             return end
     return match.end()
 
