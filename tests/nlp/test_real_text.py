@@ -77,7 +77,7 @@ def test_bylines_credits_and_agencies_are_not_read_for_names() -> None:
 
 def test_names_keep_the_ends_of_their_abbreviations() -> None:
     found = extract(
-        "They sued Fenwick Optical Co., Ltd. in May. Ben K. paid Fenwick Optical Co., Ltd. in full. "
+        "They sued Fenwick Optical Co., Ltd. in May. Ben K. paid Fenwick Optical Co., Ltd. soon. "
         "We know Ben K. from school. They left the Nationwide Children's Hospital."
     )
     assert {"Fenwick Optical Co., Ltd.", "Ben K.", "Nationwide Children's Hospital"} <= {
