@@ -92,7 +92,7 @@ class MergedNames:
         """Merge names that differ only in case, accents and punctuation."""
         spelled: dict[str, int] = {}
         # A long word in capitals gives way to the same word in title case: LONDON, London.
-        shouted = [name.isupper() and len(name) > 5 for name in self.names]
+        shouted = np.array([name.isupper() and len(name) > 5 for name in self.names], bool)
         for number in np.lexsort((-np.array(self.counts, np.int64), shouted)).tolist():
             name = self.names[number]
             plain = name.isascii() and name.replace(" ", "").isalpha()
