@@ -72,7 +72,7 @@ def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language:
 
 
 def _find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) -> int:
-    """Return the end of a name with the form of a company and the full stop of an abbreviation.
+    """Return the end of a name with its company form and the stop of its abbreviation.
 
     Examples: "Halden Optical Co., Ltd.", "U.S.", "Ben K.".
     """
