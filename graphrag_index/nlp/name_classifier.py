@@ -41,7 +41,6 @@ _GERMAN_TYPE_WORDS = frozenset(("dom",))
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
-_GERMAN_BODY_ENDS = tuple(_WORDS["german_body_ends"].split())
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
 
@@ -200,8 +199,8 @@ class _CapitalizedSpan:
                 word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
             ):
                 return False
-            is_body = word.lower() in TYPE_WORDS or word.lower().endswith(_GERMAN_BODY_ENDS)
-            return not is_body and usage.is_common_noun(word)
+            is_head = word.lower() in TYPE_WORDS or is_organization_word(word)
+            return not is_head and usage.is_common_noun(word)
         if usage.is_demonym(word) and len(rest) > 1 and self._may_be_person(rest):
             return True
         if not initial or usage.inside_words[word]:

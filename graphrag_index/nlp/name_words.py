@@ -65,7 +65,7 @@ _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
 _FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
-_GERMAN_ORGANIZATION_ENDS = ("ministerium", "ministeriums", "institut", "instituts", "amt", "amts")
+_GERMAN_ORGANIZATION_ENDS = tuple(_WORDS["german_organization_ends"].split())
 _INNER_JOINT = re.compile(r"\b(?:of|for|für|de|du|des|di)\b")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30

@@ -1,4 +1,4 @@
-"""Parts of a text whose capitals show no names of the text: bylines, credits, code and addresses.
+"""Parts of a text that are not read for names: bylines, credits, code and addresses.
 
 The names in them say who wrote or published a text, not what the text is about.
 """
@@ -11,7 +11,6 @@ from graphrag_index.text.languages import read_lists
 
 # Start and end of a part of a text, in characters.
 Range = tuple[int, int]
-
 
 _PATTERN = re.compile(
     "|".join(f"(?:{part})" for part in read_lists("nlp/data/nameless").values()), re.MULTILINE
