@@ -28,7 +28,7 @@ PARTS = {
     "nlp": "schema step text",
     "extraction": "schema step text storage llm nlp",
     "resolution": "schema step text storage llm nlp",
-    "reports": "schema step text storage llm",
+    "reports": "schema step text storage llm nlp",
     "readers": "schema step text storage extraction",
     "microsoft": "schema text storage llm extraction reports",
     "steps": "schema step text storage llm communities nlp extraction resolution reports readers "

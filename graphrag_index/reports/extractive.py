@@ -1,17 +1,30 @@
 """Extractive reports: sentences from text units with citations; no model is needed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
+from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.report import Finding, format_citation, join_titles
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_index.reports.theme_terms import Term
+from graphrag_index.text.sentences import distinctive_words
 
-# Maximum number of sentences in a summary; the next constant is for each finding.
+# Maximum number of sentences in a summary; the next constants are for each finding.
 MAX_SUMMARY_SENTENCES = 2
 MAX_FINDING_SENTENCES = 3
-# Maximum number of entities in a heading, besides the subject of the finding.
-MAX_ADDED_TITLES = 2
+# Gain of a member that no earlier sentence mentions, as a share of its weight.
+NEW_NAME_FACTOR = 0.5
+# Maximum number of members in a sentence that count in full: more are probably a list.
+MAX_NEW_NAMES = 4
+# Numbers of sentences of a chronology, and maximum number of days from its first to its last date.
+MIN_DATES, MAX_DATES, MAX_DAYS = 3, 5, 30 * 365
+# Maximum share of the distinctive words of the shorter of two sentences that both have.
+MAX_COMMON_WORD_SHARE = 0.6
+# Maximum number of names in a heading, besides its term.
+MAX_HEADING_NAMES = 3
+# Maximum number of terms in a title, and minimum weight of the second, as a share of the first.
+MAX_TITLE_TERMS, MIN_TERM_SHARE = 2, 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +32,7 @@ class Evidence:
     """A sentence that mentions entities of the community.
 
     `entities` are the numbers of these entities, `relationships` of those between them. `source`
-    is the number of the text unit.
+    is the number of the text unit. `days` are the first and last day of a date in the sentence.
     """
 
     text: str
@@ -27,34 +40,63 @@ class Evidence:
     relationships: Sequence[int]
     source: int
     score: float
+    days: tuple[date, date] | None = None
+
+
+@dataclass(frozen=True)
+class Names:
+    """The members of a community.
+
+    `weight` maps a member to its centrality, `titles` to its title; `main` are the members in the
+    title of the report.
+    """
+
+    weight: Mapping[int, float]
+    titles: Mapping[int, str]
+    main: Sequence[int]
+
+
+def compose_title(terms: Sequence[Term], names: Sequence[str], language: str) -> str:
+    """Compose a title from the terms of the theme and the main names: "Fires and smoke: Sydney"."""
+    chosen = [
+        term.text
+        for term in terms[:MAX_TITLE_TERMS]
+        if term.weight >= MIN_TERM_SHARE * terms[0].weight
+    ]
+    theme = join_titles(chosen, language)
+    named = join_titles(names, language)
+    return f"{theme[0].upper()}{theme[1:]}: {named}" if theme else named
 
 
 def write_findings(
     evidence: Sequence[Evidence],
-    weight: Mapping[int, float],
-    titles: Mapping[int, str],
-    main: Sequence[int],
+    names: Names,
+    terms: Sequence[Term],
     max_findings: int,
     max_sentences: int,
+    language: str = "en",
 ) -> tuple[str, tuple[Finding, ...]]:
     """Choose the sentences of the summary and of each finding.
 
     The sentences of the summary together mention the members with the largest weights. The
     subject of a finding is one member, and its sentences mention this member. Findings are sorted
-    by descending weight of the subject. No sentence is used twice, and no near duplicate of a
-    used sentence is used. A heading contains the subject and members that its sentences mention.
-    It omits members in the title or in an earlier heading, so that headings are unique.
+    by descending weight of the subject; the last one is a chronology, if the sentences about a
+    member have several dates. No sentence is used twice, and no sentence that has most words in
+    common with a used one. A heading has a term of its sentences, the subject and members that
+    its sentences mention. It omits what is in the title or in an earlier heading, so that headings
+    are unique.
 
-    `evidence` are candidate sentences, best first; `weight` maps a member to its centrality,
-    `titles` to its title; `main` are the members in the report's title.
+    `evidence` are candidate sentences, best first; `terms` are the terms of the report.
     """
-    pool = _SentencePool(evidence, weight)
+    pool = _SentencePool(evidence, names.weight)
     summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set())
-    findings: list[Finding] = []
-    named = set(main)
+    headings = _Headings(names, terms, language)
     left = max_sentences - len(summary)
-    for subject in sorted(pool.mentioned, key=lambda entity: (-weight[entity], entity)):
-        if len(findings) == max_findings or left <= 0:
+    chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
+    left -= len(chronology)
+    findings: list[Finding] = []
+    for subject in pool.subjects:
+        if len(findings) + bool(chronology) == max_findings or left <= 0:
             break
         sentences = pool.take_sentences(
             min(MAX_FINDING_SENTENCES, left), {subject}, pool.mentioned[subject]
@@ -62,24 +104,69 @@ def write_findings(
         if not sentences:
             continue
         left -= len(sentences)
-        named.add(subject)
-        # Add the members that the finding mentions most often to the heading.
-        n_mentions = Counter(entity for sentence in sentences for entity in sentence.entities)
-        companions = sorted(
-            n_mentions.keys() - named, key=lambda e: (-n_mentions[e], -weight[e], e)
-        )[:MAX_ADDED_TITLES]
-        named.update(companions)
-        heading = join_titles([titles[entity] for entity in (subject, *companions)])
-        if list(main) == [subject] and not companions:
-            # Avoid a heading that is equal to the title of the report.
-            heading = f"More on {heading}"
+        heading = headings.compose(subject, sentences)
         sentences.sort(key=lambda sentence: sentence.source)
         findings.append(Finding(heading, _cite_sentences(sentences)))
+    if chronology:
+        findings.append(Finding(headings.compose_dated(chronology), _cite_sentences(chronology)))
     return _cite_sentences(summary), tuple(findings)
 
 
+class _Headings:
+    """Headings of the findings of one report, each with other terms and names."""
+
+    def __init__(self, names: Names, terms: Sequence[Term], language: str) -> None:
+        self._names, self._language = names, language
+        # Terms that no heading has yet. A term of the title may be the only one of a finding.
+        self._terms = [*terms[MAX_TITLE_TERMS:], *terms[:MAX_TITLE_TERMS]]
+        self._named = set(names.main)
+
+    def compose(self, subject: int, sentences: Sequence[Evidence]) -> str:
+        """Compose the heading of a finding about one member."""
+        term = self._take_term(sentences)
+        self._named.add(subject)
+        companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
+        titles = self._names.titles
+        heading = join_titles([titles[entity] for entity in (subject, *companions)], self._language)
+        if term:
+            return f"{term[0].upper()}{term[1:]}: {heading}"
+        # Avoid a heading that is equal to the title of the report.
+        is_title = list(self._names.main) == [subject] and not companions
+        return f"More on {heading}" if is_title else heading
+
+    def compose_dated(self, sentences: Sequence[Evidence]) -> str:
+        """Compose the heading of a chronology: its period and its main names."""
+        days = [day for sentence in sentences for day in sentence.days or ()]
+        counts = Counter(entity for sentence in sentences for entity in sentence.entities)
+        weight, titles = self._names.weight, self._names.titles
+        best = sorted(counts, key=lambda e: (-counts[e], -weight[e], e))[: MAX_HEADING_NAMES - 1]
+        named = join_titles([titles[entity] for entity in best], self._language)
+        return f"{format_period(min(days), max(days))}: {named}"
+
+    def _take_term(self, sentences: Sequence[Evidence]) -> str:
+        """Take the term that most sentences contain; "" if none contains one."""
+        texts = [sentence.text.lower() for sentence in sentences]
+        best, most = None, 0
+        for term in self._terms:
+            n = sum(any(form.lower() in text for form in term.forms) for text in texts)
+            if n > most:
+                best, most = term, n
+        if best is None:
+            return ""
+        self._terms.remove(best)
+        return best.text
+
+    def _take_names(self, sentences: Sequence[Evidence], n: int) -> list[int]:
+        """Take the members that the sentences mention most often, and that no heading has yet."""
+        counts = Counter(entity for sentence in sentences for entity in sentence.entities)
+        weight = self._names.weight
+        found = sorted(counts.keys() - self._named, key=lambda e: (-counts[e], -weight[e], e))[:n]
+        self._named.update(found)
+        return found
+
+
 class _SentencePool:
-    """A pool of sentences, which never returns a sentence twice, or a near duplicate of one."""
+    """A pool of sentences, which never returns a sentence twice, or one that says the same."""
 
     def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
         self._weight = weight
@@ -89,8 +176,10 @@ class _SentencePool:
         for sentence in self._sentences:
             for entity in sentence.entities:
                 self.mentioned.setdefault(entity, []).append(sentence)
+        self.subjects = sorted(self.mentioned, key=lambda entity: (-weight[entity], entity))
         self._taken: set[Evidence] = set()
-        self._words: list[frozenset[str]] = []
+        # The distinctive words of the sentences that are used.
+        self._words: dict[Evidence, frozenset[str]] = {}
 
     def take_sentences(
         self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None
@@ -108,20 +197,51 @@ class _SentencePool:
                 if sentence in taken:
                     continue
                 gain = sentence.score
+                share = NEW_NAME_FACTOR * min(1.0, MAX_NEW_NAMES / (len(sentence.entities) or 1))
                 for entity in sentence.entities:
                     if entity not in covered:
-                        gain += weight[entity]
+                        gain += share * weight[entity]
                 if gain > best_gain:
                     best, best_gain = sentence, gain
             if best is None:
                 break
-            taken.add(best)
-            words = distinctive_words(best.text)
-            if not any(are_near_duplicates(words, used) for used in self._words):
-                self._words.append(words)
+            if self._take_if_new(best):
                 covered.update(best.entities)
                 chosen.append(best)
         return chosen
+
+    def take_chronology(self, n: int) -> list[Evidence]:
+        """Take up to n sentences about one member with different dates, in order of the dates.
+
+        The member is the main one with enough dates; without any, the result is empty.
+        """
+        for subject in self.subjects if n >= MIN_DATES else ():
+            dated: dict[date, Evidence] = {}
+            for sentence in self.mentioned[subject]:
+                if sentence.days and sentence not in self._taken:
+                    dated.setdefault(sentence.days[0], sentence)
+            if len(dated) >= MIN_DATES:
+                chosen = [s for s in dated.values() if self._take_if_new(s)][:n]
+                days = [s.days[0] for s in chosen if s.days]
+                if len(days) >= MIN_DATES and (max(days) - min(days)).days <= MAX_DAYS:
+                    return sorted(chosen, key=lambda s: (s.days or (), s.source))
+                for sentence in chosen:
+                    self._taken.discard(sentence)
+                    del self._words[sentence]
+        return []
+
+    def _take_if_new(self, sentence: Evidence) -> bool:
+        """Take a sentence from the pool, and return whether it differs from all used ones."""
+        self._taken.add(sentence)
+        words = distinctive_words(sentence.text)
+        if any(_have_common_words(words, used) for used in self._words.values()):
+            return False
+        self._words[sentence] = words
+        return True
+
+
+def _have_common_words(a: Collection[str], b: frozenset[str]) -> bool:
+    return len(b.intersection(a)) > MAX_COMMON_WORD_SHARE * min(len(a), len(b))
 
 
 def _cite_sentences(sentences: Sequence[Evidence]) -> str:

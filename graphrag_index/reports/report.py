@@ -44,6 +44,7 @@ REPORT_SCHEMA = object_schema(
 _REPLY_WORDS = read_lists("reports/data/replies")
 FORMAT_INSTRUCTION: str = _REPLY_WORDS["instruction"]
 _HEADING_KEYS, _EXPLANATION_KEYS = _REPLY_WORDS["headings"], _REPLY_WORDS["explanations"]
+_CONJUNCTIONS: Mapping[str, str] = read_lists("reports/data/report_words")["conjunctions"]
 # Maximum number of ids per section of a citation; "+more" stands for further ids.
 MAX_CITED_IDS = 5
 _RATING_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
@@ -130,11 +131,11 @@ def make_text_columns(reports: Sequence[Report]) -> list[pl.Series]:
     return [pl.Series(name, values, schema[name]) for name, values in columns.items()]
 
 
-def join_titles(titles: Sequence[str]) -> str:
-    """Join titles to a phrase: "A", "A and B", "A, B and C"."""
+def join_titles(titles: Sequence[str], language: str = "en") -> str:
+    """Join titles to a phrase in a language: "A", "A and B", "A, B and C"."""
     if len(titles) < 2:
         return "".join(titles)
-    return f"{', '.join(titles[:-1])} and {titles[-1]}"
+    return f"{', '.join(titles[:-1])} {_CONJUNCTIONS.get(language, 'and')} {titles[-1]}"
 
 
 def format_citation(cited: Mapping[str, Sequence[int]]) -> str:

@@ -1,40 +1,43 @@
 """Community reports from sentences that mention the members, written without a model."""
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.reports.extractive import Evidence, write_findings
-from graphrag_index.reports.report import Report, join_titles, make_report_rows, rank_communities
-from graphrag_index.schema.list_columns import (
-    Integers,
-    NumberLists,
-    RowGroups,
-    distinct_pairs,
-    find_rows,
-    gather_lists,
-    spread_lists,
+from graphrag_index.nlp.values import find_dates
+from graphrag_index.reports.candidate_sentences import (
+    CHOSEN_COLUMNS,
+    choose_best_sentences,
+    drop_repeats_of_siblings,
 )
+from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
+from graphrag_index.reports.relationship_lookup import RelationshipLookup
+from graphrag_index.reports.report import join_titles, rank_communities
+from graphrag_index.reports.theme_terms import count_corpus_words, count_words
+from graphrag_index.reports.written_reports import write_reports
+from graphrag_index.schema.list_columns import Integers, NumberLists, RowGroups, find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Partitions, Progress, ShardFrames, Shards, step
 from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.storage.memo import locate_list_values, read_batches
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.sentences import Quotations, are_quotable
+from graphrag_index.text.standalone import stand_alone, trim_sentences
 
-# Maximum number of candidate sentences for one report.
-MAX_CANDIDATES_PER_REPORT = 24
-# Minimum number of entities in the title of a report. A title that exists already gets more.
-MIN_ENTITIES_IN_TITLE = 3
-# Maximum number of characters of a sentence with full score. Double the length halves the score.
-MAX_FULL_SCORE_LENGTH = 200
-# Maximum number of members that increase the score of a sentence. A sentence that mentions more
-# members is probably a list.
-MAX_SCORED_MEMBERS = 4
+# Numbers of entities in the title of a report, the first that gives a new title; then more.
+ENTITIES_IN_TITLE = (3, 2, 4)
+# Minimum and maximum number of characters of a sentence with full score. Double the maximum, or
+# half the minimum, halves the score.
+MIN_FULL_SCORE_LENGTH, MAX_FULL_SCORE_LENGTH = 60, 200
+# Number of characters at the start of a document whose sentences often sum the document up, and
+# the factor for their scores.
+LEAD_CHARACTERS, LEAD_FACTOR = 400, 1.3
+# Score of a heading, list item or table row, as a share of the score of a whole sentence.
+FRAGMENT_FACTOR = 0.01
+MIN_FRAGMENT_LENGTH = 20
 # Maximum number of sentences that are compared for one report. Of a larger community, only the
 # members with most neighbours count.
 MAX_SENTENCES_PER_REPORT = 20_000
@@ -46,15 +49,19 @@ PARTITION_SENTENCES = 500_000
 BATCH_ROWS = 64 * ROW_GROUP_SIZE  # mentions or relationships that are read at once
 
 Floats = npt.NDArray[np.float64]
-# Columns of candidate sentences. `report` and `sentence` are row numbers, `entities` are the
-# members that the sentence mentions, `source` is the number of the text unit.
-_CHOSEN_COLUMNS: dict[str, Any] = {
-    "report": pl.Int32,
-    "sentence": pl.Int32,
-    "score": pl.Float64,
-    "entities": pl.List(pl.Int32),
+_YEAR = r"\b(?:1\d|20)\d\d"
+# Columns of candidate sentences: `clarity` is 2 for whole sentences that stand alone, 1 for other
+# whole sentences and 0 for headings, list items and table rows. `first_day` and `last_day` are the
+# days of the first date in the sentence, `source` is the number of the text unit.
+_QUOTED_COLUMNS: dict[str, Any] = {
+    **CHOSEN_COLUMNS,
+    "text": pl.String,
+    "language": pl.String,
+    "clarity": pl.Int8,
+    "first_day": pl.Date,
+    "last_day": pl.Date,
+    "source": pl.Int32,
 }
-_QUOTED_COLUMNS: dict[str, Any] = {**_CHOSEN_COLUMNS, "text": pl.String, "source": pl.Int32}
 
 
 @step(writes=["community_reports"], code_version=2)
@@ -73,39 +80,55 @@ def create_community_reports_nlp(
 ) -> Iterator[pl.DataFrame]:
     """Write a report on each community from sentences about its members, without a model.
 
-    The score of a sentence grows with the number and the degree of the members in it. The
-    summary is about the main members. Each finding is about one main member and the members that
-    are mentioned with it. The rank (0 to 10) compares the size of a community with the sizes of
-    other communities of its level. Reports are ordered by level, deepest first, then `community`.
+    The title has terms that set the sentences apart from the corpus, and the main members. The
+    score of a sentence grows with these terms, and with the number and the degree of the members
+    in it. The summary is about the main members, and ends with counts. Each finding is about one
+    main member and the members that are mentioned with it, or is a chronology. Communities with
+    the same parent share no sentence. The rank (0 to 10) compares the size of a community with the
+    sizes of other communities of its level. Reports are ordered by level, deepest first, then
+    `community`.
 
     Candidate sentences are chosen report by report, but their texts are read document by document.
     So they are partitioned by sentence before, and by report after their texts are read.
     """
+    units = _read_text_units(base_text_units, documents)
     rows = rank_communities(communities)
+    rows = rows.join(
+        count_documents(communities, base_text_units, documents),
+        on="community",
+        how="left",
+        maintain_order="left",
+    ).with_columns(pl.col("n_documents").fill_null(0))
     progress.start(rows.height, "reports")
     named = entities.select("title", "type", "degree").collect()
-    named = named.with_columns(weight=np.log2(2 + named["degree"].to_numpy()))
+    named = named.with_columns(
+        weight=np.log2(2 + named["degree"].to_numpy()), kind=find_kinds(named)
+    )
     ids = entities.select("id").collect()["id"]
     members = _read_members(communities, rows["community"], ids)
-    links = _RelationshipLookup(relationships, ids)
+    links = RelationshipLookup(relationships, ids)
     del ids
-    units = _read_text_units(base_text_units, documents)
     with shards.open_partitions(rows.height // PARTITION_REPORTS + 1, _QUOTED_COLUMNS) as by_report:
         n_sentences = sentences.select(pl.len()).collect().item()
         n_partitions = n_sentences // PARTITION_SENTENCES + 1
-        with shards.open_partitions(n_partitions, _CHOSEN_COLUMNS) as by_sentence:
+        parents, sizes = rows["parent"].to_numpy(), rows["size"].to_numpy()
+        counts: list[tuple[int, pl.DataFrame]] = []
+        with shards.open_partitions(n_partitions, CHOSEN_COLUMNS) as by_sentence:
             found = _find_sentences_of_entities(mentions, sentences, units, named.height)
             work = _pair_members_with_sentences(rows.height, members, named["weight"], *found)
-            for start, part in shards.map(_choose_best_sentences, work):
+            for start, part in shards.map(choose_best_sentences, work):
                 chosen = part["chosen"].with_columns(pl.col("report") + start)
                 by_sentence.append(chosen, chosen["sentence"].to_numpy() // PARTITION_SENTENCES)
             del found
             for number, chosen in by_sentence:
+                chosen = drop_repeats_of_siblings(chosen, parents, sizes)
                 quoted = _quote_sentences(number, chosen, sentences, documents, units)
+                distinct = quoted.unique("sentence", maintain_order=True)
+                counts.append(count_words(distinct["text"], distinct["language"]))
                 by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
         work = _prepare_shards(rows, members, named, by_report, links)
-        limits = (settings.max_findings, settings.max_sentences)
-        for n_reports, written in shards.map(_write_reports, work, *limits):
+        shared = (count_corpus_words(counts), settings.max_findings, settings.max_sentences)
+        for n_reports, written in shards.map(write_reports, work, *shared):
             yield written["community_reports"]
             progress.advance(n_reports)
 
@@ -134,14 +157,14 @@ def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> 
 
 def _find_sentences_of_entities(
     mentions: pl.LazyFrame, sentences: pl.LazyFrame, units: pl.DataFrame, n_entities: int
-) -> tuple[NumberLists, npt.NDArray[np.int32]]:
-    """Return the quotable sentences that mention each entity, and the lengths of all sentences.
+) -> tuple[NumberLists, npt.NDArray[np.float32]]:
+    """Return the sentences that mention each entity, and the fitness of all sentences.
 
-    Sentences are row numbers, ascending. A length is a number of characters.
+    Sentences are row numbers, ascending. The fitness is 0 to 1.3; sentences with 0 are left out.
     """
     read = sentences.collect()
-    is_quotable = are_quotable(read).to_numpy()
-    lengths = (read["end_char"] - read["start_char"]).to_numpy()
+    fitness = _rate_fitness(read)
+    is_fit = fitness > 0
     spans = read.select("document", "start_char")
     del read
     document_of_unit = units.sort("number")["document"].to_numpy()
@@ -157,7 +180,7 @@ def _find_sentences_of_entities(
         places = pl.DataFrame({"document": document, "start_char": batch["start_char"]})
         row = first + find_rows_at(spans[first:last], places)
         batch_keys = batch["entity"].to_numpy() * np.int64(n_sentences) + row
-        batch_keys = batch_keys[is_quotable[row] & (row >= 0)]
+        batch_keys = batch_keys[is_fit[row] & (row >= 0)]
         keys[n_keys : n_keys + len(batch_keys)] = batch_keys
         n_keys += len(batch_keys)
     keys = keys[:n_keys]
@@ -168,7 +191,28 @@ def _find_sentences_of_entities(
     keys = keys[is_new]
     bounds = np.searchsorted(keys, np.arange(n_entities + 1) * n_sentences)
     keys %= n_sentences
-    return NumberLists(bounds[:-1], np.diff(bounds), keys.astype(np.int32)), lengths
+    return NumberLists(bounds[:-1], np.diff(bounds), keys.astype(np.int32)), fitness
+
+
+def _rate_fitness(sentences: pl.DataFrame) -> npt.NDArray[np.float32]:
+    """Rate how fit sentences are for quotation, by their length and place; 0 for unfit ones."""
+    length = pl.col("end_char") - pl.col("start_char")
+    by_length = pl.min_horizontal(
+        1.0, MAX_FULL_SCORE_LENGTH / length.clip(1), length / MIN_FULL_SCORE_LENGTH
+    )
+    is_lead = pl.col("start_char") < LEAD_CHARACTERS
+    is_fragment = ~pl.col("quotable") & length.is_between(
+        MIN_FRAGMENT_LENGTH, MAX_FULL_SCORE_LENGTH
+    )
+    factor = (
+        pl.when("fit")
+        .then(pl.when(is_lead).then(LEAD_FACTOR).otherwise(1.0))
+        .when(is_fragment)
+        .then(FRAGMENT_FACTOR)
+        .otherwise(0.0)
+    )
+    rated = sentences.with_columns(fit=are_quotable(sentences)).select(by_length * factor)
+    return rated.to_series().cast(pl.Float32).to_numpy()
 
 
 def _pair_members_with_sentences(
@@ -176,7 +220,7 @@ def _pair_members_with_sentences(
     members: RowGroups,
     weight: pl.Series,
     sentences_of: NumberLists,
-    lengths: npt.NDArray[np.int32],
+    fitness: npt.NDArray[np.float32],
 ) -> Iterator[tuple[int, ShardFrames]]:
     """Yield (number of the first report, shard): members of communities, and their sentences."""
     for start in range(0, n_reports, SHARD_REPORTS):
@@ -194,7 +238,7 @@ def _pair_members_with_sentences(
                         "n_sentences": sentences_of.lengths[entity],
                     }
                 ),
-                "sentences": pl.DataFrame({"sentence": sentence, "length": lengths[sentence]}),
+                "sentences": pl.DataFrame({"sentence": sentence, "fitness": fitness[sentence]}),
             },
         )
 
@@ -210,39 +254,6 @@ def _choose_main_members(
     return report[kept], entity[kept]
 
 
-def _choose_best_sentences(shard: ShardFrames) -> ShardFrames:
-    """Choose the candidate sentences of a shard of communities, and find their members."""
-    members, sentences = shard["members"], shard["sentences"]
-    times = members["n_sentences"].to_numpy()
-    report, entity, weight = (
-        np.repeat(members[name].to_numpy(), times) for name in ("report", "entity", "weight")
-    )
-    sentence, length = (sentences[name].to_numpy() for name in ("sentence", "length"))
-    score = weight * np.minimum(1.0, MAX_FULL_SCORE_LENGTH / np.maximum(length, 1))
-    # Group the mentions by report and sentence. The members of a group are in ascending order.
-    keys = (report.astype(np.int64) << 32) + sentence
-    order = np.argsort(keys, kind="stable")
-    is_first = np.ones(len(keys), bool)
-    is_first[1:] = np.diff(keys[order]) > 0
-    bounds = np.append(np.flatnonzero(is_first), len(keys))
-    report, sentence = report[order[bounds[:-1]]], sentence[order[bounds[:-1]]]
-    # `bincount` returns integers if there are no values.
-    total = np.bincount(np.cumsum(is_first) - 1, score[order]).astype(np.float64)
-    total *= np.minimum(1.0, MAX_SCORED_MEMBERS / np.diff(bounds))
-    # Choose the best groups of each report.
-    best = np.lexsort((sentence, -total, report))
-    rank = np.arange(len(best)) - np.searchsorted(report, report)
-    best = best[rank < MAX_CANDIDATES_PER_REPORT]
-    owner, member = NumberLists(bounds[:-1], np.diff(bounds), entity[order]).take(best)
-    columns = {
-        "report": report[best],
-        "sentence": sentence[best],
-        "score": total[best],
-        "entities": gather_lists(owner, pl.Series(member), len(best)),
-    }
-    return {"chosen": pl.DataFrame(columns, _CHOSEN_COLUMNS)}
-
-
 def _quote_sentences(
     partition: int,
     chosen: pl.DataFrame,
@@ -256,8 +267,37 @@ def _quote_sentences(
     rows = chosen["sentence"].to_numpy() - start
     quotations = Quotations(documents, spans, rows)
     source = units["number"].to_numpy()[find_rows_at(units, quotations.places).clip(0)]
-    at = quotations.map_sentence_rows(rows)
-    return chosen.with_columns(quotations.texts[at].alias("text"), source=source[at])
+    languages = documents.select("language").collect().to_series()
+    language = languages.gather(quotations.places["document"])
+    texts = trim_sentences(quotations.texts)
+    quoted = pl.DataFrame(
+        {
+            "text": texts,
+            "language": language,
+            "clarity": spans[quotations.rows]["quotable"].cast(pl.Int8),
+            "source": source,
+        }
+    )
+    quoted = quoted.with_columns(
+        clarity=pl.col("clarity") * (stand_alone(texts, language).cast(pl.Int8) + 1)
+    )
+    quoted = quoted.with_columns(_find_first_dates(quoted))
+    return pl.concat([chosen, quoted[quotations.map_sentence_rows(rows)]], how="horizontal")
+
+
+def _find_first_dates(quoted: pl.DataFrame) -> list[pl.Series]:
+    """Return the first and last day of the first date in each sentence that stands alone."""
+    rows = ((quoted["clarity"] == 2) & quoted["text"].str.contains(_YEAR)).arg_true()
+    found = [
+        next(find_dates(text, language), None)
+        for text, language in quoted[rows].select("text", "language").iter_rows()
+    ]
+    none = pl.Series([None] * quoted.height, dtype=pl.Date)
+    days = {
+        "first_day": [date and date.first for date in found],
+        "last_day": [date and date.last for date in found],
+    }
+    return [none.clone().scatter(rows, values).alias(name) for name, values in days.items()]
 
 
 def _prepare_shards(
@@ -265,25 +305,28 @@ def _prepare_shards(
     members: RowGroups,
     named: pl.DataFrame,
     by_report: Partitions,
-    links: "_RelationshipLookup",
+    links: RelationshipLookup,
 ) -> Iterator[tuple[int, ShardFrames]]:
     """Yield (number of reports, shard): communities with their titles and candidate sentences."""
     # Order of the members in a title: names before noun phrases, then by descending degree.
     order = np.lexsort((-named["weight"].to_numpy(), (named["type"] == "noun phrase").to_numpy()))
     rank = np.argsort(order)
     titles, used = named["title"], set[str]()
+    kinds, n_kinds = named["kind"].to_numpy(), len(COUNTED_TYPES)
     for partition in range(by_report.n):
         quoted = by_report.read(partition)
         quoted = quoted.sort("report", "score", "sentence", descending=[False, True, False])
         first = partition * PARTITION_REPORTS
         for start in range(first, min(first + PARTITION_REPORTS, rows.height), SHARD_REPORTS):
             part = rows[start : start + SHARD_REPORTS]
-            chosen = []
+            chosen, counts = [], []
             for report in range(start, start + part.height):
                 entities = members[report]
                 ranked = entities[np.argsort(rank[entities])]
                 chosen.append(_choose_title_members(ranked, titles, used))
+                counts.append(np.bincount(kinds[entities], minlength=n_kinds)[:n_kinds].tolist())
             main = pl.Series(chosen, dtype=pl.List(pl.Int32))
+            counted = pl.Series(counts, dtype=pl.List(pl.Int32))
             ends = np.searchsorted(quoted["report"].to_numpy(), [start, start + part.height])
             sentences = quoted[slice(*ends.tolist())]
             shown = pl.concat([sentences["entities"], main]).explode()
@@ -291,7 +334,7 @@ def _prepare_shards(
             yield (
                 part.height,
                 {
-                    "communities": part.with_columns(main=main),
+                    "communities": part.with_columns(main=main, kinds=counted),
                     "sentences": sentences.with_columns(
                         pl.col("report") - start,
                         relationships=links.find_between(sentences["entities"]),
@@ -302,90 +345,15 @@ def _prepare_shards(
 
 
 def _choose_title_members(ranked: Integers, titles: pl.Series, used: set[str]) -> list[int]:
-    """Choose members for the title of a report: more than three if the short title is taken.
+    """Choose members for the title of a report: another number than three if the title is taken.
 
     A community and its largest sub-community often have the same main members. The title is
     added to `used`.
     """
-    n = MIN_ENTITIES_IN_TITLE
-    while (title := join_titles(titles[ranked[:n]].to_list())) in used and n < len(ranked):
-        n += 1
+    lengths = [*ENTITIES_IN_TITLE, *range(max(ENTITIES_IN_TITLE) + 1, len(ranked) + 1)]
+    for n in lengths:
+        title = join_titles(titles[ranked[:n]].to_list())
+        if title not in used:
+            break
     used.add(title)
     return [int(entity) for entity in ranked[:n]]
-
-
-def _write_reports(shard: ShardFrames, max_findings: int, max_sentences: int) -> ShardFrames:
-    """Write the reports of a shard of communities."""
-    entities, communities = shard["entities"], shard["communities"]
-    titles, weight = (
-        dict(entities.select("entity", name).iter_rows()) for name in ("title", "weight")
-    )
-    columns = ("text", "entities", "relationships", "source", "score")
-    rows = list(shard["sentences"].select(columns).iter_rows())
-    bounds = np.searchsorted(
-        shard["sentences"]["report"].to_numpy(), np.arange(communities.height + 1)
-    ).tolist()
-    reports = []
-    for row, span in zip(communities.iter_rows(named=True), pairwise(bounds), strict=True):
-        main = row["main"]
-        title = join_titles([titles[entity] for entity in main])
-        evidence = [Evidence(*sentence) for sentence in rows[slice(*span)]]
-        summary, findings = write_findings(
-            evidence, weight, titles, main, max_findings, max_sentences
-        )
-        if not summary:
-            # Cite the entities if no sentence, but only tables and lists mention the members.
-            cited = ", ".join(map(str, main))
-            summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
-        if row["island"]:
-            title = f"Island: {title}"
-        reports.append(Report(title, summary, findings, row["rank"], _explain_rank(row)))
-    return {"community_reports": make_report_rows(communities.drop("main"), reports)}
-
-
-def _explain_rank(row: Mapping[str, object]) -> str:
-    nouns = {
-        "size": ("entity", "entities"),
-        "n_relationships": ("relationship", "relationships"),
-        "n_text_units": ("text unit", "text units"),
-    }
-    entities, *others = (f"{row[name]} {noun[row[name] != 1]}" for name, noun in nouns.items())
-    counts = f"{entities}, {' and '.join(others)}"
-    return f"{row['rank']} of 10 among the communities of its level, for {counts}."
-
-
-class _RelationshipLookup:
-    """Lookup of the numbers of relationships by their two entities."""
-
-    def __init__(self, relationships: pl.LazyFrame, entity_ids: pl.Series) -> None:
-        self._width = len(entity_ids)
-        keys, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-        columns = relationships.select("source_id", "target_id", "human_readable_id")
-        for batch in read_batches(columns, BATCH_ROWS):
-            ends = pl.concat([batch["source_id"], batch["target_id"]])
-            pairs = find_rows(ends, entity_ids).reshape(2, -1)
-            known = (pairs >= 0).all(axis=0)
-            keys.append(pairs[:, known].min(axis=0) * self._width + pairs[:, known].max(axis=0))
-            numbers.append(batch["human_readable_id"].to_numpy()[known].astype(np.int32))
-        self._keys = np.concatenate(keys)
-        order = np.argsort(self._keys, kind="stable")
-        self._keys = self._keys[order]
-        self._numbers = np.concatenate(numbers)[order]
-
-    def find_between(self, entities: pl.Series) -> pl.Series:
-        """Return the relationships between the entities of each list, as sorted lists."""
-        owner, entity = spread_lists(entities)
-        rows = pl.LazyFrame({"owner": owner, "entity": entity.cast(pl.Int64)})
-        pairs = (
-            rows.join(rows, on="owner")
-            .filter(pl.col("entity") < pl.col("entity_right"))
-            .select("owner", key=pl.col("entity") * self._width + pl.col("entity_right"))
-            .collect()
-        )
-        keys = pairs["key"].to_numpy()
-        place = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
-        found = self._keys[place] == keys if len(self._keys) else np.zeros(len(keys), bool)
-        owner, number = distinct_pairs(
-            pairs["owner"].to_numpy()[found], self._numbers[place[found]]
-        )
-        return gather_lists(owner, pl.Series(number), len(entities))

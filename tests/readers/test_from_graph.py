@@ -191,7 +191,7 @@ def test_a_graph_without_a_sentence_has_reports_and_searches_find_no_evidence(
     (root / "g.graphml").write_text(f"<graphml><graph>{nodes}</graph></graphml>", encoding="utf-8")
     run_project(root, "read_graph.entities=null", "read_graph.relationships=g.graphml")
     assert len(table(root, "text_units")) == 0
-    assert table(root, "community_reports")["title"].to_list() == ["Island: Ada and Bo"]
+    assert table(root, "community_reports")["title"].to_list() == ["Ada and Bo"]
     index = graphrag_query.open(root / "output")
     assert index.local("Who is Ada?").outcome is Outcome.NO_EVIDENCE
     assert index.path("Ada", "Bo").outcome is Outcome.NO_EVIDENCE

@@ -1,10 +1,18 @@
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 
+import numpy as np
+import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.reports.extractive import Evidence, write_findings
+from graphrag_index.reports.candidate_sentences import drop_repeats_of_siblings
+from graphrag_index.reports.extent import format_period
+from graphrag_index.reports.extractive import Evidence, Names, write_findings
 from graphrag_index.reports.report import Finding, format_citation, join_titles
+from graphrag_index.reports.theme_terms import Term
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
 WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
@@ -14,6 +22,7 @@ def evidence(text: str, *entities: int, source: int = 0, score: float = 0.0) -> 
     return Evidence(text, entities, (), source, score or sum(WEIGHT[e] for e in entities))
 
 
+TERMS = (Term("sea ice", ("ice",), 9.0), Term("boats", ("boats", "boat"), 8.0))
 CREAN_SAILED = evidence("Tom Crean sailed in the Endurance.", 0, 1, source=3)
 CREAN_ISLAND = evidence("From Elephant Island Tom Crean rowed on.", 0, 2, source=4)
 CREAN_KERRY = evidence("Crean came from Kerry.", 0, 3, source=5)
@@ -23,7 +32,7 @@ ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, so
 def write(
     *sentences: Evidence, main: Sequence[int] = (), findings: int = 6, most: int = 14
 ) -> tuple[str, tuple[Finding, ...]]:
-    return write_findings(sentences, WEIGHT, TITLES, main, findings, most)
+    return write_findings(sentences, Names(WEIGHT, TITLES, main), TERMS, findings, most)
 
 
 def test_the_summary_covers_the_main_members_first() -> None:
@@ -73,6 +82,48 @@ def test_the_finding_of_a_report_on_one_member_is_not_its_title() -> None:
     sentences = ("Crean was born near Annascaul.", "He rowed.", "Nobody sang so loudly as Crean.")
     _, findings = write(*(evidence(text, 0) for text in sentences), main=[0])
     assert [finding.summary for finding in findings] == ["More on Tom Crean"]
+
+
+def test_a_heading_has_a_term_of_its_sentences_that_no_other_heading_has() -> None:
+    _, findings = write(
+        evidence("Tom Crean and Shackleton crossed the mountains.", 0, score=99),
+        evidence("The whalers of Stromness heard nothing all winter.", 0, score=98),
+        evidence("Tom Crean pulled the boats over the floe.", 0, source=3),
+        evidence("Under the ice lay the ship Endurance, crushed.", 1, source=4),
+    )
+    assert [finding.summary for finding in findings] == ["Boats: Tom Crean", "Sea ice: Endurance"]
+
+
+def test_sentences_with_several_dates_become_a_chronology() -> None:
+    years = (1916, 1914, 1915)
+    texts = ("Men were saved in {}.", "A ship left Plymouth in {}.", "Ice crushed wood in {}.")
+    dated = [
+        replace(evidence(text.format(year), 0), days=(date(year, 1, 1), date(year, 12, 31)))
+        for text, year in zip(texts, years, strict=True)
+    ]
+    _, findings = write(CREAN_SAILED, CREAN_ISLAND, *dated)
+    assert findings[-1].summary == "1914 to 1916: Tom Crean"
+    said = findings[-1].explanation
+    assert said.index("1914") < said.index("1915") < said.index("1916")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (date(2024, 3, 1), date(2024, 5, 31), "March to May 2024"),
+        (date(2024, 3, 3), date(2024, 3, 3), "3 March 2024"),
+        (date(2024, 1, 1), date(2024, 12, 31), "2024"),
+        (date(1914, 8, 8), date(1917, 1, 1), "1914 to 1917"),
+    ],
+)
+def test_a_period_is_as_short_as_its_dates_allow(first: date, last: date, expected: str) -> None:
+    assert format_period(first, last) == expected
+
+
+def test_siblings_share_no_sentence() -> None:
+    chosen = pl.DataFrame({"report": [0, 1, 2, 1], "sentence": [7, 7, 7, 8], "place": [1, 0, 0, 1]})
+    kept = drop_repeats_of_siblings(chosen, np.array([5, 5, 6]), np.array([3, 9, 2]))
+    assert set(kept.select("report", "sentence").rows()) == {(1, 7), (2, 7), (1, 8)}
 
 
 def test_no_evidence_gives_no_findings() -> None:

@@ -1,0 +1,78 @@
+"""Candidate sentences of reports: the best of each community, and none twice among siblings."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.schema.list_columns import Integers, NumberLists, gather_lists
+from graphrag_index.step import ShardFrames
+
+# Number of candidate sentences of a report, and the share of its sentences that are candidates if
+# these are more, up to the maximum.
+MIN_CANDIDATES, CANDIDATE_SHARE, MAX_CANDIDATES = 20, 0.1, 120
+# Maximum number of members that increase the score of a sentence. A sentence that mentions more
+# members is probably a list.
+MAX_SCORED_MEMBERS = 4
+# Columns of candidate sentences. `report` and `sentence` are row numbers, `place` is the place
+# in the ranking of the report (from 0), `entities` are the members that the sentence mentions.
+CHOSEN_COLUMNS: dict[str, Any] = {
+    "report": pl.Int32,
+    "sentence": pl.Int32,
+    "place": pl.Int32,
+    "score": pl.Float64,
+    "entities": pl.List(pl.Int32),
+}
+
+
+def choose_best_sentences(shard: ShardFrames) -> ShardFrames:
+    """Choose the candidate sentences of a shard of communities, and find their members."""
+    members, sentences = shard["members"], shard["sentences"]
+    times = members["n_sentences"].to_numpy()
+    report, entity, weight = (
+        np.repeat(members[name].to_numpy(), times) for name in ("report", "entity", "weight")
+    )
+    sentence, fitness = (sentences[name].to_numpy() for name in ("sentence", "fitness"))
+    score = weight * fitness
+    # Group the mentions by report and sentence. The members of a group are in ascending order.
+    keys = (report.astype(np.int64) << 32) + sentence
+    order = np.argsort(keys, kind="stable")
+    is_first = np.ones(len(keys), bool)
+    is_first[1:] = np.diff(keys[order]) > 0
+    bounds = np.append(np.flatnonzero(is_first), len(keys))
+    report, sentence = report[order[bounds[:-1]]], sentence[order[bounds[:-1]]]
+    # `bincount` returns integers if there are no values.
+    total = np.bincount(np.cumsum(is_first) - 1, score[order]).astype(np.float64)
+    total *= np.minimum(1.0, MAX_SCORED_MEMBERS / np.diff(bounds))
+    # Choose the best groups of each report.
+    best = np.lexsort((sentence, -total, report))
+    place = np.arange(len(best)) - np.searchsorted(report, report)
+    n_groups = np.bincount(report)[report] if len(report) else place
+    is_chosen = place < np.clip(n_groups * CANDIDATE_SHARE, MIN_CANDIDATES, MAX_CANDIDATES)
+    best, place = best[is_chosen], place[is_chosen]
+    owner, member = NumberLists(bounds[:-1], np.diff(bounds), entity[order]).take(best)
+    columns = {
+        "report": report[best],
+        "sentence": sentence[best],
+        "place": place,
+        "score": total[best],
+        "entities": gather_lists(owner, pl.Series(member), len(best)),
+    }
+    return {"chosen": pl.DataFrame(columns, CHOSEN_COLUMNS)}
+
+
+def drop_repeats_of_siblings(
+    chosen: pl.DataFrame, parents: Integers, sizes: Integers
+) -> pl.DataFrame:
+    """Leave each candidate sentence to one report among those of communities with one parent.
+
+    The report in which the sentence has the best place keeps it; of several such reports, that on
+    the smallest community. `parents` and `sizes` have the values of each report.
+    """
+    report = chosen["report"].to_numpy()
+    return (
+        chosen.with_columns(parent=parents[report], size=sizes[report])
+        .sort("sentence", "parent", "place", "size", "report")
+        .unique(["sentence", "parent"], keep="first", maintain_order=True)
+        .select(chosen.columns)
+    )

@@ -1,0 +1,232 @@
+"""Terms for the theme of a text: words and phrases that set it apart from the corpus.
+
+The words of the sentences of a report are compared with those of the corpus by their
+log-likelihood ratio [1]_. Nouns are told from other words by their context: an article,
+preposition or modifier before a noun, and a function word or punctuation after it.
+
+References
+----------
+.. [1] Dunning, Accurate methods for the statistics of surprise and coincidence, CL 19 (1993).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+import polars as pl
+
+from graphrag_index.text.languages import language_of, read_lists, word_set
+
+_WORDS, _NLP_WORDS = read_lists("reports/data/report_words"), read_lists("nlp/data/words")
+_NO_MODIFIERS = word_set(_NLP_WORDS["weak_modifiers"])
+_NO_THEMES = word_set(_WORDS["no_themes"]) | word_set(_NLP_WORDS["weak_heads"]) | _NO_MODIFIERS
+# Words of at least four letters, in scripts with spaces between words.
+_LETTER = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
+_WORD = rf"{_LETTER}[{_LETTER[1:-1]}\p{{M}}]{{3,29}}"
+_HYPHENS = ("-", "‑", "–", "’", "'")
+_OUTER_MARKS = ".,;:!?()[]{}\"'“”„«»‘’*_–—-"
+_BEFORE_VERBS = {code: word_set(words) for code, words in _WORDS["before_verbs"].items()}
+# Endings of English words that are no nouns, unless an article or preposition precedes them.
+_NO_NOUN_ENDINGS = ("ed", "ing", "ly", "est", "ous", "ful", "ive", "able", "ible")
+# Maximum number of words in the list of the corpus. All other words count as rare as its last.
+MAX_CORPUS_WORDS = 50_000
+# Maximum number of words of a report that become terms, and of characters of a word beside a term.
+MAX_WORDS, MAX_WORD_CHARS = 14, 30
+# Minimum share of the occurrences of a word that a phrase needs to stand for the word.
+MIN_SHARE_IN_PHRASE = 0.34
+
+
+class CorpusWords(NamedTuple):
+    """The number of sentences of the corpus, and of those with each word (`word`, `n`)."""
+
+    n_sentences: int
+    counts: pl.DataFrame
+
+
+class Term(NamedTuple):
+    """A word or phrase that stands for a theme. `forms` are forms of its main word."""
+
+    text: str
+    forms: tuple[str, ...]
+    weight: float
+
+
+def count_corpus_words(parts: Iterable[tuple[int, pl.DataFrame]]) -> CorpusWords:
+    """Add up the results of `count_words`, and keep the most frequent words."""
+    sizes, frames = zip((0, _NO_COUNTS), *parts, strict=True)
+    counts = pl.concat(frames).group_by("word").agg(pl.sum("n"))
+    counts = counts.sort("n", "word", descending=[True, False]).head(MAX_CORPUS_WORDS)
+    return CorpusWords(sum(sizes), counts)
+
+
+_NO_COUNTS = pl.DataFrame(schema={"word": pl.String, "n": pl.UInt32})
+
+
+def count_words(texts: pl.Series, languages: pl.Series) -> tuple[int, pl.DataFrame]:
+    """Return the number of sentences, and of those that contain each word."""
+    words = split_words(
+        pl.DataFrame({"row": range(len(texts)), "text": texts, "language": languages})
+    )
+    return len(texts), words.unique(["row", "word"]).group_by("word").agg(n=pl.len())
+
+
+def split_words(sentences: pl.DataFrame) -> pl.DataFrame:
+    """Return the words of sentences that may name a theme: `row`, `word` and its `form`.
+
+    Names are left out by their capital letter. In German, whose nouns have a capital letter, words
+    without one are left out.
+    """
+    split = (
+        sentences.select("row", "language", form=pl.col("text").str.extract_all(_WORD))
+        .explode("form")
+        .drop_nulls("form")
+        .with_columns(word=pl.col("form").str.to_lowercase())
+    )
+    with_nouns = [
+        code for code in split["language"].unique() if language_of(code).capitalizes_nouns
+    ]
+    is_capital = pl.col("form").str.head(1) != pl.col("word").str.head(1)
+    split = split.filter(is_capital == pl.col("language").is_in(with_nouns))
+    for code in split["language"].unique().sort():
+        excluded = pl.Series(sorted(_excluded_words(code)))
+        split = split.filter(
+            (pl.col("language") != code) | ~pl.col("word").is_in(excluded.implode())
+        )
+    # A plural counts as its singular.
+    singular = pl.col("word").str.replace(r"ies$", "y").str.replace(r"([^sui])s$", "${1}")
+    return split.select("row", "form", word=singular)
+
+
+@cache
+def _excluded_words(language: str) -> frozenset[str]:
+    return language_of(language).function_words | _NO_THEMES
+
+
+def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
+    """Return the best words of each report: `report`, `word` and `weight`.
+
+    `words` has one row per word of a sentence: `report`, `row`, `source`, `word` and `form`.
+    """
+    rarest = corpus.counts["n"].min() or 1
+    n_all = max(corpus.n_sentences, 2)
+    sizes = words.group_by("report").agg(
+        size=pl.col("row").n_unique(), sources=pl.col("source").n_unique()
+    )
+    n, size, total = pl.col("n"), pl.col("size"), pl.col("total")
+    n_sources, sources = pl.col("n_sources"), pl.col("sources")
+    expected = size * total / n_all
+    rest = total - n
+    likelihood = 2 * (
+        n * (n / expected).log()
+        + pl.when(rest > 0).then(rest * (rest / (total - expected)).log()).otherwise(0.0)
+    )
+    return (
+        words.group_by("report", "word")
+        .agg(
+            n=pl.col("row").n_unique(),
+            n_sources=pl.col("source").n_unique(),
+        )
+        .join(sizes, on="report")
+        .filter((n >= 2) | (size <= 3), (n_sources >= 2) | (sources <= 3))
+        .join(corpus.counts.rename({"n": "total"}), on="word", how="left")
+        .with_columns(
+            n=n.cast(pl.Float64),
+            total=pl.max_horizontal(total.fill_null(rarest), n).cast(pl.Float64),
+        )
+        # A word of few text units says little of the others, however often it is in them.
+        .with_columns(weight=likelihood * (n_sources / n).sqrt())
+        .filter(pl.col("weight") > 0)
+        .sort("report", "weight", "word", descending=[False, True, False])
+        .filter(pl.int_range(pl.len()).over("report") < MAX_WORDS)
+        .select("report", "word", "weight")
+    )
+
+
+def find_terms(
+    uses: Sequence[tuple[str, str, float, str]], language: str, names: Set[str]
+) -> list[Term]:
+    """Return the terms of a report, best first, each with other words than the terms before it.
+
+    `uses` are sentences with a word, its weight and its form in the sentence, best word first.
+    Words in `names`, in lower case, are part of the names in its title, and are left out.
+    """
+    grammar, before_verbs = language_of(language), _BEFORE_VERBS.get(language, frozenset())
+    opening = (
+        grammar.determiners | grammar.place_prepositions | grammar.other_prepositions
+    ) - before_verbs
+    following = grammar.function_words - grammar.determiners
+    articles = grammar.articles or grammar.determiners
+    verb_endings = grammar.verb_endings or (("ed",) if language == "en" else ())
+    endings = _NO_NOUN_ENDINGS if language == "en" else grammar.verb_endings
+    terms: list[Term] = []
+    taken = set(names)
+    for (word, weight), group in groupby(uses, itemgetter(1, 2)):
+        found = [(form, *_words_beside(text, form)) for text, _, _, form in group]
+        forms = Counter(form for form, *_ in found)
+        if not taken.isdisjoint((word, *forms)):
+            continue
+        phrases = Counter[str]()
+        n_nouns = 0
+        for form, first, before, after in found:
+            # A noun precedes a function word, a verb or punctuation.
+            ends = not after or after in following or after.endswith(verb_endings)
+            if before.lower() in opening:
+                # A word with the ending of a verb is a noun only after an article: the wounded.
+                n_nouns += ends and (before.lower() in articles or not form.endswith(endings))
+                if _is_noun(after, grammar.function_words) and after not in names:
+                    phrases[f"{form} {after}"] += 1
+            elif (
+                ends
+                and before not in names
+                and _is_modifier(before, grammar.function_words)
+                and first.lower() not in before_verbs
+                and not form.endswith(endings)
+            ):
+                n_nouns += first.lower() in opening
+                phrases[f"{before} {form}"] += 1
+        text = max(forms, key=lambda form: (forms[form], form))
+        best = max(phrases, key=lambda phrase: (phrases[phrase], phrase), default="")
+        if phrases[best] >= max(2, MIN_SHARE_IN_PHRASE * len(found)):
+            text = best
+        elif not n_nouns and not grammar.capitalizes_nouns:
+            continue
+        terms.append(Term(text, tuple(forms), weight))
+        taken.update(text.split(" "), forms)
+    return terms
+
+
+def _words_beside(text: str, form: str) -> tuple[str, str, str]:
+    """Return the two words before and the word after the first use of a word.
+
+    A word at a punctuation mark has "" beside it, and a part of a longer word has hyphens.
+    """
+    start = text.find(form)
+    while start >= 0 and (text[start - 1 : start] + text[start + len(form) :][:1]).isalpha():
+        start = text.find(form, start + 1)
+    end = start + len(form)
+    before = text[max(0, start - 2 * MAX_WORD_CHARS) : start]
+    after = text[end : end + MAX_WORD_CHARS]
+    if before[-1:] in _HYPHENS or after[:1] in _HYPHENS:
+        return "-", "-", "-"
+    words = before.split(" ")[-3:-1] if before.endswith(" ") else []
+    first, last = ["", "", *words][-2:]
+    after = after[1:].partition(" ")[0].rstrip(_OUTER_MARKS) if after.startswith(" ") else ""
+    return first, last if last == last.rstrip(_OUTER_MARKS) else "", after
+
+
+def _is_modifier(word: str, function_words: Set[str]) -> bool:
+    return (
+        len(word) > 2
+        and word.islower()
+        and word.isalpha()
+        and word not in function_words
+        and word not in _NO_MODIFIERS
+        and not word.endswith("ly")
+    )
+
+
+def _is_noun(word: str, function_words: Set[str]) -> bool:
+    return _is_modifier(word, function_words) and not word.endswith(_NO_NOUN_ENDINGS)

@@ -1,0 +1,68 @@
+"""Sentences that are quoted alone: without datelines, and with all that they refer to."""
+
+import re
+
+import polars as pl
+
+from graphrag_index.text.languages import expand_pattern, read_lists
+
+_LISTS = read_lists("text/data/standalone")
+_DATELINE = re.compile(expand_pattern(_LISTS["patterns"], "DATELINE"))
+# A dateline ends with a dash.
+_DASH_NEAR_START = r"^.{2,110}?(?:[—–]|--|\s-|\)-)"
+_LAYOUT, _BOILERPLATE = (expand_pattern(_LISTS["patterns"], p) for p in ("LAYOUT", "BOILERPLATE"))
+_UNSPACED_OPENING = "^(?:" + "|".join(_LISTS["unspaced_openings"].split()) + ")"
+_QUOTATION = re.compile(r'"[^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|「[^「」]*」')
+_MARKS = '"“”„«»「」'
+_QUESTION = r'[?？؟]["”“»」]?$'
+
+
+def trim_sentences(texts: pl.Series) -> pl.Series:
+    """Remove datelines before sentences, and the marks of lists and tables around them.
+
+    A result is a part of the sentence, so that it can be found in the document.
+    """
+    texts = texts.str.replace_all(_LAYOUT, "")
+    rows = texts.str.contains(_DASH_NEAR_START).arg_true()
+    return texts.scatter(rows, [_DATELINE.sub("", text) for text in texts.gather(rows)])
+
+
+def stand_alone(texts: pl.Series, languages: pl.Series) -> pl.Series:
+    """Return for each sentence whether a reader understands it without the text around it.
+
+    A question, a caption or credit, a quotation without the name of its speaker, and a sentence
+    that begins with a pronoun or conjunction do not stand alone.
+    """
+    text, language = pl.col("text"), pl.col("language")
+    first = text.str.extract(r"(\p{L}+)", 1).str.to_lowercase()
+    is_opening = pl.any_horizontal(
+        False,
+        *(
+            (language == code) & first.is_in(words.split())
+            for code, words in _LISTS["openings"].items()
+            if code in languages
+        ),
+    )
+    is_unclear = (
+        text.str.contains(f"{_QUESTION}|{_UNSPACED_OPENING}|{_BOILERPLATE}")
+        | (is_opening & ~text.str.contains(f"^[{_MARKS}]"))
+        | first.is_null()
+    )
+    stands = pl.DataFrame({"text": texts, "language": languages}).select(~is_unclear).to_series()
+    rows = texts.str.contains(f"[{_MARKS}]").arg_true()
+    quoted = list(map(_names_speaker, texts.gather(rows)))
+    return stands.scatter(rows, stands.gather(rows) & pl.Series(quoted, dtype=pl.Boolean))
+
+
+def _names_speaker(text: str) -> bool:
+    """Return whether a sentence with quotation marks has both, and a name outside if it must.
+
+    A sentence that begins with a quotation needs the name of the speaker.
+    """
+    rest = _QUOTATION.sub(" ", text)
+    if any(mark in rest for mark in _MARKS):
+        # One end of a quotation is in another sentence.
+        return False
+    if text[0] not in _MARKS:
+        return True
+    return any(word[0].isupper() or word[0] > "\u2e80" for word in rest.split())

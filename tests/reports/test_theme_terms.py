@@ -1,0 +1,67 @@
+import polars as pl
+import pytest
+
+from graphrag_index.reports.extractive import compose_title
+from graphrag_index.reports.theme_terms import (
+    Term,
+    count_corpus_words,
+    count_words,
+    find_terms,
+    rank_words,
+    split_words,
+)
+
+FIRES = (
+    "The wildfires burned near Sydney.",
+    "Smoke of the wildfires reached the coast.",
+    "A mandatory evacuation was ordered.",
+    "The mandatory evacuation ended.",
+)
+OTHERS = ("The council met.", "Members of the council voted.", "The harbour froze.") * 5
+
+
+def terms_of(texts: tuple[str, ...], language: str, names: frozenset[str]) -> list[str]:
+    all_texts = pl.Series([*texts, *OTHERS])
+    languages = pl.Series([language] * len(all_texts))
+    corpus = count_corpus_words([count_words(all_texts, languages)])
+    sentences = pl.DataFrame({"row": range(len(texts)), "text": texts, "language": language})
+    words = split_words(sentences).with_columns(report=0, source="row")
+    ranked = rank_words(words, corpus).sort("weight", "word", descending=[True, False])
+    uses = ranked.join(words, on="word", maintain_order="left").join(sentences, on="row")
+    uses = uses.select("text", "word", "weight", "form")
+    return [term.text for term in find_terms(list(uses.iter_rows()), language, names)]
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "names", "expected"),
+    [
+        ("en", FIRES, frozenset(), ["mandatory evacuation", "wildfires"]),
+        ("en", FIRES, frozenset({"wildfires", "wildfire"}), ["mandatory evacuation"]),
+        (
+            "de",
+            ("Der Streik begann in Kiel.", "Ein Ende im Streik fehlt."),
+            frozenset({"kiel"}),
+            ["Streik"],
+        ),
+        ("zh", ("北京举行了会议。", "会议在北京结束。"), frozenset(), []),
+    ],
+)
+def test_terms_are_nouns_that_set_sentences_apart(
+    language: str, texts: tuple[str, ...], names: frozenset[str], expected: list[str]
+) -> None:
+    assert terms_of(texts, language, names)[: len(expected) or 1] == expected
+
+
+def test_a_corpus_without_sentences_has_no_words() -> None:
+    n_sentences, counts = count_corpus_words([])
+    assert (n_sentences, counts.height) == (0, 0)
+
+
+def test_a_title_has_at_most_two_strong_terms_before_the_names() -> None:
+    terms = [Term("fires", ("fires",), 9.0), Term("smoke", ("smoke",), 8.0)]
+    names = ["Sydney", "Hill Top"]
+    assert compose_title(terms, names, "en") == "Fires and smoke: Sydney and Hill Top"
+    assert compose_title(terms, names, "fr") == "Fires et smoke: Sydney et Hill Top"
+    weak = [terms[0], Term("smoke", ("smoke",), 1.0)]
+    assert compose_title(weak, names, "en") == "Fires: Sydney and Hill Top"
+    assert compose_title([], names, "en") == "Sydney and Hill Top"
