@@ -16,6 +16,7 @@ from graphrag_index.nlp import name_spans
 from graphrag_index.nlp.name_spans import INITIAL, PROSE
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
+    NAME_SUFFIXES,
     PLACE_WORDS,
     TYPE_WORDS,
     common_words,
@@ -27,7 +28,7 @@ from graphrag_index.text.languages import Language, is_title, language_of, read_
 from graphrag_index.text.places import find_places
 
 _WORDS = read_lists("nlp/data/words")
-_NAME_SUFFIXES = word_set(_WORDS["suffixes"])
+_GERMAN_BODY = re.compile(_WORDS["german_bodies"])
 # A numeral with I, V or X: "CDC" and "DC" are acronyms.
 _ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
 # Words that refer to a part of a text, and what may follow them: Article 5, Annex B, Step 2.1.
@@ -193,6 +194,8 @@ class CorpusStatistics:
             return False
         if span[0].lower() in _REFERENCES and all(map(_REFERRED.fullmatch, span[1:])):
             return False
+        if any("_" in word for word in span):
+            return False  # a name in code
         if len(span) > 1:
             if all(map(str.isupper, span)) and not self._occurs_in_title_case(span):
                 language = self.found.languages[number]
@@ -204,7 +207,7 @@ class CorpusStatistics:
             return not all(word.islower() or self.is_common(word) for word in span)
         word, inside, total = span[0], self.inside[number], self.total[number]
         language = self.found.languages[number]
-        if len(word) < 2 or word.lower() in _NAME_SUFFIXES:
+        if len(word) < 2 or word.lower() in NAME_SUFFIXES:
             return False
         if is_title(word) and not self.is_surname(word):
             return False
@@ -265,7 +268,7 @@ class CorpusStatistics:
         """Return whether a single German noun is a name. German capitalizes all nouns."""
         if word in _PLACES_WITH_ARTICLE or self.is_known_place(word, "de"):
             return True
-        if any(letter.isupper() for letter in word[1:]):
+        if _GERMAN_BODY.fullmatch(word) or any(letter.isupper() for letter in word[1:]):
             return True  # RheinEnergie, AfD, Max-Planck-Institut
         is_shown = self.person[number] or self.is_surname(word) or word in GIVEN_NAMES
         if word.lower() in common_words("de") and not is_shown:

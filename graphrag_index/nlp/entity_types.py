@@ -183,7 +183,7 @@ class _TypeFinder:
             return True
         if head and words[-1].lower() not in _SURNAMES:
             return False
-        if head == "geo":
+        if head == "geo" and more_given_names().isdisjoint(words[1:-1]):
             return placed < MIN_KNOWN_PLACE_SHARE and self.preposition[number] < 0.5
         return True
 
@@ -256,6 +256,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         return "name"
     # The head stands before a particle: University of Cape Town.
     particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
+    if code in _HEAD_LAST and _HEADS.get(lower[-1]) == "organization":
+        return "organization"
     if particle == len(words):
         places = (-1, 0) if code in _HEAD_LAST else (0, 1, -1)
     else:

@@ -34,7 +34,7 @@ from graphrag_index.text.languages import Language, is_title, n_titles, word_set
 _WORDS = languages.read_lists("nlp/data/words")
 _APPOSITIVES = word_set(_WORDS["appositives"])
 _ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
-_CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der"))
+_CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
 _GERMAN_TYPE_WORDS = frozenset(("dom",))
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
@@ -165,7 +165,7 @@ class _CapitalizedSpan:
         may_begin = at_start or self.language.capitalizes_nouns
         if may_begin and self._precedes_name(words[0], words[1:], initial):
             # Remove the first word and the particles between the first word and the name.
-            right = next((i for i in range(1, len(words)) if not words[i].islower()), 0)
+            right = next((i for i in range(1, len(words)) if words[i][0].isupper()), 0)
             if right:
                 return 0, right
         return (
@@ -199,7 +199,8 @@ class _CapitalizedSpan:
                 word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
             ):
                 return False
-            return word.lower() not in TYPE_WORDS and usage.is_common_noun(word)
+            is_head = word.lower() in TYPE_WORDS or is_organization_word(word)
+            return not is_head and usage.is_common_noun(word)
         if usage.is_demonym(word) and len(rest) > 1 and self._may_be_person(rest):
             return True
         if not initial or usage.inside_words[word]:

@@ -91,7 +91,9 @@ class MergedNames:
     def merge_same_spelling(self) -> None:
         """Merge names that differ only in case, accents and punctuation."""
         spelled: dict[str, int] = {}
-        for number in np.argsort(-np.array(self.counts, np.int64), kind="stable").tolist():
+        # A long word in capitals gives way to the same word in title case: LONDON, London.
+        shouted = np.array([name.isupper() and len(name) > 5 for name in self.names], bool)
+        for number in np.lexsort((-np.array(self.counts, np.int64), shouted)).tolist():
             name = self.names[number]
             plain = name.isascii() and name.replace(" ", "").isalpha()
             key = name.casefold() if plain else fold(name) or name

@@ -50,20 +50,22 @@ COMMON_WORDS_FILE = Path(__file__).with_name("data") / "common_words.txt"
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # Words with equal first letters are compared pairwise if there are at most this many.
 MAX_COMPARED_WORDS = 200
+# Words after a name that belong to it, but are no names by themselves: Inc, Jr.
+NAME_SUFFIXES = word_set(_WORDS["suffixes"])
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
 _POSSESSORS = word_set(_WORDS["possessors"])
 _POSSESSED = word_set(_WORDS["possessed"])
 # Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
 # organization: Department of Health and Human Services.
 _NAME_JOINT = re.compile(
-    r"['’]s | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
+    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
 )
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
 _FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
-_GERMAN_ORGANIZATION_ENDS = ("ministerium", "ministeriums", "institut", "instituts", "amt", "amts")
+_GERMAN_ORGANIZATION_ENDS = tuple(_WORDS["german_organization_ends"].split())
 _INNER_JOINT = re.compile(r"\b(?:of|for|für|de|du|des|di)\b")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30
@@ -290,8 +292,12 @@ def find_end_after_possessive(
             article, words = True, words[1:]
         saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
         owned = match.group().split()[0].lower()
+        next_words = match.group().split()
+        is_person = len(next_words) > 1 and next_words[0] in more_given_names()
         common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
-        if not (saint or (len(words) == 1 and common)):
+        ends_with_owner = words[-1].lower() in _POSSESSORS and owned in _POSSESSED
+        single = len(words) == 1 and common and not is_person
+        if not (saint or single or ends_with_owner):
             return end
     return match.end()
 

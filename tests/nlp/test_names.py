@@ -93,7 +93,7 @@ def test_what_belongs_to_a_name_is_none_by_itself() -> None:
         "They sold it to Acme, Inc. in spring. He met Henry Ford, Jr. in town. The Captain and the "
         "General left. We saw the house of J.R. with its garden, and the Sir laughed."
     )
-    assert {*found.titles} == {"Acme", "Henry Ford"}
+    assert {*found.titles} == {"Acme, Inc.", "Henry Ford, Jr."}
 
 
 def test_dotted_acronyms_are_names_where_they_are_used_as_such() -> None:

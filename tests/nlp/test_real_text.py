@@ -64,3 +64,27 @@ def test_a_name_ends_where_the_next_speaker_begins() -> None:
 def test_words_of_a_headline_are_no_names() -> None:
     found = extract("Voters Reject New Plan For Bridge\n\nThe plan was rejected, Anna Smith said.")
     assert {*found.titles} == {"Anna Smith"}
+
+
+def test_bylines_credits_and_agencies_are_not_read_for_names() -> None:
+    found = extract(
+        "By Laura Ungar, Associated Press\n\n"
+        "LONDON (AP) — The mayor met Sadia Karim in London. Karim smiled. (AP Photo/Kin Cheung)\n\n"
+        "Photo: Kin Cheung"
+    )
+    assert {*found.titles} == {"London", "Sadia Karim"}
+
+
+def test_names_keep_the_ends_of_their_abbreviations() -> None:
+    found = extract(
+        "They sued Fenwick Optical Co., Ltd. in May. Ben K. paid Fenwick Optical Co., Ltd. soon. "
+        "We know Ben K. from school. They left the Nationwide Children's Hospital."
+    )
+    assert {"Fenwick Optical Co., Ltd.", "Ben K.", "Nationwide Children's Hospital"} <= {
+        *found.titles
+    }
+
+
+def test_evaluating_adjectives_begin_no_terms() -> None:
+    found = extract("It was the hard work of a heat pump. " * 4)
+    assert {*found.titles} == {"heat pump"}
