@@ -53,7 +53,7 @@ WEIGHTS: Mapping[str, float] = {
     "noun": 1.5,
     # Whether the sentence says who or what the thing is that the question asks about.
     "definition": 1.5,
-    # Whether the question names the speaker.
+    # Whether the question names the speaker, or whether it does not and asks who said something.
     "speaker": 1.5,
     # Words of the question in the sentence before, if that is a question.
     "reply": 0.5,
@@ -164,7 +164,8 @@ class _QuestionWords:
                 "text_unit_rank": 4 / (4 + rank_of.setdefault(unit, len(rank_of))),
                 "noun": bool(nouns & (own | layout)),
                 "definition": wants_definition and self._defines(text),
-                "speaker": bool(layout & asked),
+                "speaker": bool(candidate.label)
+                and bool(layout & asked) != self.question.wanted.is_subject,
                 "reply": replies and self._share(self.stems[before[-1]]),
                 "length": min(log(1 + n_words), 3.5),
                 "is_short": n_words < MIN_WORDS,

@@ -143,7 +143,7 @@ def _extend_to_line(
     ]
     after = [other for other in line if other[0] >= end]
     before = [other for other in line if other[1] <= start]
-    for first, last in (*after, *reversed(before)):
+    for first, last in (*reversed(before), *after):
         wider = (min(start, first), max(end, last))
         said = text[wider[0] : wider[1]]
         if "\n" not in said and len(said.split()) <= MAX_WORDS_OF_LINE:

@@ -27,10 +27,12 @@ class WantedAnswer:
     `kind` is `number`, `duration`, `time`, `date`, `reason`, `place`, `person`, `organization`,
     `title` (of a work), `definition`, `yes_no`, or `other`. `nouns` are the stems of the words
     after "which", "how many" and the like: `("chair",)` for "How many chairs are there?".
+    `is_subject` is true for "Who invited Ann?", but not for "Who did Ann invite?".
     """
 
     kind: str = "other"
     nouns: tuple[str, ...] = ()
+    is_subject: bool = False
 
     @property
     def wants_name(self) -> bool:
@@ -47,6 +49,8 @@ class _KindPatterns:
     interrogatives: re.Pattern[str] | None
     definitions: re.Pattern[str] | None
     empty_nouns: frozenset[str]
+    # The first phrase that asks for a person, such as "who".
+    nominative: str
 
 
 def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
@@ -69,7 +73,15 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
         return WantedAnswer("definition", nouns)
     if kind == "other" and words:
         kind = _kind_of_nouns(" ".join(words), patterns)
-    return WantedAnswer(kind, nouns)
+    is_subject = kind == "person" and _asks_for_subject(plain, patterns, language)
+    return WantedAnswer(kind, nouns, is_subject)
+
+
+def _asks_for_subject(plain: str, patterns: _KindPatterns, language: Language) -> bool:
+    """Return whether a question begins with "who" and a verb that is no auxiliary."""
+    found = re.match(rf"{re.escape(patterns.nominative)}\s+(\w+)", plain)
+    stop_words = {fold(word) for word in stop_words_of(language)}
+    return found is not None and found[1] not in stop_words
 
 
 def _find_question_word(plain: str, patterns: _KindPatterns) -> tuple[int, str]:
@@ -161,4 +173,5 @@ def _compile_patterns(code: str) -> _KindPatterns:
         compile_optional("interrogatives"),
         compile_optional("definitions"),
         frozenset(map(fold, word_set(lists.get("empty_nouns", "")))),
+        fold(lists["questions"]["person"].split("|")[0]).strip(),
     )

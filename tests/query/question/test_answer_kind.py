@@ -40,3 +40,16 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
     question = "How many wooden chairs are there?"
     expected = WantedAnswer("number", ("wooden", "chair"))
     assert find_wanted_answer(question, language_in(question)) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "is_subject"),
+    [
+        ("Who invited Olga?", True),
+        ("Who did Olga invite?", False),
+        ("Chi invita Olga?", True),
+        ("Wen lud Olga ein?", False),
+    ],
+)
+def test_who_before_a_verb_asks_for_the_subject(question: str, is_subject: bool) -> None:
+    assert find_wanted_answer(question, language_in(question)).is_subject == is_subject
