@@ -236,15 +236,15 @@ def main(folder: Path) -> None:
     )
     places.write_parquet(PLACES_FILE, compression="zstd", compression_level=19, statistics=False)
     frequent = dict(read_frequent_words(words))
-    # Names in one list only that are frequent words are hardly ever names: "Merci".
-    any_word = frozenset().union(*frequent.values())
     counts = read_given_names(given)
-    names = sorted(n for n in counts if counts[n] > 1 or n.lower() not in any_word)
+    names = sorted(counts)
     MORE_GIVEN_NAMES_FILE.write_text("\n".join(names) + "\n", encoding="utf-8")
     large = places.filter(
         pl.col("kind").is_in(["continent", "country"]) | (pl.col("population") >= LARGE_POPULATION)
     )
-    known = {name.lower() for name in (*names, *GIVEN_NAMES)} | set(large["name"])
+    # A name in one list only that is also a frequent word stays a word: "Merci".
+    usual = (name for name in names if counts[name] > 1)
+    known = {name.lower() for name in (*usual, *GIVEN_NAMES)} | set(large["name"])
     lines = []
     for code, listed in frequent.items():
         dictionary = read_dictionary(folder, code)
