@@ -78,6 +78,8 @@ MIN_POPULATION = 100_000
 MIN_PLACE_SHARE, MIN_KNOWN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.1, 0.25
 # Minimum share of mentions beside a noun that shows a type: for most names, and for known places.
 MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
+# Longer names in capitals are other words: places of datelines, such as DETROIT.
+MAX_ACRONYM_LETTERS = 4
 # Minimum share of mentions next to a verb for persons, for a single word.
 MIN_VERB_SHARE = 0.3
 
@@ -199,7 +201,8 @@ class _TypeFinder:
         placed = max(self.place[number], self.preposition[number] / 2)
         if self.person_verb[number] > placed and number in self.persons:
             return False
-        if self.names[number].isupper():
+        name = self.names[number]
+        if name.isupper() and len(name) <= MAX_ACRONYM_LETTERS:
             return placed >= MIN_KNOWN_PLACE_SHARE
         given_names = more_given_names() if rating == TOWN else GIVEN_NAMES
         return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names

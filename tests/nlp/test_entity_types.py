@@ -15,6 +15,7 @@ from tests.fixtures.extraction import extract
         ("Wir fuhren nach Bayern. Dort regnete es.", "Bayern", "geo"),
         ("Ils sont partis dans le Gers hier soir.", "Gers", "geo"),
         ("Nadaron en el Mediterráneo toda la tarde.", "Mediterráneo", "geo"),
+        ("DETROIT (AP) - Cars are recalled. In spring DETROIT was closed.", "DETROIT", "geo"),
         # Names that can mean a place, used for a person.
         ("The coach praised Jordan Belfort. Then Jordan said no.", "Jordan Belfort", "person"),
         ("They met Paris Hilton at noon.", "Paris Hilton", "person"),
