@@ -13,6 +13,8 @@ from graphrag_query.retrieval.report_sentences import locate_sentence
 # Number of words of a long sentence. Each further word lowers the score by this penalty.
 LONG_SENTENCE = 20
 LONG_SENTENCE_PENALTY = 0.005
+# Maximum number of names of a theme in a list of themes without sentences.
+MAX_NAMES_IN_LIST = 2
 # Maximum number of sentences of one theme.
 MAX_SENTENCES_OF_THEME = 4
 
@@ -44,8 +46,11 @@ class Theme:
 
     @property
     def short_heading(self) -> str:
-        """The text in a list of themes without sentences: a share is worth its word, no more."""
-        return f"{self.name} ({self.extent})" if "%" in self.extent else self.name
+        """The text in a list of themes without sentences: the first names and a share."""
+        if "%" not in self.extent:
+            return self.name
+        names = self.name.partition(": ")[0].split(", ")[:MAX_NAMES_IN_LIST]
+        return f"{', '.join(names)} ({self.extent})"
 
 
 def write_themes(
@@ -121,6 +126,10 @@ def _choose_points(
                     theme.chosen.append(point)
                     used.append(words)
                     left -= n_words
+                    break
+            else:
+                # In order of size, no smaller theme is told before a larger one.
+                if not turn and not count_names:
                     break
     return left
 

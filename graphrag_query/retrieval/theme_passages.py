@@ -24,7 +24,7 @@ from graphrag_query.retrieval.text_unit_ranking import (
 # Maximum number of text units that are read for one question.
 MAX_TEXT_UNITS = 64
 # Maximum number of text units from which shares of the whole corpus are estimated.
-MAX_SAMPLED_TEXT_UNITS = 1_024
+MAX_SAMPLED_TEXT_UNITS = 512
 # Minimum number of text units for an estimate of their usual similarity to a question.
 MIN_SAMPLE = 50
 # Number of standard deviations by which the best text unit of a question stands out.
@@ -183,7 +183,14 @@ def community_paths(index: IndexStore, text_units: Iterable[int]) -> dict[int, l
         entity: 0.1 + rarity_of(max(count, 1), n_text_units)
         for entity, count in zip(entities.tolist(), counts.tolist(), strict=True)
     }
-    path_of = {entity: index.links.communities_of(entity)[1].tolist() for entity in weight_of}
+    # Read the rows of all entities at once, which is faster than entity by entity.
+    table = index.open_mapped("communities_of_entities")
+    communities = table.slice("community", 0, len(table))
+    bounds = zip(*table.bounds("entity", entities), strict=True)
+    path_of = {
+        entity: communities[first:stop].tolist()
+        for entity, (first, stop) in zip(weight_of, bounds, strict=True)
+    }
     paths = {}
     for number, (numbers, is_subject) in named.items():
         votes = [

@@ -7,6 +7,7 @@ small table with bars shows the numbers, and citations show examples.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,36 +194,56 @@ class _Counter:
 
     def _rank_entities(self) -> tuple[str, list[tuple[int, int]]]:
         """Count the documents or passages that mention each entity, the most first."""
-        index, subject = self.index, self.subject
-        by_passage = len(self.document_of) > MAX_TEXT_UNITS_OF_ARTICLE * len(self.all_documents)
-        relevant = np.zeros(len(self.document_of), bool)
-        if by_passage:
-            relevant[subject.text_units] = True
-        else:
-            relevant = np.isin(self.document_of, subject.documents)
-        table, rows = index.open_mapped("entities_of_text_units"), index.open_mapped("entity_rows")
+        index = self.index
+        table, rows = index.open_mapped("text_units_of_entities"), index.open_mapped("entity_rows")
         units = table.slice("text_unit", 0, len(table))
-        flags = relevant[units]
-        units, entities = units[flags], table.slice("entity", 0, len(table))[flags]
-        wanted, united = np.ones(len(rows), bool), np.arange(len(rows))
+        entities = table.slice("entity", 0, len(table))
+        flags = self.relevant[units]
+        is_country = self.request.place == "country"
         if self.request.kind:
-            columns = rows.columns("title", "type", "frequency")
-            wanted = are_of_type(columns, self.request.kind, self.request.place).to_numpy()
-            if self.request.place == "country":
-                united = unite_countries(columns, self.request.kind)
+            names = ("title", "type", "frequency")
+            columns = rows.columns(*(names if self.request.place else names[1:2]))
+            wanted = are_of_type(columns, self.request.kind, self.request.place)
+            flags &= wanted.to_numpy()[entities]
         kept = index.row_flags("entities")
-        flags = (wanted if kept is None else wanted & kept)[entities]
-        places = units[flags] if by_passage else self.document_of[units[flags]]
-        pairs = np.unique(united[entities[flags]] << 32 | places)
-        numbers, counts = np.unique(pairs >> 32, return_counts=True)
-        order = np.lexsort((numbers, -counts))
-        ranked = list(zip(numbers[order].tolist(), counts[order].tolist(), strict=True))
-        return "passages" if by_passage else "documents", ranked
+        if kept is not None:
+            flags &= kept[entities]
+        units, entities = units[flags], entities[flags]
+        places = units if self.by_passage else self.document_of[units]
+        if is_country:
+            entities = unite_countries(columns, "geo")[entities]
+            order = np.lexsort((places, entities))
+            entities, places = entities[order], places[order]
+        # The table is in the order of entities and text units: equal pairs are adjacent.
+        is_new = np.ones(len(entities), bool)
+        is_new[1:] = (entities[1:] != entities[:-1]) | (places[1:] != places[:-1])
+        counts = np.bincount(entities[is_new], minlength=1)
+        numbers = np.flatnonzero(counts)
+        numbers = numbers[np.argsort(-counts[numbers], kind="stable")]
+        ranked = list(zip(numbers.tolist(), counts[numbers].tolist(), strict=True))
+        return "passages" if self.by_passage else "documents", ranked
+
+    @cached_property
+    def by_passage(self) -> bool:
+        """Whether passages count instead of documents, because the documents are long."""
+        return len(self.document_of) > MAX_TEXT_UNITS_OF_ARTICLE * len(self.all_documents)
+
+    @cached_property
+    def relevant(self) -> "npt.NDArray[np.bool_]":
+        """Whether each text unit of the index counts for the names in it."""
+        flags = np.zeros(len(self.document_of), bool)
+        flags[self.subject.text_units] = True
+        if self.by_passage:
+            return flags
+        of_documents = np.zeros(self.index.n_rows("document_rows"), bool)
+        of_documents[self.subject.documents] = True
+        flags[:] = of_documents[self.document_of]
+        return flags
 
     def _cite_entity(self, entity: int, names: Sequence[str]) -> str:
         """Cite the first sentence of a counted text unit that names an entity."""
         linked, is_subject = self.index.links.text_units_of(entity)
-        flags = np.isin(self.document_of[linked], self.subject.documents)
+        flags = self.relevant[linked]
         linked, is_subject = linked[flags], is_subject[flags]
         if not len(linked):
             return ""
@@ -328,7 +349,8 @@ class _Counter:
         if self.subject.terms:
             parts.append(f"Counted: {self.subject.criterion}.")
         if self.request.counted in ("entities", "distinct"):
-            parts.append("A document counts once for each name that the index found in it.")
+            unit = "passage" if self.by_passage else "document"
+            parts.append(f"A {unit} counts once for each name that the index found in it.")
         if notes:
             parts.append(" ".join(notes))
         if examples and (quoted := self._examples()):

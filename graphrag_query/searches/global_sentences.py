@@ -71,7 +71,7 @@ LATER_SENTENCE_PENALTY = 0.05
 # Added to the score of the first sentence of a document, which often sums the document up.
 FIRST_SENTENCE_BONUS = 0.1
 # Subtracted from the score of a sentence that cannot be understood alone.
-DEPENDENT_SENTENCE_PENALTY = 0.15
+DEPENDENT_SENTENCE_PENALTY = 0.25
 OPENING_QUOTATION_MARKS = "\"'“„«‘「『"
 PRONOUNS = {
     fold(word) for words in WORD_LISTS["personal_pronouns"].values() for word in words.split()

@@ -68,7 +68,8 @@ def unite_countries(entities: pl.DataFrame, kind: str) -> "np.ndarray":
 def _codes_of_places(entities: pl.DataFrame, kind: str, place: str) -> "np.ndarray":
     """Return for each row the country of the place of a kind that it names, or an empty text."""
     types = entities["type"].str.to_lowercase()
-    rows = np.flatnonzero(types.is_in([kind, *UNCLEAR_PLACE_TYPES]).to_numpy())
+    unclear = UNCLEAR_PLACE_TYPES if place == "country" else ()
+    rows = np.flatnonzero(types.is_in([kind, *unclear]).to_numpy())
     wider = pl.col("kind").is_in(["continent", "country"]).any()
     found = (
         find_places(entities["title"][rows])
