@@ -60,17 +60,20 @@ def write_themes(
     max_words: int,
     rest: str = "",
     filler: Theme | None = None,
+    in_order: bool = False,
 ) -> Answer:
     """Write the themes as a numbered list within a budget of words, with citations.
 
     With `rest`, the themes without a sentence are listed after this text. The `filler` gets the
-    words that the themes leave.
+    words that the themes leave. With `in_order`, no theme has a sentence if a theme before it has
+    none.
     """
     left = max_words - len(opening.split())
     if rest:
         left -= len(rest.split()) + sum(len(theme.short_heading.split()) for theme in themes)
     used: list[frozenset[str]] = []
-    left = _choose_points(themes, left, used, MAX_SENTENCES_OF_THEME, count_names=not rest)
+    most = MAX_SENTENCES_OF_THEME
+    left = _choose_points(themes, left, used, most, count_names=not rest, in_order=in_order)
     if filler is not None:
         themes = [*themes, filler]
         _choose_points([filler], left, used, len(filler.points), count_names=True)
@@ -101,7 +104,12 @@ def write_themes(
 
 
 def _choose_points(
-    themes: Sequence[Theme], left: int, used: list[frozenset[str]], most: int, count_names: bool
+    themes: Sequence[Theme],
+    left: int,
+    used: list[frozenset[str]],
+    most: int,
+    count_names: bool,
+    in_order: bool = False,
 ) -> int:
     """Choose one sentence for each theme in turn; return how many words of the budget are left.
 
@@ -128,8 +136,7 @@ def _choose_points(
                     left -= n_words
                     break
             else:
-                # In order of size, no smaller theme is told before a larger one.
-                if not turn and not count_names:
+                if in_order and not turn:
                     break
     return left
 

@@ -42,7 +42,7 @@ _MORE_OFTEN = re.compile("|".join(WORD_LISTS["more_often"].split()))
 # Typical words that are no part of the subject.
 _CUES = (
     *("how_many", "how_often", "most_frequent", "mentioning", "documents", "first_time"),
-    *("last_time", "trend", "whole", "listing", "beside_count"),
+    *("reporting", "last_time", "trend", "whole", "listing", "beside_count"),
 )
 # Maximum number of words between "how many" and what is counted.
 MAX_WORDS_BETWEEN = 2
@@ -186,10 +186,11 @@ class _CountedWords:
         """Tell what is counted, and the kind of the cue that says so."""
         cues = self.cues
         is_mentioned = "mentioning" in cues
-        if "trend" in cues and (is_mentioned or "documents" in cues):
+        is_reported = is_mentioned or "reporting" in cues
+        if "trend" in cues and (is_reported or "documents" in cues):
             return "trend", "trend"
         for cue in ("first_time", "last_time"):
-            if cue in cues and is_mentioned:
+            if cue in cues and is_reported:
                 return "dates", cue
         if "how_often" in cues and is_mentioned:
             return "occurrences", "how_often"

@@ -146,7 +146,9 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
         themes.append(Theme(report["title"], extent, cited_as, points))
     question.counts.update(community_reports=reports.height)
     opening = "The largest themes of the documents, with their share of the documents:"
-    answer = write_themes(question, opening, themes, settings.max_words, "Further themes")
+    answer = write_themes(
+        question, opening, themes, settings.max_words, "Further themes", in_order=True
+    )
     return replace(answer, parameters={"level": level})
 
 

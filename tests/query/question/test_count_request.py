@@ -34,6 +34,8 @@ from graphrag_query.question.question_words import language_in
         ("Is Scott or Amundsen mentioned more often?", "subjects", None, ("Scott", "Amundsen")),
         ("Which documents mention fire most often?", "top_documents", None, ("fire",)),
         ("Since when is Zimbabwe mentioned?", "dates", None, ("Zimbabwe",)),
+        ("When were strikes first reported?", "dates", None, ("strikes",)),
+        ("In which month do most articles mention Oslo?", "trend", None, ("Oslo",)),
         ("How many messages per month mention Alice?", "trend", None, ("Alice",)),
         ("Wie viele Dokumente erwähnen Scott?", "documents", None, ("Scott",)),
         ("Welche Orte werden am häufigsten genannt?", "entities", "geo", ()),
@@ -59,6 +61,8 @@ def test_questions_for_a_number_say_what_to_count(
     [
         "How many people in the articles were killed?",
         "Since when has he been president?",
+        "How many people were reported killed?",
+        "In which year did Barca lose as mentioned in the conversation?",
         "How often do trains run?",
         "What topics are discussed most often?",
         "What is the most common cause of death?",
