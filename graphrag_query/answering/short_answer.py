@@ -27,6 +27,7 @@ from graphrag_query.question.question_words import (
     content_words,
     is_unreadable,
     share_words,
+    split_joined_words,
 )
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -76,6 +77,10 @@ def answer_from_sentences(
     if not evidence:
         return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
     chosen = _fit_words(evidence, candidates, text_units, settings.max_sentences)
+    apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
+    if any(name != label and name in question.text for label, name in apart.items()):
+        # Write the names of speakers as the question does: Li Hua, not LiHua.
+        chosen = [replace(c, label=apart.get(c.label, "")) for c in chosen]
     if groups is not None:
         order = list(dict.fromkeys(groups[c.text_unit] for c in chosen))
         chosen.sort(key=lambda c: order.index(groups[c.text_unit]))
