@@ -134,8 +134,10 @@ def read_regions(archive: Path) -> Iterator[Row]:
         names = json.load(read)["subdivisions"]["localeDisplayNames"]["subdivisions"]
     for code, name in names.items():
         # England, Scotland, Wales and Northern Ireland are called countries.
-        kind = "country" if code in ("gbeng", "gbsct", "gbwls", "gbnir") else "region"
-        yield name, kind, code[:2].upper(), 0
+        if code in ("gbeng", "gbsct", "gbwls", "gbnir"):
+            yield name, "country", f"GB-{code[2:].upper()}", 0
+        else:
+            yield name, "region", code[:2].upper(), 0
     local = yaml.safe_load(Path(__file__).with_name("local_regions.yaml").read_text("utf-8"))
     for country, listed in local.items():
         for name in listed.split("|"):

@@ -25,6 +25,7 @@ from graphrag_index.schema.list_columns import distinct_pairs, expand_ranges
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.step import Progress, ShardFrames, Shards
 from graphrag_index.text.languages import language_of
+from graphrag_index.text.places import find_places
 from graphrag_index.text.sentences import Sentence
 
 _NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
@@ -84,6 +85,7 @@ def find_mentions(
         classified = classify_names(names, lower)
         places = _NamePlaces(names, classified.parts, classified.names)
         abbreviations = _find_abbreviations(names, classified)
+        abbreviations += find_country_abbreviations(classified.names, places.counts)
         # Only the places are needed from here on.
         del names, lower
         variants = _find_variants(classified, places, abbreviations, bounds, settings)
@@ -283,6 +285,18 @@ def _find_abbreviations(
     name_of[first["surface"].to_numpy()] = first["name"].to_numpy()
     pairs = name_of[np.array(list(found.abbreviations), np.int64).reshape(-1, 2)]
     return sorted((short, long) for short, long in pairs.tolist() if min(short, long) >= 0)
+
+
+def find_country_abbreviations(names: Sequence[str], counts: np.ndarray) -> list[tuple[int, int]]:
+    """Return pairs (short, long) of a country: US and the most frequent longer name of it."""
+    rows = find_places(pl.Series(names, dtype=pl.String)).filter(kind="country")
+    # A name of several countries, such as "Congo", abbreviates none.
+    rows = rows.filter(pl.len().over("row") == 1).with_columns(count=counts[rows["row"].to_numpy()])
+    is_short = [names[row].replace(".", "").isupper() for row in rows["row"]]
+    longest = rows.filter(~pl.Series(is_short, dtype=pl.Boolean))
+    longest = longest.sort("count", "row", descending=[True, False]).unique("country", keep="first")
+    pairs = rows.filter(pl.Series(is_short, dtype=pl.Boolean)).join(longest, on="country")
+    return sorted(pairs.select("row", "row_right").iter_rows())
 
 
 def _find_term_mentions(

@@ -21,8 +21,9 @@ def normalize_places(names: pl.Expr) -> pl.Expr:
 def read_places() -> pl.DataFrame:
     """Read the known places; one row per name, kind and country, sorted by name.
 
-    `name` is normalized by `normalize_places`. `country` is the ISO 3166 code; it is empty for
-    continents. `population` is 0 except for cities; cities of fewer than 15,000 people are missing.
+    `name` is normalized by `normalize_places`. `country` is the ISO 3166 code, such as "US" or
+    "GB-SCT"; it is empty for continents. `population` is 0 except for cities; cities of fewer than
+    15,000 people are missing.
     tools/gazetteer.py makes the file and names the sources.
     """
     return pl.read_parquet(PLACES_FILE)

@@ -88,3 +88,12 @@ def test_names_keep_the_ends_of_their_abbreviations() -> None:
 def test_evaluating_adjectives_begin_no_terms() -> None:
     found = extract("It was the hard work of a heat pump. " * 4)
     assert {*found.titles} == {"heat pump"}
+
+
+def test_a_country_is_one_entity_with_its_abbreviations() -> None:
+    found = extract(
+        "They flew to the United States. The US was cold. Nobody in the U.S. knew. "
+        "They met in the UK. The United Kingdom was colder. England lost to England in England."
+    )
+    assert found.aliases["United States"] == {"US", "U.S."}
+    assert found.aliases["United Kingdom"] == {"UK"}
