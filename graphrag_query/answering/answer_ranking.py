@@ -136,6 +136,8 @@ class _QuestionWords:
 
     def _share(self, found: set[str]) -> float:
         """Return the share of the question's words, weighted by rarity, that are in a set."""
+        if not found:
+            return 0.0
         return sum(weight for word, weight in self.rarity.items() if word in found) / self.total
 
     def cheap_features(self) -> "Features":

@@ -39,14 +39,14 @@ def find_answer_spans(
     `types` maps names of entities in lower case to their types.
     """
     if wanted.kind in ("number", "duration", "date", "time"):
-        pattern = _patterns()[wanted.kind.upper()]
+        pattern = _pattern(wanted.kind.upper())
         return [AnswerSpan(*found.span(), 1.0) for found in pattern.finditer(sentence)]
     if wanted.wants_name:
         return list(_find_names(sentence, wanted.kind, language, types))
     if wanted.kind == "reason":
         return [
             AnswerSpan(found.start(), min(len(sentence), found.start() + MAX_REASON_CHARS), 1.0)
-            for found in _patterns()["REASON"].finditer(sentence)
+            for found in _pattern("REASON").finditer(sentence)
         ]
     return []
 
@@ -96,9 +96,13 @@ def _find_names(
 
 
 @cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    """Compile the patterns of numbers, dates and reasons."""
+def _pattern(name: str) -> re.Pattern[str]:
+    """Compile the pattern of NUMBER, DURATION, DATE, TIME or REASON."""
     lists = read_lists("answer_spans", Path(__file__).parent)
+    if name == "REASON":
+        reasons = [re.escape(" ".join(part.split())) for part in lists["reason_words"].split("|")]
+        bounded = (rf"\b{part}\b" if part.isascii() else part for part in reasons)
+        return re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
     values = read_lists("nlp/data/values")
 
     def alternatives(words: str) -> str:
@@ -112,12 +116,4 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "MONTHS": alternatives(" ".join(MONTHS)),
         "SCALES": alternatives(" ".join(scales)),
     }
-    flags = re.VERBOSE | re.IGNORECASE
-    compiled = {
-        name: re.compile(expand_pattern(patterns, name), flags)
-        for name in ("NUMBER", "DURATION", "DATE", "TIME")
-    }
-    reasons = [re.escape(" ".join(part.split())) for part in lists["reason_words"].split("|")]
-    bounded = (rf"\b{part}\b" if part.isascii() else part for part in reasons)
-    compiled["REASON"] = re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
-    return compiled
+    return re.compile(expand_pattern(patterns, name), re.VERBOSE | re.IGNORECASE)

@@ -1,14 +1,13 @@
-"""Answers without a model: the sentences of text units that answer a question best."""
+"""Sentences of text units: how well they match a question, and their citations."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from graphrag_index.schema.settings import searches
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Citation
@@ -18,19 +17,10 @@ from graphrag_query.answering.statements import (
     find_statements,
 )
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import (
-    WORD,
-)
-
-if TYPE_CHECKING:
-    pass
+from graphrag_query.question.question_words import WORD
 
 TextUnit = Mapping[str, Any]
-SentenceSearchSettings = (
-    searches.LocalSearch | searches.BasicSearch | searches.DriftSearch | searches.LazySearch
-)
 
-NO_ANSWER_TEXT = "No passage that was read answers this."
 # Maximum number of sentences whose vectors are compared with the question. The sentences with the
 # best match by words are chosen.
 MAX_EMBEDDED_SENTENCES = 24

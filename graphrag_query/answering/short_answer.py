@@ -43,8 +43,10 @@ NO_ANSWER_TEXT = "No passage that was read answers this."
 MAX_WORDS = 70
 # Maximum number of words of a line with a label, such as a turn of a chat, quoted as a whole.
 MAX_WORDS_OF_LINE = 40
+# Minimum number of spaces of a fragment that is ranked together with the sentences.
+MIN_WORDS_OF_FRAGMENT = 5
 # Maximum difference between the scores of the best sentence and another one in the answer.
-MAX_SCORE_GAP = 3.0
+MAX_SCORE_GAP = 3.5
 
 
 def answer_from_sentences(
@@ -68,7 +70,7 @@ def answer_from_sentences(
     types = _types_of_names(question.index, text_units) if question.wanted.wants_name else {}
 
     candidates = split_into_candidates(text_units.values(), priors, openings)
-    ranked = rank_answers(question, [c for c in candidates if c.prose], types)
+    ranked = rank_answers(question, [c for c in candidates if c.prose or _is_long(c)], types)
     evidence = _select_evidence(question, ranked, named, settings.min_similarity)
     if not evidence:
         # A line that is not prose is evidence only if it contains all words of the question.
@@ -103,6 +105,11 @@ def _types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> di
     }
 
 
+def _is_long(candidate: Candidate) -> bool:
+    """Return whether a fragment is long enough to say something, such as a cut last sentence."""
+    return candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
+
+
 def _fit_words(
     evidence: Sequence[RankedSentence],
     candidates: Sequence[Candidate],
@@ -113,16 +120,17 @@ def _fit_words(
     min_score = evidence[0].score - MAX_SCORE_GAP
     near = [sentence for sentence in evidence if sentence.score >= min_score]
     chosen: list[Candidate] = []
-    n_words = 0
+    n_left = MAX_WORDS
     for sentence in choose_distinct_sentences(near, most):
         candidate = sentence.candidate
         if any(_overlap(candidate, other) for other in chosen):
             continue
         if candidate.label:
             candidate = _extend_to_line(candidate, candidates, text_units[candidate.text_unit])
-        n_words += len(candidate.quotation.split())
-        if chosen and n_words > MAX_WORDS:
-            break
+        n_words = len(candidate.quotation.split())
+        if chosen and n_words > n_left:
+            continue
+        n_left -= n_words
         chosen.append(candidate)
     return chosen
 
@@ -178,9 +186,11 @@ def _select_evidence(
         if (has_number and s.coverage > FULL_WORD_COVERAGE)
         or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
     ]
-    if evidence and _is_evidence_too_weak(question, named, evidence, min_similarity):
+    sentences = [s for s in evidence if s.candidate.prose]
+    if not sentences or _is_evidence_too_weak(question, named, sentences, min_similarity):
         return []
-    return evidence
+    # With evidence, the likeliest sentence may answer in other words: "Do you like it?" - "Yes".
+    return [s for s in ranked if s is ranked[0] or s.coverage or s.similarity >= min_similarity]
 
 
 def _is_evidence_too_weak(
