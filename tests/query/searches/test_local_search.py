@@ -10,6 +10,7 @@ import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Outcome
+from graphrag_query.answering.short_answer import MAX_WORDS
 from graphrag_query.index import Index
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
@@ -30,6 +31,24 @@ def test_questions_with_known_answers_are_answered(index: Index, question: str, 
     answer = index.local(question)
     assert answer.outcome is Outcome.ANSWERED
     assert said in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who was Tom Crean?", "an Irish seaman"),
+        ("Where was Tom Crean born?", "Annascaul"),
+        ("When were the men rescued from Elephant Island?", "September 1916"),
+        ("How long did the men wait on Elephant Island?", "more than four months"),
+    ],
+)
+def test_the_first_sentence_answers(index: Index, question: str, said: str) -> None:
+    assert said in index.local(question).text.split("[1]")[0]
+
+
+def test_an_answer_is_short(index: Index) -> None:
+    answer = index.local("What did Shackleton do on Elephant Island?")
+    assert len(answer.text.split()) <= MAX_WORDS + len(answer.citations)
 
 
 @pytest.mark.parametrize(
