@@ -141,9 +141,9 @@ def test_what_stands_outside_is_no_evidence(index: Index, crean: Index) -> None:
 
 def test_reports_are_chosen_by_filters(index: Index) -> None:
     people = index.where(entity_types=["person"])
-    answer = people.global_("What did the men do?")
+    answer = people.global_("What did the men do?", level=1)
     assert isinstance(people.store, FilteredIndex)
-    whole = index.global_("What did the men do?")
+    whole = index.global_("What did the men do?", level=1)
     inside = people.store.masks.communities
     assert answer.looked_at["community_reports"] <= len(inside)
     assert answer.looked_at["community_reports"] < whole.looked_at["community_reports"]
