@@ -21,13 +21,14 @@ COUNTED_TYPES: Mapping[str, tuple[str, str]] = read_lists("reports/data/report_w
 def find_kinds(named: pl.DataFrame) -> pl.Series:
     """Return the kind of each entity: its place in `COUNTED_TYPES`, or the number of these.
 
-    The type is the kind. The kind of a place is that of the known place with its name.
+    The type is the kind. The kind of a place is that of the known place with its name; continents
+    and unknown places are "geo".
     """
     kinds = [*COUNTED_TYPES]
     places = named.with_row_index("at").filter(pl.col("type") == "geo")
     known = find_places(places["title"]).unique("row", keep="first", maintain_order=True)
     at = places["at"].gather(known["row"])
-    kind = named["type"].scatter(at, known["kind"]) if len(at) else named["type"]
+    kind = named["type"].scatter(at, known["kind"].cast(pl.String).replace("continent", "geo"))
     return kind.replace_strict(kinds, range(len(kinds)), default=len(kinds), return_dtype=pl.Int32)
 
 
