@@ -42,8 +42,9 @@ def test_a_half_has_five_well_formed_passages_of_each_kind_and_language(half: st
         assert all(mark.types <= TYPES or mark.types == {OPTIONAL} for mark in passage.marks)
 
 
-def test_a_question_says_what_a_good_answer_mentions_or_counts() -> None:
-    entries = yaml.safe_load((LABELLED / "questions.yaml").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("file", ["questions.yaml", "held_questions.yaml"])
+def test_a_question_says_what_a_good_answer_mentions_or_counts(file: str) -> None:
+    entries = yaml.safe_load((LABELLED / file).read_text(encoding="utf-8"))
     assert len({(entry["corpus"], entry["question"]) for entry in entries}) == len(entries)
     for entry in entries:
         themes = [phrase for line in entry.get("mentions", []) for phrase in line]
