@@ -40,7 +40,7 @@ SentenceSearchSettings = (
 
 NO_ANSWER_TEXT = "No passage that was read answers this."
 # Maximum number of words of an answer of several sentences.
-MAX_WORDS = 70
+MAX_WORDS = 65
 # Maximum number of words of a line with a label, such as a turn of a chat, quoted as a whole.
 MAX_WORDS_OF_LINE = 40
 # Minimum number of spaces of a fragment that is ranked together with the sentences.
