@@ -76,7 +76,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"], code_version=3)
+@step(writes=["documents", "base_text_units", "sentences"], code_version=4)
 def create_text_units(
     loaded_documents: pl.LazyFrame,
     *,

@@ -327,3 +327,12 @@ def test_every_piece_of_a_text_is_found_in_it(text: str, start: int, length: int
     if place:
         letters = [c for c in quotation if c in "aB.1"]
         assert [c for c in text[slice(*place)] if c in "aB.1"] == letters
+
+
+def test_a_headline_above_a_long_line_is_a_sentence_of_its_own() -> None:
+    body = "A dam burst in western Kenya before dawn on Monday, " * 5 + "police said."
+    text = f"Kenya Floods Kill 70 as Dam Bursts in Rift Valley\n{body}\nBy Jane Smith\n"
+    found = [text[s.start : s.end] for s in split_sentences(text)]
+    assert found == ["Kenya Floods Kill 70 as Dam Bursts in Rift Valley", body, "By Jane Smith"]
+    wrapped = "The dam burst in western Kenya before dawn on the first\nMonday of May, police said."
+    assert len(list(split_sentences(wrapped))) == 1
