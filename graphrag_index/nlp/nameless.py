@@ -12,14 +12,27 @@ from graphrag_index.text.languages import read_lists
 # Start and end of a part of a text, in characters.
 Range = tuple[int, int]
 
-_PATTERN = re.compile(
-    "|".join(f"(?:{part})" for part in read_lists("nlp/data/nameless").values()), re.MULTILINE
-)
+_PATTERNS = [re.compile(pattern) for pattern in read_lists("nlp/data/nameless").values()]
+_MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
 
 def find_nameless_ranges(text: str) -> list[Range]:
     """Return the parts of a text without names, in order and without overlaps."""
-    return [match.span() for match in _PATTERN.finditer(text)]
+    lines = f"\n{text}"
+    # A range may begin at the line break before its first line.
+    found = [
+        (match.start() - 1, match.end() - 1)
+        for pattern in _PATTERNS
+        for match in pattern.finditer(lines)
+    ]
+    if "@" in text:
+        found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
+    ranges: list[Range] = []
+    for start, end in sorted(found):
+        if ranges and start < ranges[-1][1]:
+            start, end = ranges[-1][0], max(end, ranges.pop()[1])
+        ranges.append((start, end))
+    return ranges
 
 
 def is_inside(ranges: list[Range], at: int) -> bool:

@@ -66,9 +66,14 @@ def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language:
     longer = name_words.find_end_after_possessive(text, start, end, language, match.re)
     end = longer if longer <= sentence_end else end
     # Cut the span at the end of a heading, but not where a wrapped line ends.
-    line_ends = (start + line.start() for line in re.finditer("\n", text[start:end]))
-    cut = next((at for at in line_ends if _is_end_at(text, at)), end)
-    return cut if cut < end else _find_abbreviation_end(text, start, end, sentence_end)
+    if "\n" in text[start:end]:
+        line_ends = (start + line.start() for line in re.finditer("\n", text[start:end]))
+        cut = next((at for at in line_ends if _is_end_at(text, at)), end)
+        if cut < end:
+            return cut
+    if text[end : end + 1] not in (".", ","):
+        return end
+    return _find_abbreviation_end(text, start, end, sentence_end)
 
 
 def _find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) -> int:

@@ -12,7 +12,7 @@ References
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -35,6 +35,8 @@ _NO_NOUN_ENDINGS = ("ed", "ing", "ly", "est", "ous", "ful", "ive", "able", "ible
 MAX_CORPUS_WORDS = 50_000
 # Maximum number of words of a report that become terms, and of characters of a word beside a term.
 MAX_WORDS, MAX_WORD_CHARS = 14, 30
+# Maximum number of uses of a word that show if it is a noun, and in which phrases it stands.
+MAX_USES = 16
 # Minimum share of the occurrences of a word that a phrase needs to stand for the word.
 MIN_SHARE_IN_PHRASE = 0.34
 
@@ -164,7 +166,8 @@ def find_terms(
     terms: list[Term] = []
     taken = set(names)
     for (word, weight), group in groupby(uses, itemgetter(1, 2)):
-        found = [(form, *_words_beside(text, form)) for text, _, _, form in group]
+        used = islice(group, MAX_USES)
+        found = [(form, *_words_beside(text, form)) for text, _, _, form in used]
         forms = Counter(form for form, *_ in found)
         if not taken.isdisjoint((word, *forms)):
             continue
