@@ -35,6 +35,8 @@ _NO_NOUN_ENDINGS = ("ed", "ing", "ly", "est", "ous", "ful", "ive", "able", "ible
 MAX_CORPUS_WORDS = 50_000
 # Maximum number of words of a report that become terms, and of characters of a word beside a term.
 MAX_WORDS, MAX_WORD_CHARS = 14, 30
+# Minimum number of text units of a report that contain a word.
+MIN_SOURCES = 2
 # Maximum number of uses of a word that show if it is a noun, and in which phrases it stands.
 MAX_USES = 16
 # Minimum share of the occurrences of a word that a phrase needs to stand for the word.
@@ -132,14 +134,14 @@ def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
             n_sources=pl.col("source").n_unique(),
         )
         .join(sizes, on="report")
-        .filter((n >= 2) | (size <= 3), (n_sources >= 2) | (sources <= 3))
+        .filter(n_sources >= MIN_SOURCES)
         .join(corpus.counts.rename({"n": "total"}), on="word", how="left")
         .with_columns(
             n=n.cast(pl.Float64),
             total=pl.max_horizontal(total.fill_null(rarest), n).cast(pl.Float64),
         )
         # A word of few text units says little of the others, however often it is in them.
-        .with_columns(weight=likelihood * (n_sources / n).sqrt())
+        .with_columns(weight=likelihood * (n_sources / n * n_sources / sources).sqrt())
         .filter(pl.col("weight") > 0)
         .sort("report", "weight", "word", descending=[False, True, False])
         .filter(pl.int_range(pl.len()).over("report") < MAX_WORDS)
