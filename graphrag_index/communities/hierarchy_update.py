@@ -88,6 +88,7 @@ def update_hierarchy(
     for level in range(1, settings.max_levels):
         before = previous[level] if level < len(previous) else np.full(graph.n_nodes, -1)
         is_touched = np.isin(labels, labels[is_changed])
+        is_touched |= ~_flag_equal_parts(labels, previous[level - 1 : level])
         is_kept = _flag_divided_nodes(before, labels) & ~is_touched
         large = select_large_parts(labels, settings.max_cluster_size)
         above = np.where(is_kept, labels, large)
@@ -104,6 +105,20 @@ def update_hierarchy(
             break
         levels.append(labels)
     return levels
+
+
+def _flag_equal_parts(labels: Integers, previous: Sequence[Integers]) -> Flags:
+    """Flag the nodes whose part has the same nodes as in the previous labels, if there are any."""
+    if not previous:
+        return np.ones(len(labels), dtype=bool)
+    (before,) = previous
+    both = labels.astype(np.int64) * (int(before.max(initial=-1)) + 2) + before
+    sizes = []
+    for values in (labels, before, both):
+        _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+        sizes.append(counts[group])
+    now, then, common = sizes
+    return np.asarray((now == common) & (then == common))
 
 
 def _clear_changed_parts(labels: Integers, is_changed: Flags) -> Integers:

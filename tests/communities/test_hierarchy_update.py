@@ -95,6 +95,18 @@ def test_whatever_changed_the_hierarchy_is_whole(before, after, quality):
     assert [parts(labels) for labels in again] == [parts(labels) for labels in levels]
 
 
+def test_a_part_that_lost_nodes_and_became_small_is_not_split_any_more():
+    settings = SMALL.model_copy(update={"quality": "cpm"})
+    ends, weights = [(0, 1), (0, 2), (0, 3), (0, 5)], [6.0, 6.0, 2.0, 1.0]
+    before, after = (
+        build_graph(6, *np.transpose([*ends, *more]), np.array(weights + heavy))
+        for more, heavy in (([(1, 3), (2, 5)], [2.0, 4.0]), ([(1, 4), (2, 5)], [5.0, 4.0]))
+    )
+    is_changed = find_changed_nodes(after, before, np.zeros(6, dtype=bool))
+    levels = update_hierarchy(after, build_hierarchy(before, settings), is_changed, settings)
+    check_levels(after, levels, SMALL.max_cluster_size)
+
+
 def test_a_node_joins_the_clique_that_it_is_linked_to():
     graph = graph_of(30, *cliques(5, 6))
     before = build_hierarchy(graph, DEFAULT)
