@@ -48,16 +48,17 @@ class TermCount:
     forms: dict[str, int] = field(default_factory=dict)
 
 
-def count_term(index: IndexStore, term: str, language: Language) -> TermCount:
+def count_term(index: IndexStore, term: str, language: Language, kept: "Flags") -> TermCount:
     """Count the text units and documents that contain a term.
 
+    `kept` has a flag for each text unit of the index; only those with the flag are searched.
     The words of a term are adjacent, in the singular or plural or, in other languages than
     English, with the endings of names. A word with a capital has this capital in the texts too.
     """
     pattern = term_pattern(term)
     n_of_all = np.zeros(index.n_rows("text_unit_rows"), np.int64)
     forms: Counter[str] = Counter()
-    for first, texts, overlaps in _read_texts(index):
+    for first, texts, overlaps in _read_texts(index, kept):
         found = texts.str.extract_all(pattern)
         holding = np.flatnonzero(found.list.len().to_numpy())
         known = set(found.gather(holding).explode().drop_nulls())
@@ -73,8 +74,7 @@ def count_term(index: IndexStore, term: str, language: Language) -> TermCount:
         if fold(term) in map(fold, (title, *aliases)):
             linked = index.links.text_units_of(entity).numbers
             n_of_all[linked] = np.maximum(n_of_all[linked], 1)
-    kept = index.row_flags("text_units")
-    numbers = np.flatnonzero(n_of_all if kept is None else n_of_all * kept).astype(np.int64)
+    numbers = np.flatnonzero(n_of_all * kept).astype(np.int64)
     documents = index.open_mapped("text_unit_rows").rows(numbers, "document")["document"]
     spellings = Counter[str]()
     for form, n in forms.items():
@@ -91,9 +91,10 @@ def count_term(index: IndexStore, term: str, language: Language) -> TermCount:
     )
 
 
-def _read_texts(index: IndexStore) -> Iterator[tuple[int, pl.Series, pl.Series]]:
+def _read_texts(index: IndexStore, kept: "Flags") -> Iterator[tuple[int, pl.Series, pl.Series]]:
     """Yield the first number, the texts, and the overlaps of each batch of text units.
 
+    The text of a text unit without the flag of `kept` is empty.
     The overlap is the number of characters at the start that the text unit before also contains.
     """
     table = index.open_mapped("text_unit_rows")
@@ -101,15 +102,11 @@ def _read_texts(index: IndexStore) -> Iterator[tuple[int, pl.Series, pl.Series]]
     same = pl.col("document") == pl.col("document").shift()
     shared = (pl.col("end_char").shift() - pl.col("start_char")).clip(lower_bound=0)
     overlaps = places.select(pl.when(same).then(shared).otherwise(0).fill_null(0)).to_series()
-    kept = index.row_flags("text_units")
     texts = table.columns("text")["text"]
     for first in range(0, len(table), BATCH_TEXT_UNITS):
         part = slice(first, first + BATCH_TEXT_UNITS)
-        read = texts[part]
-        if kept is not None:
-            read = pl.select(
-                pl.when(pl.Series(kept[part])).then(read).otherwise(pl.lit(""))
-            ).to_series()
+        is_kept = pl.Series(kept[part])
+        read = pl.select(pl.when(is_kept).then(texts[part]).otherwise(pl.lit(""))).to_series()
         yield first, read, overlaps[part]
 
 

@@ -17,6 +17,7 @@ from graphrag_query.retrieval.term_counts import TermCount, count_term
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Flags = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
 
 # Maximum number of forms of a word that the answer lists.
@@ -50,16 +51,15 @@ def find_subject(
 
     `document_of` has the document of each text unit of the index. Only `documents` count.
     """
-    terms = _count_terms(question, request)
+    kept = np.isin(document_of, documents)
+    terms = _count_terms(question, request, kept)
     if not terms:
-        numbers = np.flatnonzero(np.isin(document_of, documents))
-        return Subject((), numbers, documents, "", "all documents")
+        return Subject((), np.flatnonzero(kept), documents, "", "all documents")
     is_any = request.is_any or request.counted == "subjects"
     found = terms[0].documents
     for term in terms[1:]:
         join = np.union1d if is_any else np.intersect1d
         found = join(found, term.documents)
-    found = np.intersect1d(found, documents)
     numbers = np.unique(np.concatenate([term.text_units for term in terms]))
     numbers = numbers[np.isin(document_of[numbers], found)]
     quoted = [f"“{term.term}”" for term in terms]
@@ -89,16 +89,19 @@ def restrict_to_dates(
     return np.array(sorted(kept), np.int64), request
 
 
-def _count_terms(question: Question, request: CountRequest) -> list[TermCount]:
-    """Count each term; a phrase that no document contains is counted word by word."""
+def _count_terms(question: Question, request: CountRequest, kept: "Flags") -> list[TermCount]:
+    """Count each term in the text units with the flag of `kept`.
+
+    A phrase that no document contains is counted word by word.
+    """
     language, counts = question.language, list[TermCount]()
     for term in request.terms:
-        count = count_term(question.index, term, language)
+        count = count_term(question.index, term, language, kept)
         words = term.split()
         if len(count.text_units) or len(words) == 1 or f'"{term}"' in question.text:
             counts.append(count)
         else:
-            counts += [count_term(question.index, word, language) for word in words]
+            counts += [count_term(question.index, word, language, kept) for word in words]
     return counts
 
 

@@ -60,7 +60,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Index:
         ),
         (
             "How many letters of March 2024 mention Berlin?",
-            "2 of 2 documents of March 2024 (100 %) m",
+            "2 of 2 documents of March 2024 (100 %) mention “Berlin”: 2 times, in 2 passages.",
         ),
         (
             "How many letters are there from 2024?",
