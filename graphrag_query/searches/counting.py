@@ -49,7 +49,7 @@ MAX_TEXT_UNITS_OF_ARTICLE = 5
 def count_answer(question: Question, request: CountRequest) -> Answer:
     """Answer a question for a number.
 
-    The outcome is `no_evidence` if the documents do not mention the subject, or have no dates.
+    The outcome is `no_evidence` if no document mentions the subject, or has a date that it needs.
     """
     counter = _Counter(question, request)
     write = {
@@ -66,7 +66,10 @@ def count_answer(question: Question, request: CountRequest) -> Answer:
     question.counts.update(
         documents=len(counter.all_documents), documents_counted=len(subject.documents)
     )
-    if subject.terms and not any(len(term.text_units) for term in subject.terms):
+    # "0 of 5 documents mention A and B" is an answer; there is nothing to rank or to date.
+    is_number = request.counted in ("documents", "occurrences", "subjects")
+    found = [term.documents for term in subject.terms] if is_number else [subject.documents]
+    if subject.terms and not any(map(len, found)):
         n_all, of_dates = len(counter.all_documents), counter.of_dates
         text = f"None of the {n_all:,} documents{of_dates} mentions {subject.name}."
         return question.answer(text, Outcome.NO_EVIDENCE)
@@ -226,7 +229,8 @@ class _Counter:
     @cached_property
     def by_passage(self) -> bool:
         """Whether passages count instead of documents, because the documents are long."""
-        return len(self.document_of) > MAX_TEXT_UNITS_OF_ARTICLE * len(self.all_documents)
+        n_passages = np.isin(self.document_of, self.all_documents).sum()
+        return bool(n_passages > MAX_TEXT_UNITS_OF_ARTICLE * len(self.all_documents))
 
     @cached_property
     def relevant(self) -> "npt.NDArray[np.bool_]":

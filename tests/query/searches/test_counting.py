@@ -10,6 +10,7 @@ from graphrag_index.text.languages import language_of
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval.term_counts import is_form_of
+from graphrag_query.searches import counting
 from tests.conftest import copy_project, run_project
 
 DOCUMENTS = {
@@ -90,12 +91,35 @@ def test_what_no_document_mentions_is_no_evidence(counted: Index) -> None:
     assert answer.text == "None of the 5 documents mentions “sourdough”."
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which documents of March 2024 mention Paris most often?",
+        "When were Paris and Tom Crean first mentioned?",
+        "Who is mentioned most often in letters about Paris and Tom Crean?",
+    ],
+)
+def test_no_document_with_all_subjects_is_no_evidence(counted: Index, question: str) -> None:
+    answer = counted.global_(question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text.startswith("None of the ")
+
+
 def test_filters_hold_for_counts(counted: Index) -> None:
     march = counted.where(since="2024-03")
     answer = march.global_("How many documents mention Berlin?")
     assert answer.text.startswith("2 of 2 documents (100 %) mention “Berlin”: 2 times")
     people = march.global_("Who is mentioned most often?")
     assert people.table[0] == {"name": "Tom Crean", "documents": 2}
+
+
+def test_the_passages_of_filtered_documents_tell_whether_documents_are_long(
+    counted: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "MAX_TEXT_UNITS_OF_ARTICLE", 1)
+    one = counted.where({"title": "letter 0"})
+    [row] = one.global_("Who is mentioned most often?").table
+    assert row == {"name": "Anna Berg", "documents": 1}
 
 
 def test_a_trend_has_a_row_for_each_month_and_cites_examples(counted: Index) -> None:
