@@ -2,7 +2,7 @@
 
     python benchmarks/models.py
 
-A server of our own stands for the model (tests/server), in a process of its own. Three things
+A server of our own stands for the model (tests/model_server), in a process of its own. Three things
 are printed: how long extraction of 2,000 text units takes against calls x latency / concurrency;
 the requests, CPU seconds and peak memory of each step of a whole job (extraction, summaries,
 claims, reports, embeddings, tables) with a server that answers at once; and by how much a
@@ -30,7 +30,7 @@ from index import REPOSITORY, describe_machine, markdown, working_folder
 from planted import make_corpus
 
 sys.path.insert(0, str(REPOSITORY))
-from tests.server.request_log import read_log
+from tests.model_server.request_log import read_log
 
 MIB = 2**20
 EXTRACTION = ["load_documents", "create_text_units", "extract_graph"]
@@ -158,7 +158,7 @@ def lateness(folder: Path, arguments: argparse.Namespace) -> str:
 @contextmanager
 def server(*options: str) -> Iterator[str]:
     """Start the server; its address."""
-    command = [sys.executable, "-m", "tests.server", "--port", "0", *options]
+    command = [sys.executable, "-m", "tests.model_server", "--port", "0", *options]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

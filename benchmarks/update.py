@@ -5,7 +5,7 @@
 
 A planted corpus (planted.py) is indexed without some documents, which are taken from everywhere,
 and then with them. With the workflow `standard` these are one document in a hundred, and a server
-of our own that answers at once (tests/server) stands for the model. Printed are the requests of
+of our own that answers at once (tests/model_server) stands for the model. Printed are the requests of
 each step, the CPU seconds of the program itself, the communities that kept their numbers, and the
 reports that were written again.
 
@@ -25,7 +25,7 @@ import yaml
 from index import MIB, REPOSITORY, describe_machine, markdown, working_folder
 from models import run, server, write_project
 
-from tests.server.request_log import read_log
+from tests.model_server.request_log import read_log
 
 CHANGES = ("added", "edited", "removed")
 

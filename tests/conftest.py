@@ -17,7 +17,7 @@ from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.project_settings import load_settings
 from tests.fixtures.commands import Call
 from tests.fixtures.examples import USUAL, n_examples
-from tests.server import Server
+from tests.model_server import Server
 
 # No test asserts how long something takes: machines are shared. In CI the examples are always
 # the same, so that a failure there can be repeated.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.server import Server
+from tests.model_server import Server
 
 PYPROJECT = REPOSITORY / "pyproject.toml"
 

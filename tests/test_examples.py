@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.server import Server
+from tests.model_server import Server
 
 SCRIPTS = sorted((REPOSITORY / "examples").glob("*.py"))
 

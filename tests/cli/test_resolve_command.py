@@ -11,7 +11,7 @@ from graphrag_index.cli import resolve_dialog as command
 from tests.fixtures.commands import Call, Result, write_project
 from tests.fixtures.model_project import KEY
 from tests.fixtures.small_index import read_files
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 STEPS = "load_documents create_text_units extract_graph_nlp resolve_entities finalize_graph".split()
 # Two spellings of one place, and two of another.

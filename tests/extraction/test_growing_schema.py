@@ -20,9 +20,9 @@ from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import start, wait_for
 from tests.fixtures.extraction import named_in, wanted_types
-from tests.server import Faults, Server
-from tests.server.answers import answer_from_text
-from tests.server.chat import ChatRequest
+from tests.model_server import Faults, Server
+from tests.model_server.answers import answer_from_text
+from tests.model_server.chat import ChatRequest
 
 DOCUMENTS = {
     "wedding.txt": "Ada Byron married William King in London. The Royal Society sent its wishes.",

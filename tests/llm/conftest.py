@@ -12,7 +12,7 @@ from graphrag_index.llm.limits import Budget
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import KEY
-from tests.server import Server
+from tests.model_server import Server
 
 OPENED: list[Models] = []
 

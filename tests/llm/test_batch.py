@@ -26,7 +26,7 @@ from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.chat_requests import KEY, request, words_of_text
 from tests.fixtures.commands import call, write_project
 from tests.llm.conftest import OPENED
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from graphrag_index.llm.request import Request as Asked
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 Open = Callable[..., ChatModel]
 

@@ -20,7 +20,7 @@ from graphrag_index.llm.request import Usage
 from graphrag_index.llm.retries import MAX_FAILING, RejectedError, RetryError
 from graphrag_index.llm.server_check import check_server
 from graphrag_index.schema.settings.models import ModelSettings
-from tests.server import Server
+from tests.model_server import Server
 
 Ask = Callable[[], Awaitable[tuple[str, Usage]]]
 

@@ -11,7 +11,7 @@ from graphrag_index.llm.embeddings import MAX_TEXTS, PROBE_TEXT, RemoteEmbedding
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings, Price
 from tests.llm.conftest import OPENED
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 
 def embedding(server: Server, output: Path | None, **settings: Any) -> RemoteEmbeddingModel:

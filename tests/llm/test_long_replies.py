@@ -19,7 +19,7 @@ from graphrag_index.llm.reply_parser import is_repetitive
 from graphrag_index.llm.request import EXPECTED_TOKENS, expected_tokens
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import request, words_of_text
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 Open = Callable[..., ChatModel]
 

@@ -16,7 +16,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import request, words_of_text
 from tests.fixtures.sink import Pieces
 from tests.llm.conftest import OPENED
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 Open = Callable[..., ChatModel]
 REFUSALS = ("unsupported", "422", "500", "silent")

@@ -22,7 +22,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import WORDS, words_of_text
 from tests.fixtures.sink import Pieces
 from tests.llm.conftest import OPENED
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 Open = Callable[..., ChatModel]
 

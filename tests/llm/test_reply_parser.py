@@ -15,7 +15,7 @@ from graphrag_index.extraction.graph_reply import ExtractionFormat, Schema
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
-from tests.server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
+from tests.model_server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
 
 TEXT = {"type": "string"}
 

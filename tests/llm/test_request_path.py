@@ -17,7 +17,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from tests.fixtures.extraction import PROMPTS, entity, reply, run_extract_graph
 from tests.fixtures.fake_model import EarlierTables
-from tests.server import Server
+from tests.model_server import Server
 
 PACKAGE = Path(graphrag_index.__file__).parent
 DOCUMENTS = pl.LazyFrame(

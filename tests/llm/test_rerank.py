@@ -11,7 +11,7 @@ from graphrag_index.llm.request import Spending
 from graphrag_index.llm.rerank import RemoteReranker, read_scores
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.llm.conftest import OPENED
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 PASSAGES = ["a ship of coal", "the ice", "ice and a ship"]
 

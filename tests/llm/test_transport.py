@@ -16,8 +16,8 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import KEY, request, words_of_text
 from tests.llm.conftest import OPENED
-from tests.server import OTHER_HOST, Faults, Server
-from tests.server.connection import QUIRKS
+from tests.model_server import OTHER_HOST, Faults, Server
+from tests.model_server.connection import QUIRKS
 
 Open = Callable[..., ChatModel]
 

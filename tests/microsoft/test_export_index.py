@@ -21,7 +21,7 @@ from tests.conftest import run_project
 from tests.fixtures.microsoft_index import MICROSOFT, version_2, version_3, write, write_vectors
 from tests.fixtures.model_project import write_project
 from tests.fixtures.small_index import table, write_index
-from tests.server import Server
+from tests.model_server import Server
 
 DIMENSION = 8
 # Type and whether it may be null: `s` text, `i` whole number, `f` number, brackets a list.

@@ -36,7 +36,7 @@ from tests.fixtures.microsoft_index import (
     write,
     write_vectors,
 )
-from tests.server import Server
+from tests.model_server import Server
 
 needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
 NAMES = ("text_unit_text", "entity_description", "community_full_content")

@@ -20,8 +20,8 @@ from graphrag_index.microsoft.export_index import export
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.model_project import run, write_project
-from tests.server import ChatRequest, Server, answer_from_text
-from tests.server.answers import Json, best_lines
+from tests.model_server import ChatRequest, Server, answer_from_text
+from tests.model_server.answers import Json, best_lines
 
 PYTHON = os.environ.get("MICROSOFT_GRAPHRAG_PYTHON")
 pytestmark = [

@@ -13,7 +13,7 @@ from tests.conftest import run_project
 from tests.fixtures.commands import Call, Result, files, small_project, write_project
 from tests.fixtures.model_project import KEY
 from tests.fixtures.model_project import write_project as write_model_project
-from tests.server import Server
+from tests.model_server import Server
 
 READ = ["load_documents", "create_text_units"]
 TEXTS = {"a.txt": "One.", "b.txt": "Two.", "c.txt": "Three."}

@@ -31,7 +31,7 @@ from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.commands import call, files
 from tests.fixtures.model_project import KEY, run, write_project
-from tests.server import Server
+from tests.model_server import Server
 
 CHAT_PRICE = {"input": 1.0, "output": 4.0}
 # Steps that ask once for each text unit.

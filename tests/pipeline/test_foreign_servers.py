@@ -8,7 +8,7 @@ import pytest
 from graphrag_index.llm.probe import PROBE_TOKENS
 from tests.fixtures.commands import call, small_project
 from tests.fixtures.model_project import KEY, run, write_project
-from tests.server import OTHER_HOST, Faults, Server
+from tests.model_server import OTHER_HOST, Faults, Server
 
 
 def validate(root: Path) -> Any:

@@ -17,7 +17,7 @@ from graphrag_index.llm.local.kept_vectors import KEPT_VECTORS_FILE
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY, Call, Result
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 # Whole, its stem, and its beginnings: what a full-text index might keep of it.
 WORD = "zyxquorvane"

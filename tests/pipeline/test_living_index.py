@@ -23,7 +23,7 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
-from tests.server import Server
+from tests.model_server import Server
 
 PEOPLE = ["Ada Vance", "Boris Kemp", "Carla Diem", "Dora Lund", "Emil Roth", "Fay Moor"]
 PLACES = ["Oslo", "Bergen", "Turku", "Narvik"]

@@ -24,7 +24,7 @@ from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.checked import found
 from tests.fixtures.commands import REPOSITORY, call, command, environment
 from tests.fixtures.model_project import KEY, read, run, write_project
-from tests.server import Faults, Server, counts, read_log
+from tests.model_server import Faults, Server, counts, read_log
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +176,7 @@ def server_process(log: Path) -> Iterator[str]:
     """The server in a process of its own, which outlives the killed ones."""
     options = ["--port", "0", "--dimensions", "32", "--latency", "0.02", "--log", str(log)]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.server", *options],
+        [sys.executable, "-m", "tests.model_server", *options],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         text=True,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fixtures.living_folder import LivingFolder
 from tests.fixtures.model_project import read
-from tests.server import Server
+from tests.model_server import Server
 
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = {".md", ".txt", ".html"}

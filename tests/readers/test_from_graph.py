@@ -19,7 +19,7 @@ from tests.fixtures.commands import Call
 from tests.fixtures.given_graph import write_graph
 from tests.fixtures.model_project import KEY
 from tests.fixtures.sample_questions import check_citations
-from tests.server import Server
+from tests.model_server import Server
 
 
 def write_project(root: Path, workflow: str = "from_graph", **settings: object) -> Path:

@@ -17,7 +17,7 @@ from graphrag_index.pipeline.workflow import load_workflow, make_services, open_
 from graphrag_index.schema.settings.project_settings import load_settings
 from tests.fixtures.commands import REPOSITORY
 from tests.fixtures.small_index import read_files, read_table
-from tests.server import Server
+from tests.model_server import Server
 
 STEPS = [
     *("load_documents", "create_text_units", "extract_graph", "summarize_descriptions"),

@@ -21,7 +21,7 @@ from graphrag_query.searches.local_search import local_search
 from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.model_index import index_behind
 from tests.fixtures.sink import Pieces
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 
 def sources(*texts: str) -> pl.DataFrame:

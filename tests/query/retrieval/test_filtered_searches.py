@@ -16,7 +16,7 @@ from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.index import Index
 from graphrag_query.searches.router import METHODS
 from tests.fixtures.commands import REPOSITORY, ask, call
-from tests.server import Server
+from tests.model_server import Server
 
 ROWS = [
     ("Log of the Aurora", "1914-12-24", "navy", "3", "Captain John Davis took the Aurora from "

@@ -32,8 +32,8 @@ from tests.fixtures.microsoft_index import (
     write,
     write_vectors,
 )
-from tests.server import Server
-from tests.server.embeddings import embed
+from tests.model_server import Server
+from tests.model_server.embeddings import embed
 
 needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
 

@@ -21,7 +21,7 @@ from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.fixtures.model_project import KEY, write_project
 from tests.fixtures.own_models import describe_files, write_own_model, write_own_table
-from tests.server import Server
+from tests.model_server import Server
 
 TABLES = ("text_unit_text", "entity_description", "community_full_content")
 STEP = "generate_text_embeddings"

@@ -25,7 +25,7 @@ from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, settings_with
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 BROAD = "How did scurvy shape the expeditions?"
 

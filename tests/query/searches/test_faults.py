@@ -16,7 +16,7 @@ from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.answering.written_answer import OUTPUT_LIMIT_NOTE, describe_citation_errors
 from graphrag_query.display.terminal import summarize_answer
 from graphrag_query.index import Index
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {
     "local": ("Who was Tom Crean?", {}),

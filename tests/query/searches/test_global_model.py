@@ -35,7 +35,7 @@ from tests.fixtures.fake_llm import (
     shown_sources,
 )
 from tests.fixtures.sample_questions import QUESTIONS
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 SUBJECT = "How did the expeditions fight scurvy?"
 

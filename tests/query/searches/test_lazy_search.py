@@ -26,7 +26,7 @@ from tests.conftest import REPOSITORY, copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 DOGS = "Which dogs did the expeditions use, and what became of them?"
 

@@ -21,7 +21,7 @@ from graphrag_query.searches.router import (
 from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.labelled_questions import HELD_OUT, SEEN, Labelled
 from tests.fixtures.model_index import index_behind
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 
 def wrong(store: IndexStore, labelled: Labelled) -> list[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval.second_look import SecondLook
 from tests.fixtures.own_models import write_own_table
-from tests.server import Faults, Server
+from tests.model_server import Faults, Server
 
 QUESTION = "Who was Tom Crean?"
 

@@ -12,7 +12,7 @@ from graphrag_index.storage.versions import move_pointer
 from graphrag_query.answer import Answer, Outcome, Suggestion
 from graphrag_query.index import Index
 from tests.fixtures.model_index import index_behind
-from tests.server import ChatRequest, Server
+from tests.model_server import ChatRequest, Server
 
 THEMES = "What are the main themes and who matters most?"
 ALL_METHODS = ("local", "basic", "global", "drift", "lazy", "path", "neighbourhood", "ask")

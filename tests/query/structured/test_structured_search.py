@@ -22,7 +22,7 @@ from graphrag_query.structured.structured_search import (
 from tests.fixtures.commands import ask as command
 from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.model_index import index_behind
-from tests.server import ChatRequest, Faults, Server
+from tests.model_server import ChatRequest, Faults, Server
 
 PEOPLE = "How many documents are about people?"
 COUNT = "SELECT count(*) AS n FROM documents WHERE path LIKE 'people/%'"
