@@ -3,8 +3,8 @@
     python benchmarks/global_cost.py
 
 Two corpora are indexed by the workflow `standard`: the sample in `input/`, and a book's worth of
-`planted.py`. A server of our own stands for the model (tests/model_server), in a process of its own; the
-embeddings are those of the default. Each question is asked with the default settings, and
+`planted.py`. A server of our own stands for the model (tests/model_server), in a process of its
+own; the embeddings are those of the default. Each question is asked with the default settings, and
 again with every report of the level that it chose. The prompt tokens are those of the
 server's `usage`.
 """

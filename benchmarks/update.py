@@ -5,9 +5,9 @@
 
 A planted corpus (planted.py) is indexed without some documents, which are taken from everywhere,
 and then with them. With the workflow `standard` these are one document in a hundred, and a server
-of our own that answers at once (tests/model_server) stands for the model. Printed are the requests of
-each step, the CPU seconds of the program itself, the communities that kept their numbers, and the
-reports that were written again.
+of our own that answers at once (tests/model_server) stands for the model. Printed are the requests
+of each step, the CPU seconds of the program itself, the communities that kept their numbers, and
+the reports that were written again.
 
 With the workflow `embedded`, which asks no model, these are one document in a thousand. As many
 documents are then edited, and as many removed, unless `--changes` says otherwise. Printed are the

@@ -1,19 +1,20 @@
-"""A server, and the official client to it."""
+"""A server of the sample, called inside this process."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from openai import OpenAI
+from fastapi.testclient import TestClient
 
-from tests.server import Server
-
-
-@pytest.fixture
-def server(model_server: Server) -> Server:
-    return model_server
+from graphrag_server.app import create_app
+from graphrag_server.server_settings import ServerSettings
 
 
-@pytest.fixture
-def client(server: Server) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.url, api_key="sk-secret", max_retries=0) as client:
+@pytest.fixture(scope="module")
+def sample_client(sample_project: Path) -> Iterator[TestClient]:
+    """A client of a server whose index `sample` is that of the sample; tests must not change it."""
+    with TestClient(
+        create_app(ServerSettings(indexes={"sample": sample_project})),
+        raise_server_exceptions=False,
+    ) as client:
         yield client

@@ -1,0 +1,14 @@
+"""Serve indexes over HTTP: to people, to programs and to agents (extra `serve`).
+
+    from graphrag_server.app import create_app
+    app = create_app(ServerSettings(indexes={"antarctica": Path("myproject")}))
+
+app.py              the application: its routes, and what starts and ends with it
+server_settings.py  the settings of a server, `server.yaml`
+hosted_index.py     the indexes of a server, opened at their current versions
+access.py           who may do what: callers, scopes, and the dependencies of routes
+problems.py         errors in one shape (RFC 9457)
+routes/             one file for each group of routes under /v1/indexes/{name}/
+
+Importing this package is cheap; its modules import FastAPI.
+"""

@@ -1,0 +1,41 @@
+"""The application: its routes, and the indexes that it opens and closes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+import graphrag_index
+from graphrag_server.hosted_index import HostedIndexes
+from graphrag_server.problems import ProblemDetails, add_problem_handlers
+from graphrag_server.routes import indexes
+from graphrag_server.server_settings import ServerSettings
+
+ROUTERS = (indexes.router,)
+
+
+def create_app(settings: ServerSettings) -> FastAPI:
+    """Build the application of a server. Raises SettingsError if a project cannot be opened."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            app.state.indexes.close()
+
+    app = FastAPI(
+        title="graphrag-index",
+        version=graphrag_index.__version__,
+        lifespan=lifespan,
+        # The pages of FastAPI load their scripts from another host.
+        docs_url=None,
+        redoc_url=None,
+        responses={"default": {"model": ProblemDetails, "description": "Problem details."}},
+    )
+    app.state.settings = settings
+    app.state.indexes = HostedIndexes(settings.indexes)
+    add_problem_handlers(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app

@@ -1,0 +1,94 @@
+"""The indexes of a server: each is opened at its current version, or at an earlier one."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import graphrag_query
+from graphrag_index.errors import TableError
+from graphrag_index.schema.settings.project_settings import Settings, load_settings
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import INDEX_FILE
+from graphrag_query.index import Index
+from graphrag_server.problems import RequestError
+
+# Maximum number of earlier versions that stay open.
+MAX_EARLIER_VERSIONS = 4
+
+
+class HostedIndex:
+    """A project that the server serves under a name.
+
+    A request keeps the `Index` that it got, so a new version never changes a reply that is being
+    written. Several threads may use a hosted index.
+    """
+
+    def __init__(self, name: str, root: Path) -> None:
+        self.name, self.root = name, root
+        self.settings: Settings = load_settings(root)
+        self.store = TableStore(root / self.settings.output)
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int] | None = None
+        self._current: Index | None = None
+        self._earlier: OrderedDict[int, Index] = OrderedDict()
+
+    def open(self, as_of: int | None = None) -> Index:
+        """Return the index at its current version, or at the version `as_of`.
+
+        Raises RequestError if there is no index yet, or no such version.
+        """
+        with self._lock:
+            return self._open_current() if as_of is None else self._open_earlier(as_of)
+
+    def _open_current(self) -> Index:
+        try:
+            status = (self.store.output / INDEX_FILE).stat()
+        except OSError:
+            raise RequestError(
+                503, "no_index_yet", f"The index {self.name} has not been built yet: start a run."
+            ) from None
+        stamp = (status.st_mtime_ns, status.st_ino)
+        if self._current is None or stamp != self._stamp:
+            # A request that still reads the version before keeps its own reference to it.
+            self._current = graphrag_query.open(self.store.output, self.settings, self.root)
+            self._stamp = stamp
+        return self._current
+
+    def _open_earlier(self, number: int) -> Index:
+        if number in self._earlier:
+            self._earlier.move_to_end(number)
+            return self._earlier[number]
+        try:
+            index = graphrag_query.open(self.store.output, self.settings, self.root, number)
+        except TableError as error:
+            raise RequestError(404, "no_such_version", str(error)) from None
+        self._earlier[number] = index
+        if len(self._earlier) > MAX_EARLIER_VERSIONS:
+            self._earlier.popitem(last=False)
+        return index
+
+    def close(self) -> None:
+        """Close the connections to models."""
+        with self._lock:
+            for index in (self._current, *self._earlier.values()):
+                if index is not None:
+                    index.close()
+
+
+class HostedIndexes:
+    """The indexes of a server by name."""
+
+    def __init__(self, roots: Mapping[str, Path]) -> None:
+        self._indexes = {name: HostedIndex(name, root) for name, root in roots.items()}
+
+    def get(self, name: str) -> HostedIndex | None:
+        return self._indexes.get(name)
+
+    def __iter__(self) -> Iterator[HostedIndex]:
+        return iter(self._indexes.values())
+
+    def close(self) -> None:
+        """Close the connections to models."""
+        for index in self:
+            index.close()

@@ -1,0 +1,71 @@
+"""Settings of a server: the options of `graphrag-index serve`, or the file `server.yaml`."""
+
+import re
+from pathlib import Path
+
+from pydantic import Field, ValidationError, field_validator
+
+from graphrag_index.errors import SettingsError
+from graphrag_index.schema.settings.section import (
+    Section,
+    describe_validation_error,
+    read_settings_yaml,
+    read_text_file,
+)
+
+DEFAULT_PORT = 8321
+_INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?")
+
+
+class ServerSettings(Section):
+    """The settings of one server."""
+
+    indexes: dict[str, Path] = Field(
+        description="Projects to serve: the folder of settings.yaml, by the name of the index."
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on.", min_length=1)
+    port: int = Field(DEFAULT_PORT, description="Port to listen on.", ge=0, le=65535)
+
+    @field_validator("indexes")
+    @classmethod
+    def _check_names(cls, indexes: dict[str, Path]) -> dict[str, Path]:
+        if not indexes:
+            raise ValueError("must name at least one project")
+        for name in indexes:
+            if not _INDEX_NAME.fullmatch(name):
+                raise ValueError(
+                    f"has the name {name!r}: use up to 64 of a-z, 0-9, dot, dash and underscore"
+                )
+        return indexes
+
+
+def load_server_settings(file: Path) -> ServerSettings:
+    """Read `server.yaml`. Its paths are relative to its folder.
+
+    Raises SettingsError if the file is missing or has an invalid value.
+    """
+    text = read_text_file(file)
+    if text is None:
+        raise SettingsError(f"There is no {file}: name the file of the server's settings.")
+    values = read_settings_yaml(text, str(file))
+    if not isinstance(values, dict):
+        raise SettingsError(f"{file} must hold `key: value` lines, such as `indexes:`.")
+    try:
+        settings = ServerSettings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(describe_validation_error(error, ServerSettings, str(file))) from None
+    indexes = {name: file.parent / root for name, root in settings.indexes.items()}
+    return settings.model_copy(update={"indexes": indexes})
+
+
+def name_projects(roots: list[Path]) -> dict[str, Path]:
+    """Name each project after its folder; a second folder of the same name gets a number."""
+    names: dict[str, Path] = {}
+    for root in roots:
+        base = re.sub(r"[^a-z0-9]+", "-", root.resolve().name.lower()).strip("-")[:60] or "index"
+        name, number = base, 1
+        while name in names:
+            number += 1
+            name = f"{base}-{number}"
+        names[name] = root
+    return names

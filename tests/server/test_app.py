@@ -1,0 +1,65 @@
+"""The application: its indexes, and errors in one shape."""
+
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from graphrag_index.errors import SettingsError
+from graphrag_server.app import create_app
+from graphrag_server.server_settings import ServerSettings, load_server_settings, name_projects
+from tests.conftest import copy_project
+
+
+def test_an_index_is_listed_with_its_sizes(sample_client: TestClient) -> None:
+    [listed] = sample_client.get("/v1/indexes").json()["indexes"]
+    assert listed == sample_client.get("/v1/indexes/sample").json()
+    assert (listed["name"], listed["version"], listed["workflow"]) == ("sample", 1, "embedded")
+    assert listed["tables"]["documents"] == 63
+    assert "local" in listed["methods"]
+
+
+@pytest.mark.parametrize("path", ["/v1/indexes/other", "/v1/nothing"])
+def test_errors_are_problem_details(sample_client: TestClient, path: str) -> None:
+    reply = sample_client.get(path)
+    assert reply.status_code == 404
+    assert reply.headers["content-type"] == "application/problem+json"
+    body = reply.json()
+    assert set(body) == {"type", "title", "status", "detail", "code"}
+    assert body["status"] == 404
+
+
+def test_a_project_without_an_index_is_listed_and_says_what_to_do(tmp_path: Path) -> None:
+    copy_project(tmp_path / "new")
+    with TestClient(create_app(ServerSettings(indexes={"new": tmp_path / "new"}))) as client:
+        reply = client.get("/v1/indexes/new").json()
+    assert (reply["version"], reply["tables"], reply["methods"]) == (0, {}, [])
+
+
+def test_server_yaml_names_projects_relative_to_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text("indexes: {a: one, b: two}\nport: 9000\n", encoding="utf-8")
+    settings = load_server_settings(file)
+    assert settings.indexes == {"a": tmp_path / "one", "b": tmp_path / "two"}
+    assert settings.port == 9000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("indexes: {}", "at least one project"),
+        ("indexes: {../up: x}", "has the name"),
+        ("indexes: {a: x}\nporrt: 1", "port"),
+        ("- a", "key: value"),
+    ],
+)
+def test_a_mistake_in_server_yaml_is_explained(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=said):
+        load_server_settings(file)
+
+
+def test_projects_are_named_after_their_folders() -> None:
+    roots = [Path("/x/My Docs"), Path("/y/my docs"), Path("/")]
+    assert list(name_projects(roots)) == ["my-docs", "my-docs-2", "index"]
