@@ -29,6 +29,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps import STEPS
 from graphrag_index.text.languages import languages
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
+from graphrag_server.server_settings import load_server_settings
 from tests.conftest import REPOSITORY, run_project
 from tests.fixtures.in_process import APPS, call_here
 
@@ -200,6 +201,10 @@ def test_yaml_examples_are_settings_or_workflows(
         return
     if example.mark == "embedding.yaml":
         assert ModelDescription.model_validate(content).sha256
+        return
+    if example.mark == "server.yaml":
+        (tmp_path / "server.yaml").write_text(example.code, encoding="utf-8")
+        assert load_server_settings(tmp_path / "server.yaml").indexes
         return
     for name in re.findall(r"\$\{(\w+)\}", example.code):
         monkeypatch.setenv(name, "somewhere")
