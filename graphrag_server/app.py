@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import graphrag_index
+from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.problems import ProblemDetails, add_problem_handlers
 from graphrag_server.routes import indexes
@@ -22,6 +23,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         try:
             yield
         finally:
+            app.state.asker.close()
             app.state.indexes.close()
 
     app = FastAPI(
@@ -35,6 +37,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.indexes = HostedIndexes(settings.indexes)
+    app.state.asker = Asker(settings.max_concurrent_questions, settings.max_waiting_questions)
     add_problem_handlers(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -26,6 +26,13 @@ class ServerSettings(Section):
     host: str = Field("127.0.0.1", description="Address to listen on.", min_length=1)
     port: int = Field(DEFAULT_PORT, description="Port to listen on.", ge=0, le=65535)
 
+    max_concurrent_questions: int = Field(
+        8, description="Searches that run at once; further questions wait.", ge=1
+    )
+    max_waiting_questions: int = Field(
+        64, description="Questions that wait; further questions are refused with 429.", ge=0
+    )
+
     @field_validator("indexes")
     @classmethod
     def _check_names(cls, indexes: dict[str, Path]) -> dict[str, Path]:
