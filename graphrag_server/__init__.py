@@ -8,6 +8,7 @@ server_settings.py  the settings of a server, `server.yaml`
 hosted_index.py     the indexes of a server, opened at their current versions
 access.py           who may do what: callers, scopes, and the dependencies of routes
 asking.py           the questions to indexes, for every protocol
+event_stream.py     server-sent events
 problems.py         errors in one shape (RFC 9457)
 routes/             one file for each group of routes under /v1/indexes/{name}/
 

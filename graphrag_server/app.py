@@ -9,10 +9,10 @@ import graphrag_index
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.problems import ProblemDetails, add_problem_handlers
-from graphrag_server.routes import explorer, indexes
+from graphrag_server.routes import ask, explorer, indexes
 from graphrag_server.server_settings import ServerSettings
 
-ROUTERS = (explorer.router, indexes.router)
+ROUTERS = (explorer.router, indexes.router, ask.router)
 
 
 def create_app(settings: ServerSettings) -> FastAPI:

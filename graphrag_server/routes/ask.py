@@ -1,0 +1,193 @@
+"""Questions over HTTP: answers of all searches, whole or streamed, and contexts."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from graphrag_query.answer import Answer
+from graphrag_query.question.conversation import Turn
+from graphrag_query.searches.router import METHODS
+from graphrag_server.access import AskIndex, Caller, CurrentCaller, ReadIndex
+from graphrag_server.asking import (
+    AnswerEvent,
+    AskedQuestion,
+    Asker,
+    AskEvent,
+    ErrorEvent,
+    StatusEvent,
+    TextEvent,
+)
+from graphrag_server.event_stream import stream_events, write_event
+from graphrag_server.hosted_index import HostedIndex
+
+router = APIRouter(prefix="/v1/indexes/{index}", tags=["ask"])
+
+MAX_QUESTION_CHARS = 20_000
+MAX_TURNS = 200
+
+
+class QuestionFilters(BaseModel):
+    """Restrictions of a question, as those of `Index.where`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    documents: dict[str, list[str]] = Field(
+        {},
+        description="Patterns like those for file names, by column (path, title, language) or "
+        "metadata key. A document must match one pattern of each.",
+    )
+    entity_types: list[str] = Field([], description="Types of entities to keep.")
+    since: str = Field("", description="First date, such as 1914 or 1914-08.")
+    until: str = Field("", description="Last date; it is included.")
+
+
+class EarlierTurn(BaseModel):
+    """One earlier question of a conversation, and its answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(max_length=MAX_QUESTION_CHARS)
+    answer: str = ""
+    asked: str | None = Field(None, description="The question as it was rewritten, if it was.")
+
+
+class ContextBody(BaseModel):
+    """A question whose context is wanted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    method: str = Field("local", description=f"One of {', '.join(METHODS)}.")
+    settings: dict[str, Any] = Field({}, description="Settings of the search to override.")
+    filters: QuestionFilters = QuestionFilters()
+    as_of: int | None = Field(None, ge=1, description="Version of the index; default: current.")
+
+
+class QuestionBody(BaseModel):
+    """A question to an index."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    names: list[str] = Field(
+        [], max_length=20, description="Further names, for the searches path and neighbourhood."
+    )
+    settings: dict[str, Any] = Field({}, description="Settings of the search to override.")
+    filters: QuestionFilters = QuestionFilters()
+    as_of: int | None = Field(None, ge=1, description="Version of the index; default: current.")
+    conversation: list[EarlierTurn] = Field(
+        [], max_length=MAX_TURNS, description="The turns before, the oldest first."
+    )
+    stream: bool = Field(False, description="Reply with server-sent events.")
+    context: bool = Field(False, description="Add the rows of the prompt and the sub-graph.")
+
+
+class ContextReply(BaseModel):
+    """The rows that a model would be shown, by section, and their text."""
+
+    text: str
+    n_tokens: int
+    tables: dict[str, list[dict[str, Any]]]
+    left_out: dict[str, int]  # number of rows that did not fit, by section
+
+
+@router.post("/ask", response_model=None)
+async def ask(
+    body: QuestionBody, index: AskIndex, caller: CurrentCaller, request: Request
+) -> Response | dict[str, Any]:
+    """Answer a question with the search that fits it."""
+    return await _answer("ask", body, index, caller, request)
+
+
+@router.post("/search/{method}", response_model=None)
+async def search(
+    method: Annotated[str, Path(description=f"One of {', '.join(METHODS)}.")],
+    body: QuestionBody,
+    index: AskIndex,
+    caller: CurrentCaller,
+    request: Request,
+) -> Response | dict[str, Any]:
+    """Answer a question with one search."""
+    return await _answer(method, body, index, caller, request)
+
+
+@router.post("/context")
+async def context(body: ContextBody, index: ReadIndex, caller: CurrentCaller) -> ContextReply:
+    """Return the context of a question, as in the prompt, without calling a chat model."""
+    asked = AskedQuestion(
+        index,
+        caller,
+        body.question,
+        body.method,
+        filters=_set_filters(body.filters),
+        as_of=body.as_of,
+    )
+
+    def read() -> ContextReply:
+        found = asked.open().context(body.question, body.method, **body.settings)
+        return ContextReply(
+            text=found.text,
+            n_tokens=found.n_tokens,
+            tables=found.to_dict(),
+            left_out=dict(found.n_left_out),
+        )
+
+    return await run_in_threadpool(read)
+
+
+async def _answer(
+    method: str, body: QuestionBody, hosted: HostedIndex, caller: Caller, request: Request
+) -> Response | dict[str, Any]:
+    asker: Asker = request.app.state.asker
+    asked = AskedQuestion(
+        hosted,
+        caller,
+        body.question,
+        method,
+        names=tuple(body.names),
+        settings=body.settings,
+        filters=_set_filters(body.filters),
+        as_of=body.as_of,
+        conversation=tuple(
+            Turn(turn.question, turn.asked or turn.question, turn.answer)
+            for turn in body.conversation
+        ),
+    )
+    if not body.stream:
+        return _reply(await asker.answer(asked), body.context)
+    events = asker.events(asked)
+    # The first event is awaited here, so that a refused question gets its status.
+    first = await anext(events)
+    return stream_events(_write_events(first, events, body.context))
+
+
+async def _write_events(
+    first: AskEvent, events: AsyncIterator[AskEvent], with_context: bool
+) -> AsyncIterator[bytes]:
+    yield _write(first, with_context)
+    async for event in events:
+        yield _write(event, with_context)
+
+
+def _write(event: AskEvent, with_context: bool) -> bytes:
+    if isinstance(event, TextEvent):
+        return write_event("text", {"text": event.text})
+    if isinstance(event, StatusEvent):
+        return write_event("status", {"stage": event.stage, "message": event.message})
+    if isinstance(event, AnswerEvent):
+        return write_event("answer", _reply(event.answer, with_context))
+    if isinstance(event, ErrorEvent):
+        return write_event("error", event.error.body())
+    return write_event("restart", {})
+
+
+def _reply(answer: Answer, with_context: bool) -> dict[str, Any]:
+    return answer.to_dict(with_context=with_context)
+
+
+def _set_filters(filters: QuestionFilters) -> dict[str, Any]:
+    """Return the filters that are set, as arguments of `Index.where`."""
+    return {name: value for name, value in filters.model_dump().items() if value}
