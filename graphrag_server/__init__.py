@@ -6,9 +6,11 @@
 app.py              the application: its routes, and what starts and ends with it
 server_settings.py  the settings of a server, `server.yaml`
 hosted_index.py     the indexes of a server, opened at their current versions
+keys.py             the keys of a server, and what each has used
 access.py           who may do what: callers, scopes, and the dependencies of routes
 asking.py           the questions to indexes, for every protocol
 event_stream.py     server-sent events
+origin_guard.py     refusal of foreign web pages by a server without keys
 problems.py         errors in one shape (RFC 9457)
 routes/             one file for each group of routes under /v1/indexes/{name}/
 

@@ -1,22 +1,29 @@
-"""Access: who calls, what the caller may do, and the dependencies that routes declare."""
+"""Access: who calls, what the caller may do, and the dependencies that routes declare.
 
+A request may carry several credentials; any valid one is enough. They are tried in this order:
+each `Authorization: Bearer` header, then each `X-API-Key` header. The first valid one counts.
+"""
+
+import ipaddress
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated
 
 from fastapi import Depends, Request
+from starlette.datastructures import Headers
 
+from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.keys import Key, KeyFile, Scope
 from graphrag_server.problems import RequestError
+from graphrag_server.server_settings import ServerSettings
 
+logger = logging.getLogger(__name__)
 
-class Scope(StrEnum):
-    """A right of a caller."""
-
-    READ = "read"  # tables, reports, contexts and the graph
-    ASK = "ask"  # searches, which may call a model
-    INDEX = "index"  # documents, resolutions and runs
-    ADMIN = "admin"  # the keys and the metrics of the server
+# Maximum number of credentials that are tried.
+_MAX_CREDENTIALS = 8
 
 
 @dataclass(frozen=True)
@@ -26,21 +33,103 @@ class Caller:
     name: str
     scopes: frozenset[Scope]
     indexes: frozenset[str] | None = None
+    key: Key | None = None
 
     def may_see(self, index: str) -> bool:
         """Return whether the caller may know that an index exists."""
         return self.indexes is None or index in self.indexes
 
 
+# The caller of a server that needs no key.
 LOCAL_CALLER = Caller("local", frozenset(Scope))
 
 
-def identify_caller(request: Request) -> Caller:
-    """Return the sender of a request."""
-    return LOCAL_CALLER
+class AccessControl:
+    """The rules of one server: whether requests need a key, and whose key they carry."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.keys = KeyFile(settings.state_path)
+        self.settings = settings
+        self._needs_key = not settings.no_auth and not is_loopback(settings.host)
+
+    def needs_key(self) -> bool:
+        """Return whether a request needs a key.
+
+        On loopback it does as soon as there is a key, and then until the server stops.
+        """
+        if not self._needs_key and not self.settings.no_auth:
+            with _readable_keys():
+                self._needs_key = self.keys.has_keys()
+        return self._needs_key
+
+    def check_exposure(self) -> None:
+        """Raise SettingsError if others could reach a server that has no key."""
+        if self.needs_key() and not self.keys.has_keys():
+            raise SettingsError(
+                f"Whoever reaches {self.settings.host} could read the indexes: create a key with "
+                "`graphrag-index keys add NAME`, or allow everybody with --no-auth."
+            )
+
+    def identify(self, headers: Headers) -> Caller:
+        """Return the sender of a request with these headers. Raises RequestError."""
+        if not self.needs_key():
+            return LOCAL_CALLER
+        credentials = _credentials(headers)
+        for credential in credentials[:_MAX_CREDENTIALS]:
+            with _readable_keys():
+                key = self.keys.find(credential)
+            if key is not None:
+                return Caller(key.name, key.scopes, key.indexes, key)
+        raise RequestError(
+            401,
+            "invalid_key" if credentials else "missing_key",
+            "The key is not valid, or was revoked: have a new one made."
+            if credentials
+            else "This server needs a key: send it as `Authorization: Bearer KEY` or `X-API-Key`.",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+
+@contextmanager
+def _readable_keys() -> Iterator[None]:
+    """Answer 503, without the path of the file, if the keys cannot be read."""
+    try:
+        yield
+    except GraphRAGError as error:
+        logger.error("%s", error)
+        raise RequestError(
+            503, "keys_unavailable", "The server cannot read its keys; its log has the reason."
+        ) from None
+
+
+def _credentials(headers: Headers) -> list[str]:
+    """Return the credentials of a request, in the order in which they are tried."""
+    words = [value.partition(" ") for value in headers.getlist("authorization")]
+    bearers = [token.strip() for kind, _, token in words if kind.lower() == "bearer"]
+    return bearers + [value.strip() for value in headers.getlist("x-api-key")]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this computer can reach a host."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def identify_caller(request: Request) -> Caller:
+    """Return the sender of a request. Raises RequestError if the request needs a valid key."""
+    access: AccessControl = request.app.state.access
+    return access.identify(request.headers)
 
 
 CurrentCaller = Annotated[Caller, Depends(identify_caller)]
+
+
+def require_scope(caller: Caller, scope: Scope) -> None:
+    """Raise RequestError if a caller lacks a scope."""
+    if scope not in caller.scopes:
+        raise RequestError(403, "missing_scope", f"This key lacks the scope {scope.value!r}.")
 
 
 def visible_index(request: Request, caller: Caller, name: str, scope: Scope) -> HostedIndex:
@@ -52,8 +141,7 @@ def visible_index(request: Request, caller: Caller, name: str, scope: Scope) -> 
     index = indexes.get(name) if caller.may_see(name) else None
     if index is None:
         raise RequestError(404, "no_such_index", f"There is no index {name!r}: GET /v1/indexes.")
-    if scope not in caller.scopes:
-        raise RequestError(403, "missing_scope", f"This key lacks the scope {scope.value!r}.")
+    require_scope(caller, scope)
     return index
 
 
@@ -63,7 +151,7 @@ class _IndexFor:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def __call__(self, request: Request, caller: CurrentCaller, index: str) -> HostedIndex:
+    async def __call__(self, request: Request, caller: CurrentCaller, index: str) -> HostedIndex:
         return visible_index(request, caller, index, self._scope)
 
 

@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import graphrag_index
+from graphrag_server.access import AccessControl
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
+from graphrag_server.origin_guard import OriginGuard
 from graphrag_server.problems import ProblemDetails, add_problem_handlers
 from graphrag_server.routes import ask, explorer, indexes
 from graphrag_server.server_settings import ServerSettings
@@ -25,6 +27,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         finally:
             app.state.asker.close()
             app.state.indexes.close()
+            app.state.access.keys.close()
 
     app = FastAPI(
         title="graphrag-index",
@@ -36,9 +39,11 @@ def create_app(settings: ServerSettings) -> FastAPI:
         responses={"default": {"model": ProblemDetails, "description": "Problem details."}},
     )
     app.state.settings = settings
+    app.state.access = AccessControl(settings)
     app.state.indexes = HostedIndexes(settings.indexes)
     app.state.asker = Asker(settings.max_concurrent_questions, settings.max_waiting_questions)
     add_problem_handlers(app)
+    app.add_middleware(OriginGuard, access=app.state.access)
     for router in ROUTERS:
         app.include_router(router)
     return app

@@ -13,6 +13,7 @@ from graphrag_server.server_settings import ServerSettings
 def run_server(settings: ServerSettings) -> None:
     """Serve until Ctrl-C or SIGTERM. Raises SettingsError if the address cannot be used."""
     app = create_app(settings)
+    app.state.access.check_exposure()
     listener = _bind(settings)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     print(f"Open http://{host}:{listener.getsockname()[1]}/ in a browser.", flush=True)

@@ -15,6 +15,8 @@ from graphrag_index.schema.settings.section import (
 
 DEFAULT_PORT = 8321
 _INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?")
+# An origin as browsers send it: without a path, and in small letters.
+_ORIGIN = re.compile(r"https?://[a-z0-9._-]+(?::[0-9]+)?")
 
 
 class ServerSettings(Section):
@@ -25,7 +27,18 @@ class ServerSettings(Section):
     )
     host: str = Field("127.0.0.1", description="Address to listen on.", min_length=1)
     port: int = Field(DEFAULT_PORT, description="Port to listen on.", ge=0, le=65535)
-
+    no_auth: bool = Field(False, description="Whether everybody who reaches it may do everything.")
+    allowed_hosts: list[str] = Field(
+        [],
+        description="Names, besides those of loopback, by which a server without keys is called.",
+    )
+    allowed_origins: list[str] = Field(
+        [], description="Web pages of other servers that may call this one, such as https://x.org."
+    )
+    state_folder: Path | None = Field(
+        None,
+        description="Folder of the keys: that of server.yaml by default, or of the first project.",
+    )
     max_concurrent_questions: int = Field(
         8, description="Searches that run at once; further questions wait.", ge=1
     )
@@ -45,6 +58,21 @@ class ServerSettings(Section):
                 )
         return indexes
 
+    @field_validator("allowed_origins")
+    @classmethod
+    def _check_origins(cls, origins: list[str]) -> list[str]:
+        for origin in origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"has {origin!r}: write a scheme and a host, such as https://x.org"
+                )
+        return origins
+
+    @property
+    def state_path(self) -> Path:
+        """The folder of the keys of the server."""
+        return self.state_folder or next(iter(self.indexes.values()))
+
 
 def load_server_settings(file: Path) -> ServerSettings:
     """Read `server.yaml`. Its paths are relative to its folder.
@@ -62,7 +90,8 @@ def load_server_settings(file: Path) -> ServerSettings:
     except ValidationError as error:
         raise SettingsError(describe_validation_error(error, ServerSettings, str(file))) from None
     indexes = {name: file.parent / root for name, root in settings.indexes.items()}
-    return settings.model_copy(update={"indexes": indexes})
+    state = file.parent / (settings.state_folder or "")
+    return settings.model_copy(update={"indexes": indexes, "state_folder": state})
 
 
 def name_projects(roots: list[Path]) -> dict[str, Path]:

@@ -9,6 +9,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_server.app import create_app
 from graphrag_server.server_settings import ServerSettings, load_server_settings, name_projects
 from tests.conftest import copy_project
+from tests.server.conftest import ADDRESS
 
 
 def test_an_index_is_listed_with_its_sizes(sample_client: TestClient) -> None:
@@ -31,7 +32,8 @@ def test_errors_are_problem_details(sample_client: TestClient, path: str) -> Non
 
 def test_a_project_without_an_index_is_listed_and_says_what_to_do(tmp_path: Path) -> None:
     copy_project(tmp_path / "new")
-    with TestClient(create_app(ServerSettings(indexes={"new": tmp_path / "new"}))) as client:
+    app = create_app(ServerSettings(indexes={"new": tmp_path / "new"}))
+    with TestClient(app, base_url=ADDRESS) as client:
         reply = client.get("/v1/indexes/new").json()
     assert (reply["version"], reply["tables"], reply["methods"]) == (0, {}, [])
 
