@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 
 import graphrag_index
 from graphrag_server.access import AccessControl
@@ -43,6 +44,13 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.indexes = HostedIndexes(settings.indexes)
     app.state.asker = Asker(settings.max_concurrent_questions, settings.max_waiting_questions)
     add_problem_handlers(app)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=settings.allowed_origins,
+        allow_methods=["*"],
+        allow_headers=["*"],
+        expose_headers=["*"],
+    )
     app.add_middleware(OriginGuard, access=app.state.access)
     for router in ROUTERS:
         app.include_router(router)

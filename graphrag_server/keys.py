@@ -108,9 +108,12 @@ class KeyFile:
         match = _TOKEN.fullmatch(token)
         identifier, secret = match.groups() if match else ("", "")
         with self._read() as database:
-            row = database and database.execute(
-                f"SELECT digest, {_COLUMNS} FROM keys WHERE id = ?", (identifier,)
-            ).fetchone()
+            row = (
+                database
+                and database.execute(
+                    f"SELECT digest, {_COLUMNS} FROM keys WHERE id = ?", (identifier,)
+                ).fetchone()
+            )
         # The time of a comparison must not tell how much of a secret was guessed. An unknown id
         # takes as long as a known one.
         same = hmac.compare_digest(row[0] if row else bytes(32), _digest(secret))

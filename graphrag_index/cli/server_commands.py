@@ -105,7 +105,9 @@ def list_keys(root: Roots = None, config: Config = None) -> None:
     file = _key_file(_server_settings(root, config))
     rows = [_describe_key(key, cost) for key, cost in file.list()]
     if not rows:
-        print(f"There is no key: create one with `graphrag-index keys add{_options(root, config)}`.")
+        print(
+            f"There is no key: create one with `graphrag-index keys add{_options(root, config)}`."
+        )
         return
     header = ("name", "id", "indexes", "scopes", "a minute", "a day", "today", "created", "state")
     for line in align_columns([header, *rows], left=range(len(header))):
@@ -148,7 +150,12 @@ def _key_file(settings: "ServerSettings") -> "KeyFile":
 def _describe_key(key: "Key", cost: float) -> tuple[str, ...]:
     rate, limit = key.questions_per_minute, key.daily_cost
     return (
-        *(key.name, key.id, ",".join(sorted(key.indexes or ("all",))), ",".join(sorted(key.scopes))),
+        *(
+            key.name,
+            key.id,
+            ",".join(sorted(key.indexes or ("all",))),
+            ",".join(sorted(key.scopes)),
+        ),
         *("-" if rate is None else str(rate), "-" if limit is None else f"${limit:g}"),
         *(f"${cost:.4g}", key.created, f"revoked {key.revoked}" if key.revoked else "valid"),
     )

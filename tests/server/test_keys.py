@@ -169,9 +169,10 @@ def test_keys_are_created_listed_and_revoked_by_commands(
 ) -> None:
     root = tmp_path / "docs"
     root.mkdir()
-    assert "create one with `graphrag-index keys add" in graphrag_index(
-        "keys", "list", "--root", root
-    ).out
+    assert (
+        "create one with `graphrag-index keys add"
+        in graphrag_index("keys", "list", "--root", root).out
+    )
     limits = ("--questions-per-minute", "20", "--daily-cost", "1.5", "--index", "docs")
     added = graphrag_index("keys", "add", "ana", "--root", root, "--scope", "read", *limits)
     token = added.out.strip()
