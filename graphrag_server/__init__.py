@@ -11,6 +11,8 @@ access.py           who may do what: callers, scopes, and the dependencies of ro
 asking.py           the questions to indexes, for every protocol
 event_stream.py     server-sent events
 origin_guard.py     refusal of foreign web pages by a server without keys
+table_pages.py      pages of tables: filters, sorting, cursors
+document_spans.py   passages of documents
 problems.py         errors in one shape (RFC 9457)
 routes/             one file for each group of routes under /v1/indexes/{name}/
 

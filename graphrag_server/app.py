@@ -12,10 +12,24 @@ from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.origin_guard import OriginGuard
 from graphrag_server.problems import ProblemDetails, add_problem_handlers
-from graphrag_server.routes import ask, explorer, indexes
+from graphrag_server.routes import (
+    ask,
+    communities,
+    documents,
+    entities,
+    explorer,
+    graph,
+    indexes,
+    suggest,
+    versions,
+)
 from graphrag_server.server_settings import ServerSettings
 
-ROUTERS = (explorer.router, indexes.router, ask.router)
+ROUTERS = (
+    *(explorer.router, indexes.router, ask.router),
+    *(entities.router, communities.router, documents.router, graph.router),
+    *(suggest.router, versions.router),
+)
 
 
 def create_app(settings: ServerSettings) -> FastAPI:

@@ -1,0 +1,234 @@
+"""Communities and their reports."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from graphrag_query.retrieval.filtered_index import FilteredIndex
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_server.table_pages import Paging, Version, no_such_row, read_page
+
+router = APIRouter(prefix="/v1/indexes/{index}", tags=["communities"])
+
+# Maximum number of neighbours of a community.
+MAX_NEIGHBOURS = 50
+
+
+class Community(BaseModel):
+    """One community. `parent` is -1 at level 0, the coarsest; `title` is that of its report."""
+
+    community: int
+    level: int
+    parent: int
+    children: list[int]
+    title: str
+    size: int  # number of entities
+
+
+class CommunityPage(BaseModel):
+    """A page of communities."""
+
+    items: list[Community]
+    total: int
+    next_cursor: str | None
+
+
+class Finding(BaseModel):
+    """One finding of a report."""
+
+    summary: str
+    explanation: str
+
+
+class Report(BaseModel):
+    """The report on one community. Numbers in square brackets cite rows of other tables."""
+
+    community: int
+    level: int
+    parent: int
+    children: list[int]
+    title: str
+    summary: str
+    rank: float
+    findings: list[Finding]
+    full_content: str
+    size: int
+
+
+class ReportSummary(BaseModel):
+    """A report without its full text."""
+
+    community: int
+    level: int
+    title: str
+    summary: str
+    rank: float
+    size: int
+
+
+class ReportPage(BaseModel):
+    """A page of reports."""
+
+    items: list[ReportSummary]
+    total: int
+    next_cursor: str | None
+
+
+class CommunityNeighbour(Community):
+    """A community of the same level, with the weight of the relationships to it."""
+
+    weight: float
+
+
+class CommunityDetails(Community):
+    """A community with its ancestors, the coarsest first, its children and its neighbours."""
+
+    ancestors: list[Community]
+    child_communities: list[Community]
+    neighbours: list[CommunityNeighbour]
+    has_report: bool
+
+
+@router.get("/communities")
+def list_communities(
+    opened: Version,
+    page: Paging,
+    level: Annotated[int | None, Query(ge=0)] = None,
+    parent: Annotated[int | None, Query(description="Number of the parent; -1: none.")] = None,
+) -> CommunityPage:
+    """List communities, the coarsest and largest first. Sort by size, level, title or number."""
+    rows = opened.store.scan("communities").with_columns(human_readable_id=pl.col("community"))
+    if opened.whole.has_table("community_reports"):
+        reports = opened.whole.scan("community_reports").select("community", report="title")
+        rows = rows.join(reports, on="community", how="left").with_columns(
+            title=pl.coalesce("report", "title")
+        )
+    rows = rows.select(
+        *("human_readable_id", "community", "level", "parent", "children", "title", "size"),
+        # Sort by level, then by size descending.
+        order=pl.col("level") - pl.col("size") / (pl.col("size").max() + 1),
+    )
+    if isinstance(opened.store, FilteredIndex):
+        kept = pl.Series(sorted(opened.store.masks.communities), dtype=pl.Int64).implode()
+        rows = rows.filter(pl.col("community").is_in(kept))
+    if level is not None:
+        rows = rows.filter(pl.col("level") == level)
+    if parent is not None:
+        rows = rows.filter(pl.col("parent") == parent)
+    result = read_page(
+        opened,
+        rows,
+        page,
+        sorts={"order": "order", "size": "size", "level": "level", "title": "title"}
+        | {"number": "community"},
+        default_sort="order",
+        searched=("title",),
+    )
+    return CommunityPage.model_validate(result)
+
+
+@router.get("/communities/{number}")
+def read_community(opened: Version, number: int) -> CommunityDetails:
+    """Return a community with its ancestors, children and neighbours of the same level."""
+    store = opened.whole
+    found = read_communities(store, [number])
+    if not found:
+        raise no_such_row("community", number)
+    community, ancestors = found[0], list[Community]()
+    parent = community.parent
+    while parent >= 0 and (above := read_communities(store, [parent])):
+        ancestors.insert(0, above[0])
+        parent = above[0].parent
+    weights = _neighbour_weights(store, number, community.level)
+    neighbours = {one.community: one for one in read_communities(store, list(weights))}
+    return CommunityDetails(
+        **community.model_dump(),
+        ancestors=ancestors,
+        child_communities=read_communities(store, community.children),
+        neighbours=[
+            CommunityNeighbour(**neighbours[at].model_dump(), weight=weight)
+            for at, weight in weights.items()
+            if at in neighbours
+        ],
+        has_report=store.has_table("report_rows") and store.reports([number]).height > 0,
+    )
+
+
+@router.get("/reports")
+def list_reports(
+    opened: Version, page: Paging, level: Annotated[int | None, Query(ge=0)] = None
+) -> ReportPage:
+    """List reports, those with the highest rank first. Sort by rank, size, level or title."""
+    rows = opened.store.scan("community_reports").select(
+        *("community", "level", "title", "summary", "rank", "size"),
+        human_readable_id=pl.col("community"),
+    )
+    if isinstance(opened.store, FilteredIndex):
+        kept = pl.Series(sorted(opened.store.masks.communities), dtype=pl.Int64).implode()
+        rows = rows.filter(pl.col("community").is_in(kept))
+    if level is not None:
+        rows = rows.filter(pl.col("level") == level)
+    result = read_page(
+        opened,
+        rows,
+        page,
+        sorts={name: name for name in ("rank", "size", "level", "title", "community")},
+        default_sort="-rank",
+        searched=("title", "summary"),
+    )
+    return ReportPage.model_validate(result)
+
+
+@router.get("/reports/{number}")
+def read_report(opened: Version, number: int) -> Report:
+    """Return the report on a community."""
+    report = opened.whole.report(number) if opened.whole.has_table("report_rows") else None
+    if report is None:
+        raise no_such_row("report on community", number)
+    fields: dict[str, Any] = {name: report[name] for name in Report.model_fields}
+    return Report.model_validate(fields)
+
+
+def read_communities(store: IndexStore, numbers: list[int]) -> list[Community]:
+    """Read communities by number; unknown numbers are left out."""
+    rows = store.communities(numbers)
+    titles: dict[int, str] = {}
+    if store.has_table("report_rows"):
+        titles = dict(store.reports(numbers).select("community", "title").iter_rows())
+    return [
+        Community(
+            community=row["community"],
+            level=row["level"],
+            parent=row["parent"],
+            children=row["children"],
+            title=titles.get(row["community"]) or row["title"],
+            size=row["size"],
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _neighbour_weights(store: IndexStore, number: int, level: int) -> dict[int, float]:
+    """Return the weights of the relationships to other communities of the level, by community.
+
+    The communities with the highest weights come first.
+    """
+    members = store.communities([number])["entities"][0].to_numpy()
+    table = store.open_mapped("communities_of_entities")
+    community_of = np.full(store.n_rows("entity_rows"), -1, np.int32)
+    at_level = table.slice("level", 0, len(table)) == level
+    entities = table.slice("entity", 0, len(table))[at_level]
+    community_of[entities] = table.slice("community", 0, len(table))[at_level]
+    weights: dict[int, float] = {}
+    for entity in members.tolist():
+        around = store.links.relationships_of(entity)
+        for other, weight in zip(
+            community_of[around.entities].tolist(), around.weights.tolist(), strict=True
+        ):
+            if other not in (-1, number):
+                weights[other] = weights.get(other, 0.0) + weight
+    best = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
+    return dict(best[:MAX_NEIGHBOURS])

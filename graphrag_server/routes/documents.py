@@ -1,0 +1,273 @@
+"""Documents and text units, and windows of a document's text with the entities named in it."""
+
+from typing import Annotated, Any
+
+import polars as pl
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_server.document_spans import read_texts
+from graphrag_server.routes.entities import Entity, read_entities
+from graphrag_server.table_pages import Paging, Version, kept_rows, read_page
+
+router = APIRouter(prefix="/v1/indexes/{index}", tags=["documents"])
+
+# Maximum length of a window of text, in characters.
+MAX_WINDOW = 100_000
+
+
+class Document(BaseModel):
+    """One document. `path` is relative to the input folder."""
+
+    number: int
+    title: str
+    path: str
+    creation_date: str
+    language: str
+    metadata: str | None
+    n_characters: int
+    n_text_units: int
+
+
+class DocumentPage(BaseModel):
+    """A page of documents."""
+
+    items: list[Document]
+    total: int
+    next_cursor: str | None
+
+
+class TextUnitSpan(BaseModel):
+    """The position of a text unit in its document, in characters."""
+
+    number: int
+    start_char: int
+    end_char: int
+
+
+class Mention(BaseModel):
+    """A place where a text names an entity, in characters of the document."""
+
+    entity: int
+    title: str
+    type: str
+    start_char: int
+    end_char: int
+
+
+class TextWindow(BaseModel):
+    """A part of a document's text: ``text`` is that from `start_char` to `end_char`."""
+
+    document: int
+    title: str
+    path: str
+    start_char: int
+    end_char: int
+    n_characters: int  # length of the whole document
+    text: str
+    text_units: list[TextUnitSpan]
+    mentions: list[Mention]
+
+
+class TextUnit(BaseModel):
+    """One text unit with its position in its document."""
+
+    number: int
+    document: int
+    document_title: str
+    path: str
+    start_char: int
+    end_char: int
+    n_tokens: int
+    headings: str
+    text: str
+
+
+class TextUnitPage(BaseModel):
+    """A page of text units."""
+
+    items: list[TextUnit]
+    total: int
+    next_cursor: str | None
+
+
+class TextUnitDetails(TextUnit):
+    """A text unit with the entities that it names."""
+
+    entities: list[Entity]
+
+
+@router.get("/documents")
+def list_documents(opened: Version, page: Paging) -> DocumentPage:
+    """List documents in the order of their paths. Sort by path, title, date, length or number."""
+    store = opened.store
+    rows = store.scan("documents").select(
+        "human_readable_id",
+        pl.col("title", "path", "creation_date", "language").fill_null(""),
+        "metadata",
+        n_characters=pl.col("text").str.len_chars(),
+        n_text_units=pl.col("text_unit_ids").list.len(),
+    )
+    if (kept := kept_rows(store, "documents")) is not None:
+        rows = rows.filter(kept)
+    sorts = {"number": "human_readable_id", "length": "n_characters", "date": "creation_date"}
+    result = read_page(
+        opened,
+        rows,
+        page,
+        sorts=sorts | {"path": "path", "title": "title"},
+        default_sort="number",
+        searched=("title", "path"),
+    )
+    return DocumentPage.model_validate(result)
+
+
+@router.get("/documents/{number}")
+def read_document(opened: Version, number: int) -> Document:
+    """Return a document without its text."""
+    opened.check_row("document_rows", number, "document")
+    row = opened.whole.documents([number]).row(0, named=True)
+    text = read_texts(opened.whole, [number])[number]
+    text_units = opened.whole.open_mapped("text_unit_rows").find_rows("document", number)
+    names = ("title", "path", "creation_date", "language")
+    return Document(
+        number=number,
+        metadata=row["metadata"],
+        n_characters=len(text),
+        n_text_units=len(text_units),
+        **{name: row[name] or "" for name in names},
+    )
+
+
+@router.get("/documents/{number}/text")
+def read_document_text(
+    opened: Version,
+    number: int,
+    start: Annotated[int, Query(ge=0, description="First character.")] = 0,
+    end: Annotated[int | None, Query(ge=0, description="Character after the last.")] = None,
+) -> TextWindow:
+    """Return a part of a document's text, with its text units and the entities named in it."""
+    store = opened.whole
+    opened.check_row("document_rows", number, "document")
+    row = store.documents([number]).row(0, named=True)
+    text = read_texts(store, [number])[number]
+    start = min(start, len(text))
+    end = min(len(text) if end is None else max(start, end), start + MAX_WINDOW, len(text))
+    units = [unit for unit in _text_unit_spans(store, number) if _overlaps(unit, start, end)]
+    return TextWindow(
+        document=number,
+        title=row["title"] or "",
+        path=row["path"] or "",
+        start_char=start,
+        end_char=end,
+        n_characters=len(text),
+        text=text[start:end],
+        text_units=units,
+        mentions=_read_mentions(store, units, start, end),
+    )
+
+
+@router.get("/text_units")
+def list_text_units(
+    opened: Version,
+    page: Paging,
+    document: Annotated[int | None, Query(description="Number of a document.")] = None,
+) -> TextUnitPage:
+    """List text units in the order of their documents. Sort by number or n_tokens."""
+    store = opened.store
+    rows = store.scan("text_units").select("human_readable_id", "n_tokens", "text")
+    if (kept := kept_rows(store, "text_units")) is not None:
+        rows = rows.filter(kept)
+    if document is not None:
+        opened.check_row("document_rows", document, "document")
+        found = opened.whole.open_mapped("text_unit_rows").find_rows("document", document)
+        rows = rows.filter(pl.col("human_readable_id").is_between(found.start, found.stop - 1))
+    result = read_page(
+        opened,
+        rows,
+        page,
+        sorts={"number": "human_readable_id", "n_tokens": "n_tokens"},
+        default_sort="number",
+        searched=("text",),
+    )
+    numbers = [item["number"] for item in result.pop("items")]
+    found_rows = opened.whole.text_units(numbers)
+    return TextUnitPage(items=[build_text_unit(found_rows[number]) for number in numbers], **result)
+
+
+@router.get("/text_units/{number}")
+def read_text_unit(opened: Version, number: int) -> TextUnitDetails:
+    """Return a text unit with the entities that it names."""
+    opened.check_row("text_unit_rows", number, "text unit")
+    store = opened.whole
+    row = store.text_units([number])[number]
+    entities = store.links.entities_of(number).numbers.tolist()
+    return TextUnitDetails(
+        **build_text_unit(row).model_dump(), entities=read_entities(store, entities)
+    )
+
+
+def build_text_unit(row: Any) -> TextUnit:
+    """Build a text unit from a row of `IndexStore.text_units`."""
+    return TextUnit(
+        number=row["human_readable_id"],
+        document=row["document"],
+        document_title=row["title"] or "",
+        path=row["path"] or "",
+        start_char=row["start_char"],
+        end_char=row["end_char"],
+        n_tokens=row["n_tokens"],
+        headings=row["headings"] or "",
+        text=row["text"],
+    )
+
+
+def _text_unit_spans(store: IndexStore, document: int) -> list[TextUnitSpan]:
+    table = store.open_mapped("text_unit_rows")
+    found = table.find_rows("document", document)
+    starts = table.slice("start_char", found.start, found.stop).tolist()
+    ends = table.slice("end_char", found.start, found.stop).tolist()
+    return [
+        TextUnitSpan(number=number, start_char=start, end_char=end)
+        for number, start, end in zip(found, starts, ends, strict=True)
+    ]
+
+
+def _overlaps(unit: TextUnitSpan, start: int, end: int) -> bool:
+    return unit.start_char < end and unit.end_char > start
+
+
+def _read_mentions(
+    store: IndexStore, units: list[TextUnitSpan], start: int, end: int
+) -> list[Mention]:
+    """Return the mentions of entities in a window; empty if the index has no table of them."""
+    if not units or not store.has_table("mentions"):
+        return []
+    first, last = units[0].number, units[-1].number
+    # Offsets of mentions are those of the document. Text units may overlap: keep each place once.
+    rows = (
+        store.scan("mentions")
+        .filter(
+            pl.col("text_unit").is_between(first, last),
+            pl.col("start_char") >= start,
+            pl.col("end_char") <= end,
+        )
+        .select("entity", "start_char", "end_char")
+        .unique()
+        .sort("start_char", "end_char", "entity")
+        .collect()
+    )
+    numbers = rows["entity"].unique().sort()
+    named = store.entities(numbers).select("human_readable_id", "title", "type")
+    names = {number: (title or "", kind or "") for number, title, kind in named.iter_rows()}
+    return [
+        Mention(
+            entity=entity,
+            title=names[entity][0],
+            type=names[entity][1],
+            start_char=start_char,
+            end_char=end_char,
+        )
+        for entity, start_char, end_char in rows.iter_rows()
+    ]

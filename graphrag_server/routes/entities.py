@@ -1,0 +1,306 @@
+"""Entities and relationships: lists, single rows, and what supports them."""
+
+from typing import Annotated, Any
+
+import polars as pl
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_server.document_spans import Span, read_spans
+from graphrag_server.table_pages import (
+    MAX_LIMIT,
+    Paging,
+    Version,
+    kept_rows,
+    no_such_row,
+    number_in,
+    read_page,
+)
+
+router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])
+
+_ENTITY_COLUMNS = ("human_readable_id", "title", "type", "description", "degree", "frequency")
+_RELATIONSHIP_COLUMNS = (
+    *("human_readable_id", "source", "target", "type", "description", "weight"),
+    "combined_degree",
+)
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
+
+
+class Entity(BaseModel):
+    """One entity. `frequency` is its number of text units, `degree` that of its relationships."""
+
+    number: int
+    title: str
+    type: str
+    description: str
+    degree: int
+    frequency: int
+    aliases: list[str]
+
+
+class EntityPage(BaseModel):
+    """A page of entities."""
+
+    items: list[Entity]
+    total: int
+    next_cursor: str | None
+
+
+class Relationship(BaseModel):
+    """One relationship. `stated` is false if the two are only named in the same text units.
+
+    A relationship is stated if it has a type, or a sentence that names both entities.
+    """
+
+    number: int
+    source: int  # number of an entity; -1 if the entity is unknown
+    target: int
+    source_title: str
+    target_title: str
+    type: str
+    description: str
+    weight: float
+    stated: bool
+
+
+class RelationshipPage(BaseModel):
+    """A page of relationships."""
+
+    items: list[Relationship]
+    total: int
+    next_cursor: str | None
+
+
+class EntityCommunity(BaseModel):
+    """A community that holds an entity."""
+
+    community: int
+    level: int
+    title: str
+    size: int
+
+
+class EntityDetails(Entity):
+    """An entity with its communities, the coarsest first, and the sentences that describe it."""
+
+    communities: list[EntityCommunity]
+    evidence: list[Span]
+
+
+class RelationshipDetails(Relationship):
+    """A relationship with the sentences that state it, and its text units."""
+
+    evidence: list[Span]
+    text_units: list[int]
+
+
+class MentionPage(BaseModel):
+    """The passages that name an entity, those that describe it first."""
+
+    items: list[Span]
+    total: int
+
+
+@router.get("/entities")
+def list_entities(
+    opened: Version,
+    page: Paging,
+    document: Annotated[int | None, Query(description="Number of a document.")] = None,
+    community: Annotated[int | None, Query(description="Number of a community.")] = None,
+) -> EntityPage:
+    """List entities, those with the most relationships first.
+
+    Sort by degree, frequency, title or number.
+    """
+    store = opened.store
+    rows = store.scan("entities").select(*_ENTITY_COLUMNS, "aliases")
+    if (kept := kept_rows(store, "entities")) is not None:
+        rows = rows.filter(kept)
+    if document is not None:
+        opened.check_row("document_rows", document, "document")
+        rows = rows.filter(number_in(_entities_of_document(store, document)))
+    if community is not None:
+        found = opened.whole.communities([community])
+        if found.is_empty():
+            raise no_such_row("community", community)
+        rows = rows.filter(number_in(found["entities"][0].to_numpy()))
+    sorts = {"degree": "degree", "frequency": "frequency", "title": "title"}
+    result = read_page(
+        opened,
+        rows.with_columns(pl.col("title", "type", "description").fill_null("")),
+        page,
+        sorts=sorts | {"number": "human_readable_id"},
+        default_sort="-degree",
+        searched=("title", "description"),
+    )
+    return EntityPage.model_validate(result)
+
+
+@router.get("/entities/{number}")
+def read_entity(opened: Version, number: int) -> EntityDetails:
+    """Return an entity with its communities and the sentences that describe it."""
+    store = opened.whole
+    opened.check_row("entity_rows", number, "entity")
+    row = store.entities([number]).row(0, named=True)
+    levels, communities = store.links.communities_of(number)
+    titles = _community_titles(store, communities.tolist())
+    return EntityDetails(
+        **_entity_fields(row),
+        communities=[
+            EntityCommunity(community=community, level=level, **titles[community])
+            for level, community in zip(levels.tolist(), communities.tolist(), strict=True)
+            if community in titles
+        ],
+        evidence=read_spans(store, row["evidence"]),
+    )
+
+
+@router.get("/entities/{number}/relationships")
+def list_relationships_of_entity(
+    opened: Version, number: int, limit: Limit = 50, offset: Annotated[int, Query(ge=0)] = 0
+) -> RelationshipPage:
+    """List the relationships of an entity, those with the highest weights first."""
+    opened.check_row("entity_rows", number, "entity")
+    numbers = opened.store.links.relationships_of(number).relationships.tolist()
+    taken = numbers[offset : offset + limit]
+    stop = offset + len(taken)
+    version = opened.index.store.version.number
+    return RelationshipPage(
+        items=read_relationships(opened.whole, taken),
+        total=len(numbers),
+        next_cursor=f"{version}.{stop}" if stop < len(numbers) else None,
+    )
+
+
+@router.get("/entities/{number}/mentions")
+def list_mentions(
+    opened: Version, number: int, limit: Limit = 50, offset: Annotated[int, Query(ge=0)] = 0
+) -> MentionPage:
+    """List the text units that name an entity, those that describe it first."""
+    opened.check_row("entity_rows", number, "entity")
+    linked = opened.store.links.text_units_of(number)
+    pairs = sorted(
+        zip(linked.numbers.tolist(), linked.is_subject.tolist(), strict=True),
+        key=lambda pair: not pair[1],
+    )
+    taken = [text_unit for text_unit, _ in pairs[offset : offset + limit]]
+    rows = opened.whole.text_units(taken)
+    items = [
+        Span(
+            document=rows[text_unit]["document"],
+            title=rows[text_unit]["title"],
+            start_char=rows[text_unit]["start_char"],
+            end_char=rows[text_unit]["end_char"],
+            text=rows[text_unit]["text"],
+            text_unit=text_unit,
+        )
+        for text_unit in taken
+    ]
+    return MentionPage(items=items, total=len(pairs))
+
+
+@router.get("/relationships")
+def list_relationships(
+    opened: Version,
+    page: Paging,
+    min_weight: Annotated[float, Query(ge=0)] = 0.0,
+    stated: Annotated[bool | None, Query(description="Only those that a text states.")] = None,
+) -> RelationshipPage:
+    """List relationships, those with the highest weights first. Sort by weight or number."""
+    store = opened.store
+    rows = store.scan("relationships").select(*_RELATIONSHIP_COLUMNS, _is_stated())
+    if (kept := kept_rows(store, "relationships")) is not None:
+        rows = rows.filter(kept)
+    if min_weight:
+        rows = rows.filter(pl.col("weight") >= min_weight)
+    if stated is not None:
+        rows = rows.filter(pl.col("stated") == stated)
+    result = read_page(
+        opened,
+        rows,
+        page,
+        sorts={"weight": "weight", "number": "human_readable_id"},
+        default_sort="-weight",
+        searched=("source", "target", "type", "description"),
+    )
+    numbers = [item["number"] for item in result.pop("items")]
+    return RelationshipPage(items=read_relationships(opened.whole, numbers), **result)
+
+
+@router.get("/relationships/{number}")
+def read_relationship(opened: Version, number: int) -> RelationshipDetails:
+    """Return a relationship with the sentences that state it, and its text units."""
+    store = opened.whole
+    opened.check_row("relationship_rows", number, "relationship")
+    [relationship] = read_relationships(store, [number])
+    row = store.relationships([number]).row(0, named=True)
+    return RelationshipDetails(
+        **relationship.model_dump(),
+        evidence=read_spans(store, row["evidence"]),
+        text_units=store.text_units_behind("Relationships", number),
+    )
+
+
+def read_relationships(store: IndexStore, numbers: list[int]) -> list[Relationship]:
+    """Read relationships by number, in this order."""
+    rows = store.relationships(numbers)
+    return [
+        Relationship(
+            number=row["human_readable_id"],
+            source=row["source_entity"],
+            target=row["target_entity"],
+            source_title=row["source"],
+            target_title=row["target"],
+            type=row["type"] or "",
+            description=row["description"] or "",
+            weight=row["weight"],
+            stated=bool(row["type"] or row["evidence"]),
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def read_entities(store: IndexStore, numbers: list[int]) -> list[Entity]:
+    """Read entities by number, in this order."""
+    rows = store.entities(numbers).iter_rows(named=True)
+    return [Entity(**_entity_fields(row)) for row in rows]
+
+
+def _is_stated() -> pl.Expr:
+    has_type = pl.col("type").fill_null("") != ""
+    return (has_type | (pl.col("evidence").list.len() > 0)).alias("stated")
+
+
+def _entity_fields(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "number": row["human_readable_id"],
+        "title": row["title"] or "",
+        "type": row["type"] or "",
+        "description": row["description"] or "",
+        "degree": row["degree"],
+        "frequency": row["frequency"],
+        "aliases": row["aliases"] or [],
+    }
+
+
+def _entities_of_document(store: IndexStore, document: int) -> list[int]:
+    """Return the numbers of the entities that the text units of a document name."""
+    text_units = store.open_mapped("text_unit_rows").find_rows("document", document)
+    found: set[int] = set()
+    for text_unit in text_units:
+        found.update(store.links.entities_of(text_unit).numbers.tolist())
+    return sorted(found)
+
+
+def _community_titles(store: IndexStore, communities: list[int]) -> dict[int, dict[str, Any]]:
+    """Return the title and the size of each community; the title of its report if it has one."""
+    found = {
+        row["community"]: {"title": row["title"], "size": row["size"]}
+        for row in store.communities(communities).iter_rows(named=True)
+    }
+    if store.has_table("report_rows"):
+        for community, title in store.reports(communities).select("community", "title").iter_rows():
+            found[community]["title"] = title
+    return found

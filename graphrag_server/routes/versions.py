@@ -1,0 +1,171 @@
+"""Versions of an index: their list, their differences, their health and their statistics."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from graphrag_index.health.checked_index import open_own
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.health_report import report_as_json
+from graphrag_index.pipeline.changes import compare_versions
+from graphrag_index.storage.versions import Version as StoredVersion
+from graphrag_query.structured.queries import run_sql
+from graphrag_query.structured.sandbox import Limits
+from graphrag_server.access import ReadIndex
+from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.problems import RequestError
+from graphrag_server.table_pages import AsOf, Version
+
+router = APIRouter(prefix="/v1/indexes/{index}", tags=["versions"])
+
+# Maximum number of names of changed rows, for each table and kind of change.
+MAX_NAMES = 1_000
+
+
+class VersionSummary(BaseModel):
+    """One version. `cost` is in dollars; null if the price of a model is unknown."""
+
+    number: int
+    is_current: bool
+    workflow: str
+    program: str
+    date: str
+    tables: dict[str, int]  # number of rows
+    calls: int
+    cost: float | None
+
+
+class Versions(BaseModel):
+    """The versions that can be opened, the newest first."""
+
+    versions: list[VersionSummary]
+
+
+class TableDifference(BaseModel):
+    """The changed rows of one table: how many of each kind of change, and their names."""
+
+    counts: dict[str, int]
+    names: dict[str, list[str]]  # at most 1,000 of each kind
+
+
+class VersionDifference(BaseModel):
+    """The differences between two versions, by table."""
+
+    before: int
+    after: int
+    tables: dict[str, TableDifference]
+
+
+class SQLBody(BaseModel):
+    """A query over the public tables."""
+
+    query: str
+    max_rows: int = 1_000
+    timeout: float = 30.0
+
+
+class SQLRows(BaseModel):
+    """The rows of a query. `is_cut` is true if the query has more rows than `max_rows`."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    is_cut: bool
+    engine: str
+    version: int
+    seconds: float
+
+
+@router.get("/versions")
+def list_versions(index: ReadIndex) -> Versions:
+    """List the versions that can be opened, the newest first."""
+    current = index.open().store.version.number
+    found = [index.store.read_version(number) for number in index.store.versions()]
+    return Versions(versions=[_summarize(version, current) for version in reversed(found)])
+
+
+@router.get("/diff")
+def compare(
+    index: ReadIndex,
+    from_: Annotated[int, Query(alias="from", ge=1)],
+    to: Annotated[int | None, Query(ge=1, description="Default: the current version.")] = None,
+) -> VersionDifference:
+    """Return the rows that were added, removed and changed between two versions."""
+    current = index.open().store.version.number
+    before, after = (_read_version(index, number) for number in (from_, to or current))
+    found = compare_versions(index.store, before, after)
+    return VersionDifference(
+        before=before.number,
+        after=after.number,
+        tables={
+            name: TableDifference(
+                counts=dict(difference.counts),
+                names={kind: list(rows[:MAX_NAMES]) for kind, rows in difference.names.items()},
+            )
+            for name, difference in found.items()
+        },
+    )
+
+
+@router.get("/check")
+def check(index: ReadIndex, as_of: AsOf = None) -> dict[str, Any]:
+    """Check an index for inconsistencies and missing parts; the reply has its statistics too."""
+    index.open(as_of)
+    health = report_as_json(check_index(open_own(index.store.output, as_of), index.settings.check))
+    # The path of the folder is of no use to a client.
+    return {name: value for name, value in health.items() if name != "index"}
+
+
+@router.get("/stats")
+def read_statistics(opened: Version) -> dict[str, Any]:
+    """Return the number of rows of each table, the steps of the last run, and their times."""
+    version = opened.index.store.version
+    return {
+        "version": version.number,
+        "workflow": version.workflow,
+        "program": version.program,
+        "origin": asdict(version.made) if version.made else None,
+        "tables": {name: table.rows for name, table in version.tables.items()},
+        "steps": [{"name": step.name, "quarantined": step.quarantined} for step in version.steps],
+    }
+
+
+@router.post("/sql")
+def sql(body: SQLBody, opened: Version) -> SQLRows:
+    """Run a read-only SQL query over the public tables."""
+    settings = opened.hosted.settings.structured_search
+    limits = Limits(
+        min(body.max_rows, settings.max_rows),
+        min(body.timeout, settings.timeout),
+        settings.max_memory,
+    )
+    found = run_sql(opened.whole, body.query, limits)
+    return SQLRows(
+        columns=list(found.columns),
+        rows=[list(row) for row in found.rows],
+        is_cut=found.is_cut,
+        engine=found.engine,
+        version=opened.whole.version.number,
+        seconds=found.seconds,
+    )
+
+
+def _read_version(index: HostedIndex, number: int) -> StoredVersion:
+    if number not in index.store.versions():
+        raise RequestError(404, "no_such_version", f"{index.name} has no version {number}.")
+    return index.store.read_version(number)
+
+
+def _summarize(version: StoredVersion, current: int) -> VersionSummary:
+    made = version.made
+    return VersionSummary(
+        number=version.number,
+        is_current=version.number == current,
+        workflow=version.workflow,
+        program=version.program,
+        date=made.date if made else "",
+        tables={name: table.rows for name, table in version.tables.items()},
+        calls=made.calls if made else 0,
+        cost=made.cost if made else None,
+    )

@@ -1,0 +1,192 @@
+"""Pages of tables: filtered, sorted rows from a cursor on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from fastapi import Depends, Query, Response
+
+from graphrag_query.index import Index
+from graphrag_query.retrieval.filtered_index import FilteredIndex
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_server.access import ReadIndex
+from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.problems import RequestError
+
+MAX_LIMIT = 500
+VERSION_HEADER = "X-Index-Version"
+AsOf = Annotated[int | None, Query(ge=1, description="Version of the index; default: current.")]
+
+
+@dataclass(frozen=True)
+class RowFilters:
+    """Restrictions of rows by their documents and entities, from the query of a request."""
+
+    documents: Mapping[str, Sequence[str]]
+    entity_types: Sequence[str]
+    since: str
+    until: str
+
+    def apply(self, index: Index) -> IndexStore:
+        """Return the store of an index, restricted by the filters that are set."""
+        if not (self.documents or self.entity_types or self.since or self.until):
+            return index.store
+        return index.where(self.documents, self.entity_types, self.since, self.until).store
+
+
+def read_filters(
+    where: Annotated[
+        list[str],
+        Query(
+            description="COLUMN=PATTERN on documents: path, title, language or a metadata key; "
+            "repeat it for several."
+        ),
+    ] = [],  # noqa: B006 - never changed
+    type_: Annotated[
+        list[str], Query(alias="type", description="Type of entities; repeat it for several.")
+    ] = [],  # noqa: B006 - never changed
+    since: Annotated[str, Query(description="First date of documents, such as 1914.")] = "",
+    until: Annotated[str, Query(description="Last date of documents; it is included.")] = "",
+) -> RowFilters:
+    """Read the filters of a request. Raises RequestError if one has no equals sign."""
+    documents: dict[str, list[str]] = {}
+    for condition in where:
+        column, equals, pattern = condition.partition("=")
+        if not (column and equals):
+            raise RequestError(400, "invalid_filter", f"where={condition}: write COLUMN=PATTERN.")
+        documents.setdefault(column, []).append(pattern)
+    return RowFilters(documents, type_, since, until)
+
+
+@dataclass(frozen=True)
+class OpenVersion:
+    """An index at one version, for a request. `store` is restricted by the request's filters."""
+
+    hosted: HostedIndex
+    index: Index
+    store: IndexStore
+    whole: IndexStore  # without the filters
+
+    def check_row(self, table: str, number: int, what: str) -> None:
+        """Raise RequestError if a mapped table has no row of this number."""
+        if not (self.whole.has_table(table) and 0 <= number < self.whole.n_rows(table)):
+            raise no_such_row(what, number)
+
+
+def no_such_row(what: str, number: object) -> RequestError:
+    """Return the error for a number that no row has."""
+    return RequestError(404, "no_such_row", f"This version of the index has no {what} {number}.")
+
+
+def open_version(
+    index: ReadIndex,
+    response: Response,
+    filters: Annotated[RowFilters, Depends(read_filters)],
+    as_of: AsOf = None,
+    cursor: Annotated[str, Query(description="`next_cursor` of the page before.")] = "",
+) -> OpenVersion:
+    """Open the version of a request. A page stays in the version of the page before."""
+    if cursor and as_of is None:
+        as_of = _read_cursor(cursor)[0]
+        if as_of == index.open().store.version.number:
+            as_of = None
+    opened = index.open(as_of)
+    response.headers[VERSION_HEADER] = str(opened.store.version.number)
+    return OpenVersion(index, opened, filters.apply(opened), opened.store)
+
+
+Version = Annotated[OpenVersion, Depends(open_version)]
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    """The position and the length of a page."""
+
+    limit: int
+    offset: int
+    sort: str
+    text: str  # folded text that the rows contain; empty: all rows
+
+
+def read_page_query(
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 50,
+    cursor: str = "",
+    sort: Annotated[
+        str, Query(description="Column to sort by; a minus sign sorts descending.")
+    ] = "",
+    q: Annotated[str, Query(max_length=200, description="Text that the rows contain.")] = "",
+) -> PageQuery:
+    """Read the position of a page."""
+    return PageQuery(limit, _read_cursor(cursor)[1] if cursor else 0, sort, q.strip().lower())
+
+
+Paging = Annotated[PageQuery, Depends(read_page_query)]
+
+
+def _read_cursor(cursor: str) -> tuple[int, int]:
+    version, _, offset = cursor.partition(".")
+    if not (version.isdecimal() and offset.isdecimal() and len(cursor) < 24):
+        raise RequestError(400, "invalid_cursor", "The cursor is not that of an earlier page.")
+    return int(version), int(offset)
+
+
+def read_page(
+    opened: OpenVersion,
+    rows: pl.LazyFrame,
+    page: PageQuery,
+    *,
+    sorts: Mapping[str, str],
+    default_sort: str,
+    searched: Sequence[str],
+) -> dict[str, Any]:
+    """Return one page of rows as {items, total, next_cursor}.
+
+    `sorts` maps the names of sort orders to columns. `searched` are the columns of text in which
+    `page.text` is looked for.
+    """
+    if page.text:
+        contains = [
+            pl.col(name).fill_null("").str.to_lowercase().str.contains(page.text, literal=True)
+            for name in searched
+        ]
+        rows = rows.filter(pl.any_horizontal(contains))
+    sort = page.sort or default_sort
+    name = sort.removeprefix("-")
+    if name not in sorts:
+        known = ", ".join(sorts)
+        raise RequestError(400, "invalid_sort", f"sort={sort}: choose one of {known}.")
+    numbers = rows.select(pl.col("human_readable_id"), pl.col(sorts[name]).alias("key"))
+    order = numbers.sort(
+        "key", "human_readable_id", descending=[sort.startswith("-"), False], nulls_last=True
+    )
+    found = order.select("human_readable_id").collect()["human_readable_id"]
+    taken = found.slice(page.offset, page.limit).to_frame()
+    items = (
+        rows.join(taken.lazy(), on="human_readable_id", how="semi")
+        .collect()
+        .join(taken.with_row_index("position"), on="human_readable_id")
+        .sort("position")
+        .drop("position")
+    )
+    stop = page.offset + len(taken)
+    version = opened.index.store.version.number
+    return {
+        "items": items.rename({"human_readable_id": "number"}).to_dicts(),
+        "total": len(found),
+        "next_cursor": f"{version}.{stop}" if stop < len(found) else None,
+    }
+
+
+def kept_rows(store: IndexStore, table: str) -> pl.Expr | None:
+    """Return a condition on `human_readable_id` for the rows that the filters keep."""
+    if not isinstance(store, FilteredIndex):
+        return None
+    flags = getattr(store.masks, table)
+    return number_in(np.flatnonzero(flags))
+
+
+def number_in(numbers: "np.ndarray[Any, Any] | Sequence[int]") -> pl.Expr:
+    """Return the condition that `human_readable_id` is one of `numbers`."""
+    return pl.col("human_readable_id").is_in(pl.Series(numbers, dtype=pl.Int64).implode())

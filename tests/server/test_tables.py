@@ -1,0 +1,170 @@
+"""Tables over HTTP: pages, single rows, and what supports them."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+BASE = "/v1/indexes/sample"
+
+
+def read(client: TestClient, path: str, **query: Any) -> dict:
+    """Return the reply to a request that succeeds."""
+    reply = client.get(f"{BASE}/{path}", params=query)
+    assert reply.status_code == 200, reply.text
+    assert reply.headers["x-index-version"] == "1"
+    return reply.json()
+
+
+def find_entity(client: TestClient, title: str) -> int:
+    """Return the number of the entity of a title."""
+    [found] = [e for e in read(client, "suggest", q=title)["entities"] if e["title"] == title]
+    return found["number"]
+
+
+@pytest.mark.parametrize(
+    ("path", "table"),
+    [
+        ("entities", "entities"),
+        ("relationships", "relationships"),
+        ("communities", "communities"),
+        ("reports", "community_reports"),
+        ("documents", "documents"),
+        ("text_units", "text_units"),
+    ],
+)
+def test_the_pages_of_a_table_have_each_row_once(
+    sample_client: TestClient, path: str, table: str
+) -> None:
+    sizes = sample_client.get(BASE).json()["tables"]
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = read(sample_client, path, limit=500, cursor=cursor)
+        assert page["total"] == sizes[table]
+        seen += [item.get("number", item.get("community")) for item in page["items"]]
+        cursor = page["next_cursor"]
+    assert len(seen) == len(set(seen)) == sizes[table]
+
+
+def test_entities_are_filtered_sorted_and_searched(sample_client: TestClient) -> None:
+    persons = read(sample_client, "entities", type="person")["items"]
+    assert {entity["type"] for entity in persons} == {"person"}
+    degrees = [entity["degree"] for entity in persons]
+    assert degrees == sorted(degrees, reverse=True)
+    titles = [e["title"] for e in read(sample_client, "entities", sort="title")["items"]]
+    assert titles == sorted(titles)
+    found = read(sample_client, "entities", q="TOM CREAN")["items"]
+    assert "Tom Crean" in {entity["title"] for entity in found}
+    where = read(sample_client, "entities", where="path=*tom-crean*")
+    assert 0 < where["total"] < read(sample_client, "entities")["total"]
+
+
+def test_an_entity_has_its_communities_relationships_and_mentions(
+    sample_client: TestClient,
+) -> None:
+    number = find_entity(sample_client, "Tom Crean")
+    entity = read(sample_client, f"entities/{number}")
+    assert entity["communities"][0]["level"] == 0
+    assert any("Crean" in span["text"] for span in entity["evidence"])
+    relationships = read(sample_client, f"entities/{number}/relationships", limit=500)
+    assert relationships["total"] == entity["degree"]
+    assert all(number in (one["source"], one["target"]) for one in relationships["items"])
+    mentions = read(sample_client, f"entities/{number}/mentions", limit=500)
+    assert mentions["total"] == entity["frequency"]
+    members = read(
+        sample_client, "entities", community=entity["communities"][0]["community"], limit=500
+    )
+    assert number in {member["number"] for member in members["items"]}
+
+
+def test_a_stated_relationship_shows_its_sentences(sample_client: TestClient) -> None:
+    for stated in (True, False):
+        [first, *_] = read(sample_client, "relationships", stated=stated)["items"]
+        details = read(sample_client, f"relationships/{first['number']}")
+        assert details["stated"] is stated
+        assert bool(details["evidence"]) is stated
+        assert details["text_units"]
+
+
+def test_a_window_of_a_document_marks_its_mentions(sample_client: TestClient) -> None:
+    [document] = read(sample_client, "documents", q="tom-crean")["items"]
+    path = f"documents/{document['number']}/text"
+    whole = read(sample_client, path)
+    assert len(whole["text"]) == whole["n_characters"] == document["n_characters"]
+    window = read(sample_client, path, start=100, end=700)
+    assert window["text"] == whole["text"][100:700]
+    assert all(unit["start_char"] < 700 for unit in window["text_units"])
+    named = [
+        whole["text"][mention["start_char"] : mention["end_char"]]
+        for mention in whole["mentions"]
+        if mention["title"] == "Tom Crean"
+    ]
+    assert "Tom Crean" in named
+    assert set(named) <= {"Tom Crean", "Crean", "Crean's"}
+
+
+def test_a_community_knows_its_place(sample_client: TestClient) -> None:
+    [child, *_] = read(sample_client, "communities", level=1)["items"]
+    details = read(sample_client, f"communities/{child['community']}")
+    assert [above["community"] for above in details["ancestors"]] == [child["parent"]]
+    report = read(sample_client, f"reports/{child['community']}")
+    assert report["title"] == details["title"]
+    parent = read(sample_client, f"communities/{child['parent']}")
+    assert child["community"] in {one["community"] for one in parent["child_communities"]}
+    assert all(one["level"] == 0 for one in parent["neighbours"])
+
+
+def test_paths_and_neighbourhoods_are_parts_of_the_graph(sample_client: TestClient) -> None:
+    crean, nansen = (find_entity(sample_client, t) for t in ("Tom Crean", "Fridtjof Nansen"))
+    found = read(sample_client, "path", **{"from": crean, "to": nansen})
+    assert found["paths"]
+    for path in found["paths"]:
+        assert (path["entities"][0], path["entities"][-1]) == (crean, nansen)
+        assert len(path["relationships"]) == len(path["entities"]) - 1
+    around = read(sample_client, "neighbourhood", entity=crean, limit=5)
+    assert around["entities"][0]["number"] == crean
+    assert len(around["relationships"]) == 5
+    assert read(sample_client, "path", **{"from": crean, "to": crean})["paths"] == []
+
+
+@pytest.mark.parametrize("typed", ["crean tom", "CREÀN", "tom cr"])
+def test_names_are_found_while_they_are_typed(sample_client: TestClient, typed: str) -> None:
+    found = read(sample_client, "suggest", q=typed)["entities"]
+    assert "Tom Crean" in {entity["title"] for entity in found}
+
+
+def test_sql_reads_and_changes_nothing(sample_client: TestClient) -> None:
+    body = {"query": "SELECT count(*) AS n FROM documents"}
+    assert sample_client.post(f"{BASE}/sql", json=body).json()["rows"] == [[63]]
+    refused = sample_client.post(f"{BASE}/sql", json={"query": "DROP TABLE documents"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "query_error")
+
+
+def test_versions_differences_and_health(sample_client: TestClient) -> None:
+    [version] = sample_client.get(f"{BASE}/versions").json()["versions"]
+    assert (version["number"], version["is_current"]) == (1, True)
+    tables = sample_client.get(f"{BASE}/diff", params={"from": 1}).json()["tables"]
+    assert all(count == 0 for table in tables.values() for count in table["counts"].values())
+    assert sample_client.get(f"{BASE}/check").json()["failed"] is False
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("entities/999999", 404, "no_such_row"),
+        ("entities/-1", 404, "no_such_row"),
+        ("communities/999999", 404, "no_such_row"),
+        ("reports/99999999999", 404, "no_such_row"),
+        ("entities?as_of=7", 404, "no_such_version"),
+        ("diff?from=9", 404, "no_such_version"),
+        ("entities?cursor=x", 400, "invalid_cursor"),
+        ("entities?sort=size", 400, "invalid_sort"),
+        ("entities?where=path", 400, "invalid_filter"),
+        ("entities?limit=501", 422, "invalid_request"),
+    ],
+)
+def test_wrong_requests_are_explained(
+    sample_client: TestClient, path: str, status: int, code: str
+) -> None:
+    reply = sample_client.get(f"{BASE}/{path}")
+    assert (reply.status_code, reply.json()["code"]) == (status, code)
