@@ -13,6 +13,12 @@ event_stream.py     server-sent events
 origin_guard.py     refusal of foreign web pages by a server without keys
 table_pages.py      pages of tables: filters, sorting, cursors
 document_spans.py   passages of documents
+request_record.py   the request that is being answered
+request_recorder.py request ids, the log, the headers of every reply
+question_record.py  limits, metrics and the log of questions
+metrics.py          counters in Prometheus' text format
+log_lines.py        the log as lines of JSON
+http_protocol.py    limits for slow clients, and errors of HTTP itself
 problems.py         errors in one shape (RFC 9457)
 routes/             one file for each group of routes under /v1/indexes/{name}/
 

@@ -18,6 +18,7 @@ from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.keys import Key, KeyFile, Scope
 from graphrag_server.problems import RequestError
+from graphrag_server.request_record import current_record
 from graphrag_server.server_settings import ServerSettings
 
 logger = logging.getLogger(__name__)
@@ -72,6 +73,12 @@ class AccessControl:
 
     def identify(self, headers: Headers) -> Caller:
         """Return the sender of a request with these headers. Raises RequestError."""
+        caller = self._identify(headers)
+        if record := current_record():
+            record.caller = caller.name
+        return caller
+
+    def _identify(self, headers: Headers) -> Caller:
         if not self.needs_key():
             return LOCAL_CALLER
         credentials = _credentials(headers)

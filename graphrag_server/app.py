@@ -10,8 +10,11 @@ import graphrag_index
 from graphrag_server.access import AccessControl
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
+from graphrag_server.metrics import Metrics
 from graphrag_server.origin_guard import OriginGuard
 from graphrag_server.problems import ProblemDetails, add_problem_handlers
+from graphrag_server.question_record import QuestionRecorder
+from graphrag_server.request_recorder import RequestRecorder
 from graphrag_server.routes import (
     ask,
     communities,
@@ -20,6 +23,7 @@ from graphrag_server.routes import (
     explorer,
     graph,
     indexes,
+    operation,
     suggest,
     versions,
 )
@@ -28,7 +32,7 @@ from graphrag_server.server_settings import ServerSettings
 ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
-    *(suggest.router, versions.router),
+    *(suggest.router, versions.router, operation.router),
 )
 
 
@@ -54,9 +58,13 @@ def create_app(settings: ServerSettings) -> FastAPI:
         responses={"default": {"model": ProblemDetails, "description": "Problem details."}},
     )
     app.state.settings = settings
+    app.state.metrics = Metrics()
     app.state.access = AccessControl(settings)
     app.state.indexes = HostedIndexes(settings.indexes)
     app.state.asker = Asker(settings.max_concurrent_questions, settings.max_waiting_questions)
+    recorder = QuestionRecorder(app.state.access.keys, app.state.metrics, settings.log_questions)
+    app.state.asker.admissions.append(recorder.admit)
+    app.state.asker.observers.append(recorder.record)
     add_problem_handlers(app)
     app.add_middleware(
         CORSMiddleware,
@@ -66,6 +74,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         expose_headers=["*"],
     )
     app.add_middleware(OriginGuard, access=app.state.access)
+    app.add_middleware(RequestRecorder, metrics=app.state.metrics, settings=settings)
     for router in ROUTERS:
         app.include_router(router)
     return app

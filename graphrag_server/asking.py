@@ -7,8 +7,11 @@ most `max_waiting_questions` wait. Its events are passed to the event loop of th
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
+
+from fastapi.concurrency import run_in_threadpool
 
 from graphrag_query.answer import Answer
 from graphrag_query.index import Index
@@ -79,6 +82,8 @@ class ErrorEvent:
 
 
 AskEvent = TextEvent | RestartEvent | StatusEvent | AnswerEvent | ErrorEvent
+# A function that is called with each question before it runs; it raises RequestError to refuse it.
+Admission = Callable[[AskedQuestion], None]
 # A function that is called with each question and its answer, for limits, metrics and traces.
 Observer = Callable[[AskedQuestion, Answer], None]
 
@@ -90,6 +95,8 @@ class Asker:
         self._threads = ThreadPoolExecutor(max_concurrent, "question")
         self._max_open = max_concurrent + max_waiting
         self.n_open = 0  # questions that run or wait
+        self._streams: set[asyncio.Queue[AskEvent]] = set()
+        self.admissions: list[Admission] = []
         self.observers: list[Observer] = []
 
     async def answer(self, asked: AskedQuestion) -> Answer:
@@ -113,17 +120,25 @@ class Asker:
                 f"The server answers {self.n_open} questions already: ask again in a moment.",
                 {"Retry-After": str(RETRY_AFTER)},
             )
+        for admit in self.admissions:
+            await run_in_threadpool(admit, asked)
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[AskEvent] = asyncio.Queue()
         stream = _EventSink(lambda event: loop.call_soon_threadsafe(events.put_nowait, event))
         self.n_open += 1
-        future = loop.run_in_executor(self._threads, self._run, asked, stream)
+        # The thread sees the context of the request, such as its id.
+        run = copy_context().run
+        future = loop.run_in_executor(self._threads, run, self._run, asked, stream)
         future.add_done_callback(self._count_closed)
-        while True:
-            event = await events.get()
-            yield event
-            if isinstance(event, AnswerEvent | ErrorEvent):
-                return
+        self._streams.add(events)
+        try:
+            while True:
+                event = await events.get()
+                yield event
+                if isinstance(event, AnswerEvent | ErrorEvent):
+                    return
+        finally:
+            self._streams.discard(events)
 
     def _count_closed(self, future: object) -> None:
         self.n_open -= 1
@@ -137,6 +152,12 @@ class Asker:
             sink.send(AnswerEvent(answer))
         except Exception as error:  # noqa: BLE001 - reported to the client, and logged
             sink.send(ErrorEvent(as_request_error(error)))
+
+    def stop(self) -> None:
+        """End the open questions with an error, since the server stops."""
+        error = RequestError(503, "server_stopping", "The server was stopped: ask again later.")
+        for events in self._streams:
+            events.put_nowait(ErrorEvent(error))
 
     def close(self) -> None:
         """Refuse further questions, and do not wait for those that run."""

@@ -176,16 +176,19 @@ class KeyFile:
                     "see `graphrag-index keys list`."
                 )
 
-    def count_question(self, key: Key) -> float | None:
-        """Count a question, and return the dollars that it may cost; None means no limit.
+    def count_question(self, key: Key) -> None:
+        """Count a question. Raises RateError or DailyCostError if a limit does not allow it.
 
-        Raises RateError or DailyCostError if a limit of the key does not allow the question.
+        The cost of a question is known only at its end, so the question that passes the limit
+        of a day, and those that run beside it, are still answered.
         """
+        if key.questions_per_minute is None and key.daily_cost is None:
+            return
         with self._write() as database:
-            remaining = None if key.daily_cost is None else _remaining(database, key)
+            if key.daily_cost is not None:
+                _check_daily_cost(database, key.id, key.daily_cost)
             if key.questions_per_minute is not None:
                 _count_in_minute(database, key.id, key.questions_per_minute)
-        return remaining
 
     def add_cost(self, key: Key, cost: float) -> None:
         """Add the dollars of an answer to what the key has spent today."""
@@ -284,13 +287,11 @@ def _count_in_minute(database: sqlite3.Connection, key: str, limit: int) -> None
     database.execute("INSERT INTO questions VALUES (?, ?)", (key, now))
 
 
-def _remaining(database: sqlite3.Connection, key: Key) -> float:
+def _check_daily_cost(database: sqlite3.Connection, key: str, limit: float) -> None:
     row = database.execute(
-        "SELECT cost FROM spending WHERE key = ? AND day = ?", (key.id, _today())
+        "SELECT cost FROM spending WHERE key = ? AND day = ?", (key, _today())
     ).fetchone()
-    limit = key.daily_cost or 0.0
-    remaining = limit - (row[0] if row else 0.0)
-    if remaining <= 0:
+    if limit <= (row[0] if row else 0.0):
         now = _now()
         midnight = datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
         raise DailyCostError(
@@ -298,7 +299,6 @@ def _remaining(database: sqlite3.Connection, key: Key) -> float:
             "have the limit raised.",
             (midnight - now).total_seconds(),
         )
-    return remaining
 
 
 def _now() -> datetime:

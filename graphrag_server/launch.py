@@ -1,13 +1,21 @@
 """Start a server: check its port, print its address, and run it until it is stopped."""
 
+import asyncio
+import math
 import socket
 from urllib.parse import quote
 
 import uvicorn
+from fastapi import FastAPI
 
 from graphrag_index.errors import SettingsError
 from graphrag_server.app import create_app
+from graphrag_server.http_protocol import LimitedProtocol
+from graphrag_server.log_lines import start_log
 from graphrag_server.server_settings import ServerSettings
+
+# Seconds in which streams can end after they were told to.
+_LAST_SECONDS = 5
 
 
 def run_server(settings: ServerSettings) -> None:
@@ -15,12 +23,46 @@ def run_server(settings: ServerSettings) -> None:
     app = create_app(settings)
     app.state.access.check_exposure()
     listener = _bind(settings)
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    print(f"Open http://{host}:{listener.getsockname()[1]}/ in a browser.", flush=True)
+    start_log()
+    print(f"Open {_address(settings, listener)} in a browser.", flush=True)
     for index in app.state.indexes:
         print(f"  {quote(index.name)}: {index.root}", flush=True)
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    make_server(app, settings.grace_seconds).run(sockets=[listener])
+
+
+def make_server(app: FastAPI, grace_seconds: float) -> uvicorn.Server:
+    """Return a server that stops running questions some seconds after it was told to stop."""
+    config = uvicorn.Config(
+        app,
+        http=LimitedProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=math.ceil(grace_seconds) + _LAST_SECONDS,
+    )
+    return _Server(config, app, grace_seconds)
+
+
+class _Server(uvicorn.Server):
+    """A server that lets running questions end for some time, and then tells them to stop."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, grace_seconds: float) -> None:
+        super().__init__(config)
+        self.app, self.grace_seconds = app, grace_seconds
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self.grace_seconds, self.app.state.asker.stop)
+        await super().shutdown(sockets)
+        timer.cancel()
+
+
+def _address(settings: ServerSettings, listener: socket.socket) -> str:
+    """Return an address that a browser on this computer can open."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{listener.getsockname()[1]}{settings.root_path}/"
 
 
 def _bind(settings: ServerSettings) -> socket.socket:

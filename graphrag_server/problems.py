@@ -21,6 +21,7 @@ from graphrag_index.errors import (
     TableError,
     WorkflowError,
 )
+from graphrag_server.request_record import current_request_id
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,8 @@ class ProblemDetails(BaseModel):
     detail: str
     # Kind of the error, such as `no_such_entity`, for programs.
     code: str
+    # The id of the request, as in the header X-Request-ID and in the log.
+    request_id: str = ""
 
 
 class RequestError(Exception):
@@ -62,7 +65,12 @@ class RequestError(Exception):
         """Return the problem details as values for JSON."""
         title = HTTPStatus(self.status).phrase
         details = ProblemDetails(
-            title=title, status=self.status, detail=self.detail, code=self.code
+            title=title,
+            status=self.status,
+            # A client can send half of a character, which no reply can hold.
+            detail=self.detail.encode("utf-8", "replace").decode("utf-8"),
+            code=self.code,
+            request_id=current_request_id(),
         )
         return details.model_dump()
 
@@ -98,5 +106,6 @@ def add_problem_handlers(app: FastAPI) -> None:
     async def respond(request: Request, error: Exception) -> JSONResponse:
         return as_request_error(error).response()
 
-    for kind in (RequestError, RequestValidationError, HTTPException, GraphRAGError, Exception):
+    # The middleware RequestRecorder answers all other exceptions.
+    for kind in (RequestError, RequestValidationError, HTTPException, GraphRAGError):
         app.add_exception_handler(kind, respond)

@@ -39,6 +39,21 @@ class ServerSettings(Section):
         None,
         description="Folder of the keys: that of server.yaml by default, or of the first project.",
     )
+    root_path: str = Field(
+        "",
+        description="Path under which a proxy offers the server, such as /graphrag.",
+        pattern="^(/[A-Za-z0-9._~-]+)*$",
+    )
+    max_body_bytes: int = Field(
+        1_000_000, description="Maximum size of a request that uploads no file.", ge=1
+    )
+    max_upload_bytes: int = Field(
+        100_000_000, description="Maximum size of a request that uploads files.", ge=1
+    )
+    grace_seconds: int = Field(
+        20, description="Time for running requests to end when the server is stopped.", ge=0
+    )
+    log_questions: bool = Field(False, description="Whether the log has the texts of questions.")
     max_concurrent_questions: int = Field(
         8, description="Searches that run at once; further questions wait.", ge=1
     )

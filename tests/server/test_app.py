@@ -26,7 +26,8 @@ def test_errors_are_problem_details(sample_client: TestClient, path: str) -> Non
     assert reply.status_code == 404
     assert reply.headers["content-type"] == "application/problem+json"
     body = reply.json()
-    assert set(body) == {"type", "title", "status", "detail", "code"}
+    assert set(body) == {"type", "title", "status", "detail", "code", "request_id"}
+    assert body["request_id"] == reply.headers["x-request-id"]
     assert body["status"] == 404
 
 

@@ -75,7 +75,8 @@ def test_any_valid_credential_is_enough_and_the_first_valid_one_counts(
 
 
 def test_an_index_of_another_key_looks_like_no_index(client: TestClient, keys: KeyFile) -> None:
-    headers = {"X-API-Key": keys.add("one", READ, frozenset({"one"}))}
+    token = keys.add("one", READ, frozenset({"one"}))
+    headers = {"X-API-Key": token, "X-Request-ID": "same"}
     assert client.get("/v1/indexes/one", headers=headers).status_code == 200
     other = client.get("/v1/indexes/two", headers=headers)
     missing = client.get("/v1/indexes/six", headers=headers)
@@ -118,7 +119,8 @@ def test_questions_of_a_minute_are_counted_across_processes(keys: KeyFile, tmp_p
     def ask() -> None:
         file = KeyFile(tmp_path)
         try:
-            allowed.append(file.count_question(found(file, token)))
+            file.count_question(found(file, token))
+            allowed.append(1)
         except RateError as error:
             refused.append(error.wait)
         file.close()
@@ -139,11 +141,9 @@ def test_questions_of_a_minute_are_counted_across_processes(keys: KeyFile, tmp_p
 
 def test_the_cost_of_a_day_is_limited(keys: KeyFile) -> None:
     key = found(keys, keys.add("ana", READ, daily_cost=0.5))
-    assert keys.count_question(key) == pytest.approx(0.5)
-    keys.add_cost(key, 0.2)
-    keys.add_cost(key, 0.2)
-    assert keys.count_question(key) == pytest.approx(0.1)
-    keys.add_cost(key, 0.2)
+    for _ in range(3):
+        keys.count_question(key)
+        keys.add_cost(key, 0.2)
     with pytest.raises(DailyCostError, match=r"0\.5 dollars") as error:
         keys.count_question(key)
     assert 0 < error.value.wait <= 86_400
@@ -152,7 +152,7 @@ def test_the_cost_of_a_day_is_limited(keys: KeyFile) -> None:
     with sqlite3.connect(keys.path) as database:
         database.execute("UPDATE spending SET day = '2000-01-01'")
     database.close()
-    assert keys.count_question(key) == pytest.approx(0.5)
+    keys.count_question(key)
 
 
 def test_a_damaged_file_closes_the_server(client: TestClient, keys: KeyFile) -> None:

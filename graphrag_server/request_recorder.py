@@ -1,0 +1,135 @@
+"""Middleware around each request: its id, log line, metrics, and the headers of its reply."""
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from graphrag_server.metrics import Metrics
+from graphrag_server.problems import as_request_error
+from graphrag_server.request_record import CURRENT, RequestRecord
+from graphrag_server.server_settings import ServerSettings
+
+logger = logging.getLogger(__name__)
+
+# Seconds that a client may take to send the next part of a body.
+BODY_SECONDS = 30.0
+# End of the paths to which files are uploaded.
+UPLOAD_PATH_END = "/files"
+_MAX_LOGGED_PATH_CHARS = 300
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+# An id of the client is kept if it can stand in logs and headers as it is.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Nothing of a reply may run, be framed, or tell other sites its address. The page of the explorer
+# has a policy of its own.
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    # A reply depends on the key, so no cache may show it to others.
+    "Cache-Control": "no-store",
+}
+
+
+class RequestRecorder:
+    """Middleware around all others. It also answers exceptions that nothing has expected."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, settings: ServerSettings) -> None:
+        self.app, self.metrics, self.settings = app, metrics, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        self._add_root_path(scope)
+        given = Headers(scope=scope).get("x-request-id", "")
+        record = RequestRecord(given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8))
+        token = CURRENT.set(record)
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = record.id
+                for name, value in _SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            try:
+                await self.app(scope, self._limit_body(scope, receive), send_with_headers)
+            except Exception as error:  # noqa: BLE001 - reported to the client, and logged
+                problem = as_request_error(error)
+                if status == 0:
+                    await problem.response()(scope, receive, send_with_headers)
+        finally:
+            CURRENT.reset(token)
+            self._finish(scope, record, status)
+
+    def _finish(self, scope: Scope, record: RequestRecord, status: int) -> None:
+        """Log a request and count it. The status 0 means that the client was gone."""
+        seconds = time.perf_counter() - record.started
+        # The path would make a series of metrics for each entity.
+        route = getattr(scope.get("route"), "path", "other")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.metrics.add("requests_total", route=route, method=method, status=status)
+        self.metrics.observe("request_seconds", seconds, route=route)
+        logger.info(
+            "request",
+            # The query is left out, since it can hold a question.
+            extra={
+                "request_id": record.id,
+                "trace_id": record.trace_id or None,
+                "caller": record.caller or None,
+                "method": scope["method"],
+                "path": scope["path"][:_MAX_LOGGED_PATH_CHARS],
+                "status": status,
+                "seconds": round(seconds, 4),
+            },
+        )
+
+    def _add_root_path(self, scope: Scope) -> None:
+        """Accept paths with and without the root path, since some proxies cut it off."""
+        root_path = self.settings.root_path
+        if root_path and not scope.get("root_path"):
+            scope["root_path"] = root_path
+            if not scope["path"].startswith(f"{root_path}/"):
+                scope["path"] = root_path + scope["path"]
+
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
+        """Limit the size of a body, and the time in which each part of it must arrive."""
+        is_upload = scope["path"].endswith(UPLOAD_PATH_END)
+        max_bytes = self.settings.max_upload_bytes if is_upload else self.settings.max_body_bytes
+        n_bytes, is_complete = 0, False
+
+        async def receive_part() -> Message:
+            nonlocal n_bytes, is_complete
+            if is_complete:
+                # Only the end of the connection can follow; an open stream waits for it.
+                return await receive()
+            try:
+                async with asyncio.timeout(BODY_SECONDS):
+                    message = await receive()
+            except TimeoutError:
+                text = f"The body paused for {BODY_SECONDS:g} seconds: send it without pauses."
+                raise HTTPException(408, text, {"Connection": "close"}) from None
+            n_bytes += len(message.get("body", b""))
+            is_complete = not message.get("more_body", False)
+            if n_bytes > max_bytes:
+                text = f"The body is larger than {max_bytes:,} bytes: send less at once."
+                raise HTTPException(413, text, {"Connection": "close"})
+            return message
+
+        return receive_part

@@ -1,0 +1,74 @@
+"""Routes for the operation of a server: is it alive, is it ready, and what has it done."""
+
+import logging
+from collections.abc import Iterator
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse
+
+import graphrag_index
+from graphrag_index.errors import GraphRAGError
+from graphrag_server.access import CurrentCaller, require_scope
+from graphrag_server.asking import Asker
+from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.keys import Scope
+from graphrag_server.metrics import CONTENT_TYPE, Metrics, Sample
+from graphrag_server.problems import RequestError
+
+logger = logging.getLogger(__name__)
+router = APIRouter(tags=["operation"])
+
+
+@router.get("/health")
+async def read_health() -> dict[str, str]:
+    """Say that the server answers. No key is needed, and nothing else is told."""
+    return {"status": "ok"}
+
+
+@router.get("/ready")
+def read_readiness(request: Request) -> dict[str, str]:
+    """Open all indexes, and say that the server can answer questions; else reply with 503.
+
+    An index that has not been built yet is ready for its first documents.
+    """
+    try:
+        for index in _hosted(request):
+            _open_version(index)
+    except GraphRAGError as error:
+        # Nobody was identified, so the reply does not tell which index, nor where.
+        logger.error("%s", error)
+        raise RequestError(
+            503, "not_ready", "An index cannot be opened; the log has the reason."
+        ) from None
+    return {"status": "ready"}
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+def read_metrics(request: Request, caller: CurrentCaller) -> PlainTextResponse:
+    """Return the metrics of the server in Prometheus' text format (scope admin)."""
+    require_scope(caller, Scope.ADMIN)
+    metrics: Metrics = request.app.state.metrics
+    return PlainTextResponse(metrics.as_text(_gauges(request)), media_type=CONTENT_TYPE)
+
+
+def _gauges(request: Request) -> Iterator[Sample]:
+    asker: Asker = request.app.state.asker
+    n_running = min(asker.n_open, request.app.state.settings.max_concurrent_questions)
+    yield Sample("questions_running", n_running, {})
+    yield Sample("questions_waiting", asker.n_open - n_running, {})
+    for index in _hosted(request):
+        yield Sample("index_version", _open_version(index), {"index": index.name})
+    yield Sample("build_info", 1, {"version": graphrag_index.__version__})
+
+
+def _hosted(request: Request) -> HostedIndexes:
+    hosted: HostedIndexes = request.app.state.indexes
+    return hosted
+
+
+def _open_version(index: HostedIndex) -> int:
+    """Return the current version of an index; 0 if it has not been built yet."""
+    try:
+        return index.open().store.version.number
+    except RequestError:
+        return 0

@@ -1,0 +1,243 @@
+"""Operation: ids, logs, metrics, limits of questions, slow clients and a graceful end."""
+
+import http.client
+import json
+import logging
+import re
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from graphrag_server import http_protocol, request_recorder
+from graphrag_server.app import create_app
+from graphrag_server.keys import KeyFile, Scope
+from graphrag_server.log_lines import JsonFormatter
+from graphrag_server.server_settings import ServerSettings
+from tests.fixtures.commands import wait_for
+from tests.fixtures.served import Served, project_with_model, serve
+from tests.model_server import Server
+from tests.server.conftest import ADDRESS
+
+ASK = "/v1/indexes/sample/search/basic"
+QUESTION = {"question": "Who was Tom Crean?"}
+SAMPLE = re.compile(r'graphrag_[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? [0-9.e+-]+')
+
+
+@pytest.fixture
+def priced_project(tmp_path: Path, sample_project: Path, model_server: Server) -> Path:
+    return project_with_model(tmp_path / "priced", sample_project, model_server.url)
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/v1/indexes", "/nothing", "/v1/indexes/x"])
+def test_every_reply_has_an_id_and_allows_nothing_to_run(
+    sample_client: TestClient, path: str
+) -> None:
+    headers = sample_client.get(path, headers={"X-Request-ID": "mine-1"}).headers
+    assert headers["x-request-id"] == "mine-1"
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers
+    assert "server" not in headers
+
+
+def test_an_id_that_could_forge_a_log_line_is_replaced(sample_client: TestClient) -> None:
+    for given in ('a"b', "x" * 65, "a b", "é"):
+        reply = sample_client.get("/health", headers={"X-Request-ID": given.encode("latin-1")})
+        assert re.fullmatch(r"[0-9a-f]{16}", reply.headers["x-request-id"])
+
+
+def test_an_unexpected_failure_is_told_without_its_text(
+    sample_project: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(ServerSettings(indexes={"sample": sample_project}))
+
+    @app.get("/broken")
+    def break_down() -> None:
+        raise ZeroDivisionError("a secret")
+
+    with TestClient(app, base_url=ADDRESS) as client:
+        reply = client.get("/broken")
+    assert (reply.status_code, reply.json()["code"]) == (500, "internal_error")
+    assert "a secret" not in reply.text
+    assert reply.headers["content-security-policy"]
+    assert "a secret" in caplog.text
+
+
+def test_pages_of_allowed_origins_read_replies(sample_project: Path) -> None:
+    settings = ServerSettings(indexes={"s": sample_project}, allowed_origins=["https://x.org"])
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        headers = {"Origin": "https://x.org", "Access-Control-Request-Method": "POST"}
+        assert client.options("/v1/indexes", headers=headers).is_success
+        replies = [
+            client.get("/v1/indexes", headers={"Origin": origin}).headers
+            for origin in ("https://x.org", "https://y.org")
+        ]
+    allowed = [headers.get("access-control-allow-origin") for headers in replies]
+    assert allowed == ["https://x.org", None]
+
+
+def test_a_large_body_is_refused(sample_client: TestClient) -> None:
+    reply = sample_client.post(ASK, json={"question": "x" * 1_000_001})
+    assert (reply.status_code, reply.headers["content-type"]) == (413, "application/problem+json")
+
+
+def test_a_log_line_is_json_without_the_question(
+    sample_client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "graphrag_server")
+    reply = sample_client.post(f"{ASK}?note=Crean", json=QUESTION)
+    lines = [JsonFormatter().format(record) for record in caplog.records]
+    assert "Crean" not in "".join(lines)
+    requests = [line for line in map(json.loads, lines) if line["message"] == "request"]
+    questions = [line for line in map(json.loads, lines) if line["message"] == "question"]
+    assert len(requests) == len(questions) == 1
+    assert {line["request_id"] for line in requests + questions} == {reply.headers["x-request-id"]}
+    assert (requests[0]["status"], requests[0]["path"], requests[0]["caller"]) == (
+        200,
+        ASK,
+        "local",
+    )
+    assert (questions[0]["outcome"], questions[0]["index"]) == ("answered", "sample")
+
+
+def test_a_log_record_is_one_line_of_ascii() -> None:
+    record = logging.makeLogRecord({"msg": "a\nb\u2028\x1b[31m", "levelname": "INFO"})
+    assert JsonFormatter().format(record).isascii()
+    assert "\n" not in JsonFormatter().format(record)
+
+
+def test_metrics_count_requests_and_questions(priced_project: Path, model_server: Server) -> None:
+    with TestClient(
+        create_app(ServerSettings(indexes={"sample": priced_project})), base_url=ADDRESS
+    ) as client:
+        assert client.post(ASK, json=QUESTION).is_success
+        assert client.get("/v1/indexes/x").status_code == 404
+        text = client.get("/metrics").text
+    values = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all(SAMPLE.fullmatch(line) for line in values)
+    found = dict(line.rsplit(" ", 1) for line in values)
+    request = 'route="/v1/indexes/{index}",method="GET",status="404"'
+    assert found[f"graphrag_requests_total{{{request}}}"] == "1"
+    outcome = 'index="sample",method="basic",outcome="answered"'
+    assert found[f"graphrag_questions_total{{{outcome}}}"] == "1"
+    assert found['graphrag_question_seconds_count{method="basic"}'] == "1"
+    assert float(found['graphrag_tokens_total{index="sample",kind="prompt"}']) > 100
+    assert float(found['graphrag_cost_dollars_total{index="sample"}']) > 0
+    assert found['graphrag_index_version{index="sample"}'] == "1"
+    assert found["graphrag_questions_running"] == "0"
+
+
+def test_limits_of_a_key_refuse_its_questions(priced_project: Path, tmp_path: Path) -> None:
+    keys = KeyFile(tmp_path)
+    ask = frozenset({Scope.ASK})
+    quick = {"X-API-Key": keys.add("quick", ask, questions_per_minute=1)}
+    cheap = {"X-API-Key": keys.add("cheap", ask, daily_cost=0.000001)}
+    settings = ServerSettings(indexes={"sample": priced_project}, state_folder=tmp_path)
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        assert client.get("/metrics", headers=quick).status_code == 403
+        # A repeated question is answered from the ledger, at no cost.
+        for question, headers in (("Who was Tom Crean?", quick), ("Who was Amundsen?", cheap)):
+            assert client.post(ASK, json={"question": question}, headers=headers).is_success
+        fast = client.post(ASK, json={**QUESTION, "stream": True}, headers=quick)
+        paid = client.post(ASK, json=QUESTION, headers=cheap)
+    assert (fast.status_code, fast.json()["code"]) == (429, "rate_limit")
+    assert 0 < int(fast.headers["retry-after"]) <= 60
+    assert (paid.status_code, paid.json()["code"]) == (402, "daily_cost_limit")
+    spent = {key.name: cost for key, cost in keys.list()}
+    assert min(spent.values()) > 0.000001
+    keys.close()
+
+
+def test_a_damaged_index_is_not_ready_and_nobody_is_told_which(
+    sample_project: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "broken"
+    root.mkdir()
+    shutil.copy(sample_project / "settings.yaml", root)
+    (root / "output").mkdir()
+    settings = ServerSettings(indexes={"secret": root})
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        assert client.get("/ready").json() == {"status": "ready"}
+        (root / "output" / "index.json").write_text("{", encoding="utf-8")
+        reply = client.get("/ready")
+        assert client.get("/health").json() == {"status": "ok"}
+    assert (reply.status_code, reply.json()["code"]) == (503, "not_ready")
+    assert "secret" not in reply.text
+    assert str(root) not in reply.text
+
+
+@pytest.mark.parametrize("prefix", ["", "/docs/graph"])
+def test_a_proxy_may_keep_or_cut_the_root_path(sample_project: Path, prefix: str) -> None:
+    settings = ServerSettings(indexes={"s": sample_project}, root_path="/docs/graph")
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        assert client.get(f"{prefix}/v1/indexes").json()["indexes"][0]["name"] == "s"
+        assert client.get(f"{prefix}/").headers["content-type"].startswith("text/html")
+
+
+@pytest.fixture
+def served(sample_project: Path) -> Iterator[Served]:
+    with serve(ServerSettings(indexes={"sample": sample_project})) as served:
+        yield served
+
+
+def exchange(port: int, sent: bytes) -> tuple[int, dict[str, str]]:
+    """Send bytes to a server, and return the status and the problem details of its reply."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(sent)
+        with http.client.HTTPResponse(connection) as reply:
+            reply.begin()
+            return reply.status, json.loads(reply.read())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET /health HTTP/1.1\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 100_000,
+        b"POST /health HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
+        b"POST /health HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: bad\r\n\r\n",
+        b"GET /\x00 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ],
+)
+def test_invalid_http_gets_problem_details(served: Served, sent: bytes) -> None:
+    status, problem = exchange(served.port, sent)
+    assert (status, problem["code"]) in ((400, "invalid_http"), (501, "invalid_http"))
+
+
+def test_slow_clients_are_ended(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "HEADER_SECONDS", 0.05)
+    monkeypatch.setattr(request_recorder, "BODY_SECONDS", 0.05)
+    status, problem = exchange(served.port, b"GET /health HT")
+    assert (status, problem["code"]) == (408, "slow_headers")
+    host = f"Host: 127.0.0.1:{served.port}\r\nContent-Type: application/json\r\n"
+    body = f"POST {ASK} HTTP/1.1\r\n{host}Content-Length: 50\r\n\r\n{{"
+    status, problem = exchange(served.port, body.encode())
+    assert (status, problem["code"]) == (408, "request_timeout")
+    monkeypatch.setattr(http_protocol, "MAX_CONNECTIONS", 0)
+    assert exchange(served.port, b"")[1]["code"] == "too_many_connections"
+
+
+def test_a_stopping_server_ends_its_streams_with_an_error(
+    priced_project: Path, model_server: Server
+) -> None:
+    model_server.latency = 3.0
+    with serve(ServerSettings(indexes={"sample": priced_project}), 0.1) as served:
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        body = json.dumps({**QUESTION, "stream": True})
+        connection.request("POST", ASK, body, {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        wait_for(lambda: model_server.requests)
+        served.stop()
+        last = reply.read().decode().strip().split("\n\n")[-1]
+        connection.close()
+    assert last.startswith("event: error\n")
+    assert json.loads(last.partition("data: ")[2])["code"] == "server_stopping"
