@@ -1,7 +1,8 @@
 import { render } from "preact";
+import { readTheme, showTheme } from "./session";
+import { App } from "./shell/App";
+import "./style.css";
+import "./answers.css";
 
-function App() {
-  return <main>The explorer of this index.</main>;
-}
-
+showTheme(readTheme());
 render(<App />, document.getElementById("app")!);

@@ -1,5 +1,6 @@
 """Versions of an index: their list, their differences, their health and their statistics."""
 
+import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -11,6 +12,8 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.health.health_report import report_as_json
 from graphrag_index.pipeline.changes import compare_versions
 from graphrag_index.storage.versions import Version as StoredVersion
+from graphrag_query.retrieval.filtered_index import FILTER_COLUMNS
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.structured.queries import run_sql
 from graphrag_query.structured.sandbox import Limits
 from graphrag_server.access import ReadIndex
@@ -119,7 +122,10 @@ def check(index: ReadIndex, as_of: AsOf = None) -> dict[str, Any]:
 
 @router.get("/stats")
 def read_statistics(opened: Version) -> dict[str, Any]:
-    """Return the number of rows of each table, the steps of the last run, and their times."""
+    """Return the number of rows of each table, the steps of the last run, and their times.
+
+    `entity_types` and `document_columns` are the values that filters can have.
+    """
     version = opened.index.store.version
     return {
         "version": version.number,
@@ -127,8 +133,23 @@ def read_statistics(opened: Version) -> dict[str, Any]:
         "program": version.program,
         "origin": asdict(version.made) if version.made else None,
         "tables": {name: table.rows for name, table in version.tables.items()},
+        "entity_types": _count_entity_types(opened.whole),
+        "document_columns": _list_document_columns(opened.whole),
         "steps": [{"name": step.name, "quarantined": step.quarantined} for step in version.steps],
     }
+
+
+def _count_entity_types(store: IndexStore) -> dict[str, int]:
+    """Return the number of entities of each type, the most frequent type first."""
+    counts = store.scan("entities").group_by("type").len().drop_nulls("type")
+    return dict(counts.sort("len", "type", descending=[True, False]).collect().iter_rows())
+
+
+def _list_document_columns(store: IndexStore) -> list[str]:
+    """Return the columns and keys of metadata by which documents can be filtered."""
+    rows = store.scan("documents").select("metadata").drop_nulls().head(MAX_NAMES).collect()
+    keys = {key for (metadata,) in rows.iter_rows() for key in json.loads(metadata)}
+    return [*FILTER_COLUMNS, *sorted(keys - set(FILTER_COLUMNS))]
 
 
 @router.post("/sql")

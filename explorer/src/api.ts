@@ -1,0 +1,324 @@
+/** The data of an index: one interface, and its implementation over the HTTP API. */
+
+import { readEvents } from "./parts/readEvents";
+import type { Filters } from "./state";
+import { texts } from "./texts";
+
+export interface IndexSummary {
+  name: string;
+  version: number;
+  workflow: string;
+  tables: Record<string, number>;
+  methods: string[];
+}
+
+// Rows of the index. Numbers are those of one version; documents and passages count code points.
+
+export interface Entity {
+  number: number; title: string; type: string; description: string;
+  degree: number; frequency: number; aliases: string[];
+}
+export interface Relationship {
+  number: number; source: number; target: number; source_title: string; target_title: string;
+  type: string; description: string; weight: number;
+  /** False if both ends were only counted together in the same passages. */
+  stated: boolean;
+}
+export interface Community {
+  community: number; level: number; parent: number; children: number[]; title: string; size: number;
+}
+export interface Report {
+  community: number; level: number; title: string; summary: string; full_content: string;
+  rank: number; size: number;
+}
+export interface Document {
+  number: number; title: string; path: string; creation_date: string; language: string;
+  metadata: string | null; n_characters: number; n_text_units: number;
+}
+export interface TextUnit {
+  number: number; document: number; document_title: string; start_char: number; end_char: number;
+  headings: string; text: string;
+}
+/** A passage that supports a row. */
+export interface Span {
+  document: number; title: string; start_char: number; end_char: number; text: string;
+  text_unit: number | null;
+}
+export interface EntityDetails extends Entity {
+  communities: Omit<Community, "parent" | "children">[];
+  evidence: Span[];
+}
+export interface RelationshipDetails extends Relationship { evidence: Span[]; text_units: number[] }
+export interface CommunityDetails extends Community {
+  ancestors: Community[]; child_communities: Community[];
+  neighbours: (Community & { weight: number })[];
+  has_report: boolean;
+}
+export interface TextUnitDetails extends TextUnit { entities: Entity[] }
+export interface DocumentText {
+  text: string; start_char: number; end_char: number; n_characters: number;
+  text_units: { number: number; start_char: number; end_char: number }[];
+  mentions: { entity: number; title: string; start_char: number; end_char: number }[];
+}
+export interface Page<Row> { items: Row[]; next_cursor: string | null; total: number | null }
+export interface Rows {
+  entities: Entity; relationships: Relationship; communities: Community; documents: Document;
+  text_units: TextUnit;
+}
+export type TableName = keyof Rows;
+export interface Details {
+  entities: EntityDetails; relationships: RelationshipDetails; communities: CommunityDetails;
+  documents: Document; text_units: TextUnitDetails; reports: Report;
+}
+export type Query = Record<string, string | number | boolean | readonly string[] | null | undefined>;
+
+export interface Version {
+  number: number; is_current: boolean; workflow: string; date: string; calls: number;
+  cost: number | null;
+}
+export interface Suggestions {
+  entities: Entity[]; communities: Community[]; text_units: TextUnit[];
+}
+export interface Paths {
+  paths: { entities: number[]; relationships: number[]; cost: number }[];
+  entities: Entity[];
+  relationships: Relationship[];
+}
+/** What filters can be set to. */
+export interface FilterChoices { entity_types: Record<string, number>; document_columns: string[] }
+
+/** The part of the graph that a path or a neighbourhood consists of, as searches return it. */
+export interface AnswerGraph {
+  entities: { human_readable_id: number; title: string }[];
+  relationships: { human_readable_id: number; source: string; target: string }[];
+}
+export interface Citation {
+  number: number; document: string; document_id: string; path: string; start_char: number;
+  end_char: number; quote: string; text_unit: number; cited_as: string;
+}
+export interface Usage {
+  calls: number; prompt_tokens: number; completion_tokens: number; cost: number | null;
+  seconds: number;
+}
+export type ContextRow = Record<string, unknown> & { id?: number };
+export interface Answer {
+  answer: string; question: string; method: string; version: number;
+  outcome: "answered" | "no_evidence" | "provider_error" | "index_incomplete";
+  citations: Citation[];
+  parameters: Record<string, unknown>;
+  looked_at: Record<string, number>;
+  usage: Usage;
+  notes: string[];
+  follow_ups: string[];
+  left_out: number[];
+  suggestion: { method: string; arguments: string[]; why: string; command: string } | null;
+  table: Record<string, unknown>[];
+  /** The rows of the prompt by section; the server calls them `context` or `context_rows`. */
+  context_rows?: Record<string, ContextRow[]> | null;
+  context?: Record<string, ContextRow[]> | null;
+  graph?: AnswerGraph | null;
+  request_id?: string;
+  trace_id?: string | null;
+}
+export interface Question {
+  question: string; method: string; names?: string[]; filters: Filters; version: number | null;
+  conversation: { question: string; answer: string; asked?: string }[];
+}
+/** What a question reports while it is answered. */
+export interface AnswerListener {
+  onStatus(message: string): void;
+  onText(text: string): void;
+  /** The text so far is withdrawn: the model starts again. */
+  onRestart(): void;
+}
+
+/** A failure that is shown to the reader; `status` is 0 if there was no reply. */
+export class ApiError extends Error {
+  constructor(readonly status: number, readonly code: string, detail: string) {
+    super(detail);
+  }
+}
+
+/** The data of one index at one version. */
+export interface IndexData {
+  page<T extends TableName>(table: T, query: Query, signal: AbortSignal): Promise<Page<Rows[T]>>;
+  row<T extends keyof Details>(table: T, number: number, signal: AbortSignal): Promise<Details[T]>;
+  relationshipsOf(
+    entity: number, cursor: string | null, signal: AbortSignal,
+  ): Promise<Page<Relationship>>;
+  mentionsOf(entity: number, cursor: string | null, signal: AbortSignal): Promise<Page<Span>>;
+  documentText(
+    document: number, start: number, end: number, signal: AbortSignal,
+  ): Promise<DocumentText>;
+  suggest(text: string, query: Query, signal: AbortSignal): Promise<Suggestions>;
+  paths(from: number, to: number, signal: AbortSignal): Promise<Paths>;
+  versions(signal: AbortSignal): Promise<Version[]>;
+  filterChoices(signal: AbortSignal): Promise<FilterChoices>;
+  /** Absent where nothing can be asked: on a static page. */
+  ask?(question: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer>;
+}
+
+/** The calls of the HTTP API with the reader's key. */
+export class Connection {
+  /** Called when the server wants a key, or another key. */
+  onUnauthorized: () => void = () => {};
+  /** Called with the version of each reply that is not of an earlier version. */
+  onVersion: (version: number) => void = () => {};
+
+  constructor(private readonly base: string, private readonly key: () => string) {}
+
+  async fetch(path: string, options: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(options.headers);
+    if (this.key()) headers.set("Authorization", `Bearer ${this.key()}`);
+    let response: Response;
+    try {
+      response = await fetch(this.base + path, { ...options, headers });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ApiError(0, "no_server", texts.errors.noServer);
+    }
+    const version = Number(response.headers.get("X-Index-Version"));
+    if (version && !path.includes("as_of=")) this.onVersion(version);
+    if (response.ok) return response;
+    if (response.status === 401) this.onUnauthorized();
+    throw await readProblem(response);
+  }
+
+  async get<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
+    const response = await this.fetch(path + formatQuery(query), { signal });
+    return (await response.json()) as T;
+  }
+
+  async send<T>(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    const headers = { "Content-Type": "application/json" };
+    const text = JSON.stringify(body);
+    const response = await this.fetch(path, { method, headers, body: text, signal: signal ?? null });
+    return (await response.json()) as T;
+  }
+
+  async indexes(signal: AbortSignal): Promise<IndexSummary[]> {
+    return (await this.get<{ indexes: IndexSummary[] }>("v1/indexes", {}, signal)).indexes;
+  }
+
+  open(name: string, version: number | null): ServedIndex {
+    return new ServedIndex(this, name, version);
+  }
+}
+
+/** An index of a server. */
+export class ServedIndex implements IndexData {
+  private readonly root: string;
+
+  constructor(
+    readonly connection: Connection, readonly name: string, readonly version: number | null,
+  ) {
+    this.root = `v1/indexes/${encodeURIComponent(name)}`;
+  }
+
+  get<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
+    return this.connection.get(`${this.root}${path}`, { ...query, as_of: this.version }, signal);
+  }
+
+  page<T extends TableName>(table: T, query: Query, signal: AbortSignal) {
+    return this.get<Page<Rows[T]>>(`/${table}`, query, signal);
+  }
+
+  row<T extends keyof Details>(table: T, number: number, signal: AbortSignal) {
+    return this.get<Details[T]>(`/${table}/${number}`, {}, signal);
+  }
+
+  relationshipsOf(entity: number, cursor: string | null, signal: AbortSignal) {
+    return this.linked<Relationship>(`/entities/${entity}/relationships`, 25, cursor, signal);
+  }
+
+  mentionsOf(entity: number, cursor: string | null, signal: AbortSignal) {
+    return this.linked<Span>(`/entities/${entity}/mentions`, 10, cursor, signal);
+  }
+
+  /** Read rows that belong to another row. Their cursor is a number of rows. */
+  private async linked<Row>(path: string, limit: number, cursor: string | null, signal: AbortSignal) {
+    const offset = Number(cursor ?? 0);
+    const { items, total } = await this.get<Page<Row>>(path, { limit, offset }, signal);
+    const end = offset + items.length;
+    return { items, total, next_cursor: end < (total ?? 0) ? String(end) : null };
+  }
+
+  documentText(document: number, start: number, end: number, signal: AbortSignal) {
+    return this.get<DocumentText>(`/documents/${document}/text`, { start, end }, signal);
+  }
+
+  suggest(text: string, query: Query, signal: AbortSignal) {
+    return this.get<Suggestions>("/suggest", { ...query, q: text.slice(0, 200) }, signal);
+  }
+
+  paths(from: number, to: number, signal: AbortSignal) {
+    return this.get<Paths>("/path", { from, to }, signal);
+  }
+
+  async versions(signal: AbortSignal) {
+    const path = `${this.root}/versions`;
+    return (await this.connection.get<{ versions: Version[] }>(path, {}, signal)).versions;
+  }
+
+  filterChoices(signal: AbortSignal) {
+    return this.get<FilterChoices>("/stats", {}, signal);
+  }
+
+  async ask(asked: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer> {
+    const { question, method, names, filters, version, conversation } = asked;
+    const { types: entity_types, documents, since, until } = filters;
+    const body = {
+      question, ...(names ? { names } : {}), stream: true, context: true,
+      ...(conversation.length ? { conversation } : {}),
+      ...(version === null ? {} : { as_of: version }),
+      filters: {
+        documents, entity_types, ...(since ? { since } : {}), ...(until ? { until } : {}),
+      },
+    };
+    const path = method === "ask" ? "/ask" : `/search/${encodeURIComponent(method)}`;
+    const response = await this.connection.fetch(this.root + path, {
+      method: "POST", body: JSON.stringify(body), signal,
+      headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+    });
+    for await (const { event, data } of readEvents(response)) {
+      if (event === "status") listener.onStatus(String(data.message ?? ""));
+      else if (event === "text") listener.onText(String(data.text ?? ""));
+      else if (event === "restart") listener.onRestart();
+      else if (event === "answer") return data as unknown as Answer;
+      else if (event === "error") {
+        throw new ApiError(Number(data.status), String(data.code), String(data.detail));
+      }
+    }
+    throw new ApiError(0, "cut_off", texts.errors.cutOff);
+  }
+}
+
+function formatQuery(query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value)) for (const item of value) parameters.append(name, item);
+    else if (value !== null && value !== undefined && value !== "") parameters.set(name, String(value));
+  }
+  const text = parameters.toString();
+  return text && `?${text}`;
+}
+
+/** Read the problem details of a failed request; a proxy may answer something else. */
+async function readProblem(response: Response): Promise<ApiError> {
+  const { status } = response;
+  try {
+    const { code, detail } = (await response.json()) as { code?: string; detail?: string };
+    if (detail) return new ApiError(status, code ?? "", detail);
+  } catch {
+    // The body is not JSON: the status has to do.
+  }
+  return new ApiError(status, "", texts.errors.status(status));
+}
+
+/** Return filters as the query of a list. */
+export function filterQuery(filters: Filters): Query {
+  const where = Object.entries(filters.documents).flatMap(([column, patterns]) =>
+    patterns.map((pattern) => `${column}=${pattern}`),
+  );
+  return { type: filters.types, where, since: filters.since, until: filters.until };
+}

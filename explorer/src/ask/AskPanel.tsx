@@ -1,0 +1,121 @@
+/** The panel of questions: a conversation, and the field for the next question. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { FilterNotice } from "../find/FilterPanel";
+import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { texts } from "../texts";
+import type { Conversation } from "./conversation";
+import { TurnView } from "./TurnView";
+
+/** Ask a question; `names` are further names for the searches path and neighbourhood. */
+export type Ask = (question: string, method?: string, names?: string[]) => void;
+
+export function AskPanel({ conversation }: { conversation: Conversation }) {
+  const { address, go } = useAddress();
+  const { data } = useData();
+  const turns = useTurns(conversation);
+  const ask: Ask = (question, method = address.method, names) => {
+    go({ question, method: names ? address.method : method });
+    const { filters, version } = address;
+    void conversation.ask(data, { question, method, ...(names ? { names } : {}), filters, version });
+  };
+  const body = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // A new question is shown from its beginning.
+    body.current?.querySelector(".turn:last-child")?.scrollIntoView({ block: "start" });
+  }, [turns.length]);
+  const last = turns.at(-1);
+  return (
+    <>
+      <div class="panel-body conversation" ref={body}>
+        {turns.length === 0 && <Welcome ask={ask} />}
+        {turns.map((turn) => <TurnView key={turn.id} turn={turn} ask={ask} isLast={turn === last} />)}
+      </div>
+      <div class="panel-foot">
+        <FilterNotice />
+        <QuestionForm conversation={conversation} ask={ask} />
+      </div>
+    </>
+  );
+}
+
+/** Return the turns of a conversation, and draw again when they change. */
+function useTurns(conversation: Conversation) {
+  const [turns, setTurns] = useState(conversation.turns);
+  useEffect(() => {
+    setTurns(conversation.turns);
+    return conversation.subscribe(() => setTurns(conversation.turns));
+  }, [conversation]);
+  return turns;
+}
+
+/** What stands here before the first question: what the index holds, and what one may ask. */
+function Welcome({ ask }: { ask: Ask }) {
+  const { summary } = useData();
+  const { documents = 0, entities = 0, relationships = 0 } = summary.tables;
+  const reports = summary.tables.community_reports ?? 0;
+  return (
+    <div class="welcome">
+      <h2>{texts.ask.welcome}</h2>
+      <p>{texts.ask.holds(documents, entities, relationships, reports)}</p>
+      <ul class="suggestions">
+        {texts.ask.examples.filter(([method]) => method !== "global" || reports).map(([, question]) => (
+          <li key={question}>
+            <button type="button" onClick={() => ask(question, "ask")}>{question}</button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function QuestionForm({ conversation, ask }: { conversation: Conversation; ask: Ask }) {
+  const { summary } = useData();
+  const { address, go } = useAddress();
+  const [text, setText] = useState(address.question);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const turns = useTurns(conversation);
+  const isAsking = turns.at(-1)?.state === "asking";
+  useEffect(() => {
+    // A question from a link waits here: asking may cost money, so a link alone never asks.
+    const isAsked = turns.some((turn) => turn.question === address.question);
+    setText(isAsked ? "" : address.question);
+  }, [address.question]);
+  const submit = () => {
+    if (!text.trim() || isAsking) return;
+    ask(text.trim());
+    setText("");
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    // Enter ends the word of an input method first, for example in Japanese.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    submit();
+  };
+  return (
+    <form class="question" onSubmit={(event) => { event.preventDefault(); submit(); }}>
+      <textarea ref={field} rows={2} value={text} maxLength={20000} dir="auto"
+        placeholder={turns.length ? texts.ask.next : texts.ask.placeholder} aria-label={texts.ask.label}
+        onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} />
+      <div class="question-tools">
+        <select aria-label={texts.ask.method} value={address.method}
+          title={texts.methods[address.method]?.[1]}
+          onChange={(event) => go({ method: event.currentTarget.value }, true)}>
+          {["ask", ...summary.methods.filter((method) => method !== "ask")].map((method) => (
+            <option key={method} value={method}>{texts.methods[method]?.[0] ?? method}</option>
+          ))}
+        </select>
+        {turns.length > 0 && (
+          <button type="button" class="plain" onClick={() => { conversation.clear(); go({ question: "" }); }}>
+            {texts.ask.clear}
+          </button>
+        )}
+        <span class="grow" />
+        {isAsking
+          ? <button type="button" onClick={() => conversation.cancel()}>{texts.ask.cancel}</button>
+          : <button type="submit" class="primary" disabled={!text.trim()}>{texts.ask.send}</button>}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,97 @@
+/** Numbered citations: in the text of an answer, and as a list of passages below it. */
+
+import { useRef } from "preact/hooks";
+import type { Answer, Citation } from "../api";
+import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { useHighlight } from "../parts/useHighlight";
+import { texts } from "../texts";
+import { citedRow, highlightOfCitation } from "./citedRows";
+
+interface CitationProps { citation: Citation; answer: Answer }
+
+export function CitationMark({ citation, answer }: CitationProps) {
+  const link = useCitation({ citation, answer });
+  return (
+    <a class="citation" {...link} data-citation={citation.number}
+      aria-label={texts.ask.citation(citation.number, citation.document)}
+      title={`${citation.document}: “${citation.quote}”`}>
+      {citation.number}
+    </a>
+  );
+}
+
+/** Return properties of a link that opens a passage, and lights it while it is pointed at. */
+function useCitation({ citation, answer }: CitationProps) {
+  const { select } = useAddress();
+  const { data } = useData();
+  const { point } = useHighlight();
+  const controller = useRef<AbortController | null>(null);
+  const light = (event: Event) => {
+    lightCitation(event.currentTarget, citation.number, true);
+    controller.current?.abort();
+    controller.current = new AbortController();
+    const { signal } = controller.current;
+    highlightOfCitation(citation, answer, data, signal).then(
+      (highlight) => signal.aborted || point(highlight),
+      // The passage still opens if what it names cannot be loaded.
+      () => {},
+    );
+  };
+  const stop = (event: Event) => {
+    lightCitation(event.currentTarget, citation.number, false);
+    controller.current?.abort();
+    point(null);
+  };
+  const { text_unit, start_char: start, end_char: end } = citation;
+  return {
+    href: select({ kind: "text_unit", number: text_unit, span: { start, end } }),
+    onPointerEnter: light, onPointerLeave: stop, onFocus: light, onBlur: stop,
+  };
+}
+
+/** Mark all places of one citation in an answer: its marks in the text, and its passage. */
+function lightCitation(target: EventTarget | null, number: number, isLit: boolean): void {
+  const answer = target instanceof Element ? target.closest(".answer") : null;
+  for (const place of answer?.querySelectorAll(`[data-citation="${number}"]`) ?? []) {
+    place.classList.toggle("lit", isLit);
+  }
+}
+
+export function CitationList({ answer }: { answer: Answer }) {
+  return (
+    <details class="sources" open={answer.citations.length <= 4}>
+      <summary>{texts.ask.sources(answer.citations.length)}</summary>
+      <ol>
+        {answer.citations.map((citation) => (
+          <li key={citation.number} value={citation.number}>
+            <CitedPassage citation={citation} answer={answer} />
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+function CitedPassage({ citation, answer }: CitationProps) {
+  const link = useCitation({ citation, answer });
+  const { select } = useAddress();
+  const { section, number } = citedRow(citation);
+  return (
+    <div class="cited" data-citation={citation.number}>
+      <a class="passage" {...link}>
+        <span class="citation-number" aria-hidden="true">{citation.number}</span>
+        <span class="row-name">
+          <q dir="auto">{citation.quote}</q>
+          <span class="row-note" dir="auto">{citation.document}</span>
+        </span>
+      </a>
+      {section === "Reports" && (
+        <a class="via" href={select({ kind: "community", number })}>{texts.ask.viaReport(number)}</a>
+      )}
+      {section === "Relationships" && (
+        <a class="via" href={select({ kind: "relationship", number })}>{texts.ask.viaRelationship}</a>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,116 @@
+/** How an answer came about: the search that was chosen, and the rows that it read. */
+
+import type { Answer, ContextRow } from "../api";
+import { useAddress } from "../parts/useAddress";
+import { useLighting } from "../parts/useHighlight";
+import type { Kind } from "../state";
+import { texts } from "../texts";
+
+// Sections of a prompt, with the kind of thing that their rows are.
+const SECTIONS: readonly (readonly [string, Kind])[] = [
+  ["Reports", "community"], ["Sources", "text_unit"], ["Entities", "entity"],
+  ["Relationships", "relationship"],
+];
+
+export function LookedAt({ answer }: { answer: Answer }) {
+  const { looked_at, notes, parameters, left_out, trace_id } = answer;
+  const context = answer.context_rows ?? answer.context ?? {};
+  const counts = Object.entries(looked_at).filter(([, count]) => count > 0);
+  const others = Object.keys(context).filter((name) => !SECTIONS.some(([section]) => section === name));
+  return (
+    <details class="looked-at">
+      <summary>{texts.ask.lookedAt}</summary>
+      {notes.length > 0 && <ul class="notes">{notes.map((note) => <li key={note} dir="auto">{note}</li>)}</ul>}
+      {counts.length > 0 && (
+        <p class="facts">
+          {counts.map(([name, count]) => <span key={name}>{texts.lookedAtCount(name, count)}</span>)}
+        </p>
+      )}
+      {SECTIONS.map(([section, kind]) => (
+        <ReadRows key={section} section={section} kind={kind} rows={context[section] ?? []} />
+      ))}
+      {others.map((section) => (
+        <ReadRows key={section} section={section} kind={null} rows={context[section] ?? []} />
+      ))}
+      {left_out.length > 0 && <LeftOut numbers={left_out} />}
+      <details>
+        <summary>{texts.ask.parameters}</summary>
+        <dl class="pairs">
+          {Object.entries(parameters).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd dir="auto">{typeof value === "object" ? JSON.stringify(value) : String(value)}</dd>
+            </div>
+          ))}
+          {trace_id && <div><dt>{texts.ask.trace}</dt><dd>{trace_id}</dd></div>}
+        </dl>
+      </details>
+    </details>
+  );
+}
+
+interface ReadRowsProps { section: string; kind: Kind | null; rows: ContextRow[] }
+
+function ReadRows({ section, kind, rows }: ReadRowsProps) {
+  if (!rows.length) return null;
+  return (
+    <details>
+      <summary>
+        {texts.sections[section] ?? section} <span class="count">{texts.number(rows.length)}</span>
+      </summary>
+      <ul class="list">
+        {rows.map((row, at) => (
+          <li key={at}>
+            {kind && typeof row.id === "number"
+              ? <ReadRow kind={kind} number={row.id} row={row} />
+              : <span class="row"><span class="row-name" dir="auto">{nameOf(row)}</span></span>}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function ReadRow({ kind, number, row }: { kind: Kind; number: number; row: ContextRow }) {
+  const { select } = useAddress();
+  const lighting = useLighting(
+    kind === "entity" ? { entities: [number] }
+      : kind === "relationship" ? { relationships: [number] }
+        : kind === "community" ? { communities: [number] } : {},
+  );
+  // A score, a place on a path, or the reason for which a passage was read.
+  const note = row.score ?? row.rating ?? row.rank ?? row.place;
+  return (
+    <a class="row" href={select({ kind, number })} {...lighting}>
+      <span class="row-name" dir="auto">
+        {nameOf(row)}
+        <span class="row-text">{String(row.why ?? row.description ?? row.text ?? "")}</span>
+      </span>
+      <span class="row-note">{note === undefined || note === null ? "" : formatNote(note)}</span>
+    </a>
+  );
+}
+
+function LeftOut({ numbers }: { numbers: number[] }) {
+  const { select } = useAddress();
+  return (
+    <p class="muted">
+      {texts.ask.leftOut(numbers.length)}{" "}
+      {numbers.slice(0, 20).map((number) => (
+        <a key={number} href={select({ kind: "community", number })}>
+          {texts.referenceMark("community", number)}{" "}
+        </a>
+      ))}
+    </p>
+  );
+}
+
+const formatNote = (note: unknown) => (typeof note === "number" ? texts.decimal(note) : String(note));
+
+/** Return what a row of a prompt is called. */
+function nameOf(row: ContextRow): string {
+  if (row.source && row.target) return texts.ends(String(row.source), String(row.target));
+  const name = row.title ?? row.document ?? row.question ?? row.text ?? row.description;
+  const text = name === undefined ? Object.values(row).join(" · ") : String(name);
+  return row.document && row.headings ? `${text}: ${String(row.headings)}` : text;
+}

@@ -1,0 +1,121 @@
+/** One question with its answer: text, citations, what was looked at, cost and time. */
+
+import { useEffect, useMemo } from "preact/hooks";
+import type { Answer } from "../api";
+import { type DrawCitation, FormattedText } from "../parts/FormattedText";
+import { useAddress } from "../parts/useAddress";
+import { useHighlight } from "../parts/useHighlight";
+import { texts } from "../texts";
+import type { Ask } from "./AskPanel";
+import { CitationList, CitationMark } from "./Citations";
+import type { Turn } from "./conversation";
+import { CountBars } from "./CountBars";
+import { highlightOfAnswer } from "./citedRows";
+import { LookedAt } from "./LookedAt";
+
+interface TurnProps { turn: Turn; ask: Ask; isLast: boolean }
+
+export function TurnView({ turn, ask, isLast }: TurnProps) {
+  const { question, state, status, text, answer, error } = turn;
+  return (
+    <article class="turn" aria-label={question}>
+      <h3 class="asked" dir="auto">{question}</h3>
+      {state === "asking" && !text && (
+        <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{status || texts.ask.searching}</p>
+      )}
+      {answer
+        ? <AnswerView answer={answer} ask={ask} isLast={isLast} asked={question} />
+        : text && <FormattedText text={text} />}
+      {state === "cancelled" && <p class="muted">{texts.ask.cancelled}</p>}
+      {state === "failed" && (
+        <div class="failure" role="alert">
+          <p>{error}</p>
+          <button type="button" onClick={() => ask(question, turn.method)}>{texts.ask.again}</button>
+        </div>
+      )}
+      {isLast && <span class="unseen" role="status">{answer ? texts.ask.ready : ""}</span>}
+    </article>
+  );
+}
+
+interface AnswerProps { answer: Answer; ask: Ask; isLast: boolean; asked: string }
+
+function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
+  const { keep } = useHighlight();
+  const { outcome, question, citations, follow_ups, table } = answer;
+  useEffect(() => {
+    // The graph shows the evidence of the newest answer until something else is pointed at.
+    if (isLast) keep(highlightOfAnswer(answer));
+  }, [answer, isLast]);
+  const byNumber = useMemo(
+    () => new Map(citations.map((citation) => [citation.number, citation])), [citations],
+  );
+  const citation: DrawCitation = (number) => {
+    const found = byNumber.get(number);
+    return found ? <CitationMark citation={found} answer={answer} /> : `[${number}]`;
+  };
+  return (
+    <div class={`answer ${outcome}`}>
+      {question !== asked && <p class="muted" dir="auto">{texts.ask.understoodAs} {question}</p>}
+      {outcome !== "answered" && <p class="outcome">{texts.ask.outcomes[outcome]}</p>}
+      <AnswerText answer={answer} citation={citation} />
+      {table.length > 0 && <CountBars answer={answer} citation={citation} />}
+      <Suggested answer={answer} ask={ask} />
+      {citations.length > 0 && <CitationList answer={answer} />}
+      {isLast && follow_ups.length > 0 && (
+        <ul class="suggestions" aria-label={texts.ask.followUps}>
+          {follow_ups.map((next) => (
+            <li key={next}><button type="button" onClick={() => ask(next)}>{next}</button></li>
+          ))}
+        </ul>
+      )}
+      <LookedAt answer={answer} />
+      <Cost answer={answer} />
+    </div>
+  );
+}
+
+interface AnswerTextProps { answer: Answer; citation: DrawCitation }
+
+function AnswerText({ answer, citation }: AnswerTextProps) {
+  // The rows of a count are drawn as bars below, so their table is left out of the text.
+  const text = answer.table.length
+    ? answer.answer.split("\n").filter((line) => !line.startsWith("|")).join("\n")
+    : answer.answer;
+  return <FormattedText text={text} citation={citation} />;
+}
+
+/** Another search that finds something, as a button. */
+function Suggested({ answer, ask }: { answer: Answer; ask: Ask }) {
+  const { suggestion } = answer;
+  const [question, ...names] = suggestion?.arguments ?? [];
+  if (!suggestion || !question) return null;
+  const name = texts.methods[suggestion.method]?.[0] ?? suggestion.method;
+  return (
+    <div class="suggestion">
+      <p>{suggestion.why}</p>
+      <button type="button" class="primary"
+        onClick={() => ask(question, suggestion.method, names.length ? names : undefined)}>
+        {texts.ask.tryMethod(name, [question, ...names].join(", "))}
+      </button>
+    </div>
+  );
+}
+
+function Cost({ answer }: { answer: Answer }) {
+  const { href } = useAddress();
+  const { usage, method, version } = answer;
+  const { calls, cost, seconds, prompt_tokens, completion_tokens } = usage;
+  const parts = [
+    texts.seconds(seconds),
+    calls ? texts.ask.calls(calls) : texts.ask.noModel,
+    ...(calls ? [texts.ask.tokens(prompt_tokens + completion_tokens), texts.ask.cost(cost)] : []),
+  ];
+  return (
+    <p class="cost">
+      <span>{texts.methods[method]?.[0] ?? method}</span>
+      {parts.map((part) => <span key={part}>{part}</span>)}
+      <a href={href({ version })} title={texts.ask.pin}>{texts.version(version)}</a>
+    </p>
+  );
+}

@@ -1,0 +1,81 @@
+/** Rows of the index that an answer and its citations rest on. */
+
+import type { Answer, Citation, ContextRow, Entity, IndexData } from "../api";
+import { type Highlight, NO_HIGHLIGHT } from "../parts/useHighlight";
+
+// Entities and relationships of a prompt that are lit in the graph for a whole answer.
+const MAX_LIT = 40;
+
+/** Return the rows of a section of the prompt, such as "Reports". */
+export function contextRows(answer: Answer, section: string): ContextRow[] {
+  const rows = answer.context_rows ?? answer.context ?? {};
+  return rows[section] ?? [];
+}
+
+const numbersOf = (rows: ContextRow[]) => rows.flatMap(({ id }) => (typeof id === "number" ? [id] : []));
+
+/** Return the row that a citation names, such as `Reports (3)`. */
+export function citedRow(citation: Citation): { section: string; number: number } {
+  const [, section = "Sources", number = ""] = /^(.+?) \((\d+)\)$/.exec(citation.cited_as) ?? [];
+  return { section, number: number ? Number(number) : citation.text_unit };
+}
+
+/** Return what is lit for a whole answer: its sub-graph, or else the rows that were read. */
+export function highlightOfAnswer(answer: Answer): Highlight {
+  const { graph } = answer;
+  if (graph?.entities.length) {
+    return {
+      entities: graph.entities.map((entity) => entity.human_readable_id),
+      relationships: graph.relationships.map((relationship) => relationship.human_readable_id),
+      communities: [],
+    };
+  }
+  if (answer.outcome !== "answered") return NO_HIGHLIGHT;
+  const cited = answer.citations.map(citedRow);
+  const numbers = (section: string) => [
+    ...new Set([
+      ...cited.filter((row) => row.section === section).map((row) => row.number),
+      ...numbersOf(contextRows(answer, section)),
+    ]),
+  ].slice(0, MAX_LIT);
+  return {
+    entities: numbers("Entities"), relationships: numbers("Relationships"), communities: numbers("Reports"),
+  };
+}
+
+/** Return what is lit for one citation: the entities of its quotation, and what joins them. */
+export async function highlightOfCitation(
+  citation: Citation, answer: Answer, data: IndexData, signal: AbortSignal,
+): Promise<Highlight> {
+  const { section, number } = citedRow(citation);
+  const unit = await data.row("text_units", citation.text_unit, signal);
+  const quote = citation.quote.toLowerCase();
+  const named = unit.entities.filter(({ title, aliases }) =>
+    [title, ...aliases].some((name) => quote.includes(name.toLowerCase())),
+  );
+  const entities = named.length ? named : unit.entities.slice(0, 5);
+  const titles = new Set(entities.map((entity) => entity.title));
+  const joins = [
+    ...contextRows(answer, "Relationships"),
+    ...(answer.graph?.relationships ?? []).map((row) => ({ ...row, id: row.human_readable_id })),
+  ].filter(({ source, target }) => titles.has(String(source)) && titles.has(String(target)));
+  const relationships = section === "Relationships" ? [number, ...numbersOf(joins)] : numbersOf(joins);
+  return {
+    entities: entities.map((entity) => entity.number),
+    relationships: [...new Set(relationships)],
+    communities: await communitiesOfCitation(citation, answer, entities, data, signal),
+  };
+}
+
+/** Return the report that a citation names, or else the report that was read on its main entity. */
+async function communitiesOfCitation(
+  citation: Citation, answer: Answer, entities: Entity[], data: IndexData, signal: AbortSignal,
+): Promise<number[]> {
+  const { section, number } = citedRow(citation);
+  if (section === "Reports") return [number];
+  const read = new Set(numbersOf(contextRows(answer, "Reports")));
+  const [main] = entities;
+  if (!read.size || !main) return [];
+  const { communities } = await data.row("entities", main.number, signal);
+  return communities.map(({ community }) => community).filter((community) => read.has(community));
+}

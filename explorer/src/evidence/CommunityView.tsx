@@ -1,0 +1,83 @@
+/** The details of a community: its report, its place in the hierarchy, and its members. */
+
+import type { Community, CommunityDetails, Report } from "../api";
+import { FormattedText } from "../parts/FormattedText";
+import { CommunityLink, EntityLink } from "../parts/Link";
+import { Await } from "../parts/Loading";
+import { PagedList, usePages } from "../parts/PagedList";
+import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
+import { texts } from "../texts";
+import { Section } from "./Section";
+
+export function CommunityView({ community }: { community: CommunityDetails }) {
+  const { ancestors, child_communities, community: number, has_report, neighbours, title } = community;
+  const { data } = useData();
+  const report = useLoaded<Report | null>(
+    async (signal) => (has_report ? data.row("reports", number, signal) : null), [number],
+  );
+  return (
+    <article>
+      <h2 dir="auto">{title}</h2>
+      <p class="facts">
+        <span>{texts.communityNumber(number)}</span>
+        <span>{texts.level(community.level)}</span>
+        <span>{texts.entities(community.size)}</span>
+        {report.value?.rank ? <span>{texts.rank(report.value.rank)}</span> : null}
+      </p>
+      <OnlyThis number={number} />
+      <Await loaded={report}>
+        {(found) => (found ? <ReportText report={found} /> : <p class="muted">{texts.evidence.noReport}</p>)}
+      </Await>
+      <Communities title={texts.evidence.partOf} communities={ancestors} />
+      <Communities title={texts.evidence.children} communities={child_communities} />
+      <Members number={number} />
+      <Communities title={texts.evidence.neighbours} communities={neighbours} />
+    </article>
+  );
+}
+
+/** The report without its title, which is the heading already. */
+function ReportText({ report }: { report: Report }) {
+  const content = report.full_content || report.summary;
+  return <div class="report"><FormattedText text={content.replace(/^# [^\n]*\n/, "")} /></div>;
+}
+
+function OnlyThis({ number }: { number: number }) {
+  const { address, href } = useAddress();
+  const isOnly = address.only === number;
+  return (
+    <div class="actions">
+      <a class="button" href={href({ only: isOnly ? null : number })}>
+        {isOnly ? texts.evidence.showAll : texts.evidence.showOnly}
+      </a>
+    </div>
+  );
+}
+
+function Communities({ title, communities }: { title: string; communities: Community[] }) {
+  if (!communities.length) return null;
+  return (
+    <Section title={title} count={communities.length}>
+      <ul class="list">
+        {communities.map((community) => (
+          <li key={community.community}><CommunityLink community={community} /></li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function Members({ number }: { number: number }) {
+  const { data } = useData();
+  const pages = usePages(
+    (cursor, signal) => data.page("entities", { community: number, cursor, limit: 20 }, signal),
+    [number],
+  );
+  return (
+    <Section title={texts.evidence.members} count={pages.total}>
+      <PagedList pages={pages} empty={texts.none}>{(entity) => <EntityLink entity={entity} />}</PagedList>
+    </Section>
+  );
+}

@@ -1,0 +1,198 @@
+/** A document with a marked span. More of its text is loaded as the reader scrolls. */
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Document, DocumentText, Entity } from "../api";
+import { Busy, Failure } from "../parts/Loading";
+import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { useLighting } from "../parts/useHighlight";
+import type { Selection } from "../state";
+import { texts } from "../texts";
+import { Section } from "./Section";
+
+// Characters that one request loads, and those before a marked span that the first one loads.
+const WINDOW = 6000;
+const BEFORE = 1500;
+
+interface DocumentProps {
+  document: Document;
+  /** The marked span. */
+  span: Selection["span"];
+  /** The entities that the passage names. */
+  entities?: Entity[];
+}
+
+export function DocumentView({ document, span, entities = [] }: DocumentProps) {
+  const [isOpen, setOpen] = useState(false);
+  const shown = isOpen ? entities : entities.slice(0, 12);
+  return (
+    <article>
+      <DocumentHead document={document} />
+      {entities.length > 0 && (
+        <Section title={texts.evidence.named} count={entities.length}>
+          <ul class="chips">
+            {shown.map((entity) => <li key={entity.number}><EntityChip entity={entity} /></li>)}
+            {shown.length < entities.length && (
+              <li><button type="button" class="chip" onClick={() => setOpen(true)}>
+                {texts.showMore(entities.length - shown.length)}
+              </button></li>
+            )}
+          </ul>
+        </Section>
+      )}
+      <DocumentPages number={document.number} span={span} />
+    </article>
+  );
+}
+
+function EntityChip({ entity }: { entity: Entity }) {
+  const { select } = useAddress();
+  const lighting = useLighting({ entities: [entity.number] });
+  return (
+    <a class="chip" dir="auto" href={select({ kind: "entity", number: entity.number })} {...lighting}>
+      {entity.title}
+    </a>
+  );
+}
+
+function DocumentHead({ document }: { document: Document }) {
+  const { title, path, creation_date, language } = document;
+  const metadata = readMetadata(document.metadata);
+  return (
+    <>
+      <h2 dir="auto">{title}</h2>
+      <p class="facts">
+        {path && path !== title && <span dir="auto">{path}</span>}
+        {creation_date && <span>{creation_date.slice(0, 10)}</span>}
+        {language && <span>{language}</span>}
+      </p>
+      {metadata.length > 0 && (
+        <details>
+          <summary>{texts.evidence.metadata}</summary>
+          <dl class="pairs">
+            {metadata.map(([name, value]) => (
+              <div key={name}><dt dir="auto">{name}</dt><dd dir="auto">{value}</dd></div>
+            ))}
+          </dl>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** Parse the metadata of a document, which is JSON, into names and texts. */
+function readMetadata(metadata: unknown): [string, string][] {
+  let values = metadata;
+  try {
+    if (typeof metadata === "string") values = JSON.parse(metadata);
+  } catch {
+    return [];
+  }
+  if (!values || typeof values !== "object") return [];
+  return Object.entries(values).map(([name, value]) => [
+    name, typeof value === "string" ? value : JSON.stringify(value),
+  ]);
+}
+
+interface PagesProps { number: number; span: Selection["span"] }
+
+/** The loaded part of the text, and what loads more of it. */
+function DocumentPages({ number, span }: PagesProps) {
+  const { data } = useData();
+  const [parts, setParts] = useState<DocumentText[]>([]);
+  const [error, setError] = useState<Error | null>(null);
+  const busy = useRef(false);
+  const body = useRef<HTMLDivElement>(null);
+  const heightBefore = useRef(0);
+  const load = (from: number, to: number, place: "before" | "after") => {
+    if (busy.current || to <= from) return;
+    busy.current = true;
+    data.documentText(number, from, to, new AbortController().signal).then((part) => {
+      heightBefore.current = place === "before" ? body.current?.scrollHeight ?? 0 : 0;
+      setParts((loaded) => (place === "before" ? [part, ...loaded] : [...loaded, part]));
+    }, setError).finally(() => { busy.current = false; });
+  };
+  useEffect(() => {
+    const from = Math.max(0, (span?.start ?? 0) - BEFORE);
+    load(from, Math.max(from + WINDOW, (span?.end ?? 0) + BEFORE), "after");
+  }, []);
+  useLayoutEffect(() => {
+    const scroller = body.current?.closest(".panel-body");
+    if (!scroller || !body.current) return;
+    if (parts.length === 1) body.current.querySelector("mark")?.scrollIntoView({ block: "center" });
+    // Text that is added above must not move the text that is being read.
+    else if (heightBefore.current) scroller.scrollTop += body.current.scrollHeight - heightBefore.current;
+    heightBefore.current = 0;
+  }, [parts]);
+  const first = parts[0], last = parts.at(-1);
+  if (error) return <Failure error={error} />;
+  if (!first || !last) return <Busy />;
+  const length = last.n_characters;
+  return (
+    <div class="document" ref={body}>
+      {first.start_char > 0 && (
+        <LoadEdge label={texts.evidence.earlier}
+          onReach={() => load(Math.max(0, first.start_char - WINDOW), first.start_char, "before")} />
+      )}
+      {parts.map((part) => <DocumentPart key={part.start_char} part={part} span={span} />)}
+      {last.end_char < length && (
+        <LoadEdge label={texts.evidence.later}
+          onReach={() => load(last.end_char, Math.min(length, last.end_char + WINDOW), "after")} />
+      )}
+    </div>
+  );
+}
+
+/** A button at the edge of the loaded text, pressed by scrolling to it or by hand. */
+function LoadEdge({ label, onReach }: { label: string; onReach: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  const reach = useRef(onReach);
+  reach.current = onReach;
+  useEffect(() => {
+    // Wait for the first scroll: the edge may be in sight before the marked span is.
+    const scroller = button.current?.closest(".panel-body");
+    const check = () => {
+      const box = button.current?.getBoundingClientRect(), around = scroller?.getBoundingClientRect();
+      if (box && around && box.bottom > around.top && box.top < around.bottom) reach.current();
+    };
+    scroller?.addEventListener("scroll", check, { passive: true });
+    return () => scroller?.removeEventListener("scroll", check);
+  }, []);
+  return <button type="button" class="more" ref={button} onClick={onReach}>{label}</button>;
+}
+
+/** One loaded part, divided at the beginnings of text units. */
+function DocumentPart({ part, span }: { part: DocumentText; span: Selection["span"] }) {
+  // Offsets count code points, and characters of JavaScript are UTF-16 units.
+  const points = useMemo(() => Array.from(part.text), [part.text]);
+  const units = part.text_units.filter((unit) => unit.start_char >= part.start_char);
+  const borders = [part.start_char, ...units.map((unit) => unit.start_char), part.end_char];
+  const cut = (start: number, end: number) =>
+    points.slice(start - part.start_char, end - part.start_char).join("");
+  return (
+    <>
+      {borders.slice(0, -1).map((start, at) => {
+        const end = borders[at + 1]!;
+        const markStart = Math.min(Math.max(span?.start ?? end, start), end);
+        const markEnd = Math.min(Math.max(span?.end ?? end, markStart), end);
+        return (
+          <div key={at} class="document-unit" dir="auto">
+            {at > 0 && <UnitLabel number={units[at - 1]!.number} />}
+            {cut(start, markStart)}
+            {markEnd > markStart && <mark>{cut(markStart, markEnd)}</mark>}
+            {cut(markEnd, end)}
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+function UnitLabel({ number }: { number: number }) {
+  const { select } = useAddress();
+  return (
+    <a class="unit-label" href={select({ kind: "text_unit", number })}>
+      {texts.referenceMark("text_unit", number)}
+    </a>
+  );
+}

@@ -1,0 +1,102 @@
+/** The panel with the details of what is selected. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Details, TextUnitDetails } from "../api";
+import { Await } from "../parts/Loading";
+import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
+import type { Selection } from "../state";
+import { texts } from "../texts";
+import { CommunityView } from "./CommunityView";
+import { DocumentView } from "./DocumentView";
+import { EntityView } from "./EntityView";
+import { PathView } from "./PathView";
+import { RelationshipView } from "./RelationshipView";
+
+export function EvidencePanel() {
+  const { address, go } = useAddress();
+  const { selection, path } = address;
+  const panel = useRef<HTMLElement>(null);
+  const key = JSON.stringify(selection ?? path);
+  const focusedKey = useRef(key);
+  useEffect(() => {
+    // A link inside the panel replaces its content: the focus moves to the new heading, unless
+    // the reader is elsewhere, such as in the answer.
+    if (focusedKey.current === key) return;
+    focusedKey.current = key;
+    const { current } = panel;
+    current?.scrollTo(0, 0);
+    if (current && (current.contains(document.activeElement) || document.activeElement === document.body)) {
+      current.focus({ preventScroll: true });
+    }
+  }, [key]);
+  if (!selection && !path) return null;
+  const close = () => go(selection ? { selection: null } : { path: null });
+  return (
+    <aside class="panel evidence" aria-label={texts.evidence.panel} ref={panel} tabIndex={-1}
+      onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
+      <div class="panel-head">
+        <span class="panel-kind">{selection ? texts.kinds[selection.kind] : texts.path.title}</span>
+        <button type="button" class="icon" aria-label={texts.close} title={texts.close} onClick={close}>
+          <span aria-hidden="true">×</span>
+        </button>
+      </div>
+      <div class="panel-body">
+        {selection ? <Selected key={key} selection={selection} /> : path && <PathView key={key} {...path} />}
+      </div>
+    </aside>
+  );
+}
+
+/** Load the row of a selection, and show its details. */
+function Selected({ selection }: { selection: Selection }) {
+  const { kind, number, span } = selection;
+  switch (kind) {
+    case "entity":
+      return <Row table="entities" number={number}>{(entity) => <EntityView entity={entity} />}</Row>;
+    case "relationship":
+      return (
+        <Row table="relationships" number={number}>
+          {(relationship) => <RelationshipView relationship={relationship} />}
+        </Row>
+      );
+    case "community":
+      return (
+        <Row table="communities" number={number}>
+          {(community) => <CommunityView community={community} />}
+        </Row>
+      );
+    case "text_unit":
+      return <Row table="text_units" number={number}>{(unit) => <TextUnitView unit={unit} span={span} />}</Row>;
+    case "document":
+      return (
+        <Row table="documents" number={number}>
+          {(document) => <DocumentView document={document} span={span} />}
+        </Row>
+      );
+  }
+}
+
+interface RowProps<T extends keyof Details> {
+  table: T;
+  number: number;
+  children: (row: Details[T]) => ComponentChildren;
+}
+
+function Row<T extends keyof Details>({ table, number, children }: RowProps<T>) {
+  const { data } = useData();
+  const loaded = useLoaded((signal) => data.row(table, number, signal), [table, number]);
+  return <Await loaded={loaded}>{children}</Await>;
+}
+
+/** A passage is shown in its document, below the entities that it names. */
+function TextUnitView({ unit, span }: { unit: TextUnitDetails; span: Selection["span"] }) {
+  const whole = { start: unit.start_char, end: unit.end_char };
+  return (
+    <Row table="documents" number={unit.document}>
+      {(document) => <DocumentView document={document} span={span ?? whole} entities={unit.entities} />}
+    </Row>
+  );
+}

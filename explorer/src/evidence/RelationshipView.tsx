@@ -1,0 +1,76 @@
+/** The details of a relationship: its ends, and the passages that it comes from. */
+
+import { useState } from "preact/hooks";
+import type { RelationshipDetails } from "../api";
+import { EntityLink } from "../parts/Link";
+import { Await } from "../parts/Loading";
+import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
+import { texts } from "../texts";
+import { Passage, TextUnitLink } from "./Passage";
+import { Section } from "./Section";
+
+export function RelationshipView({ relationship }: { relationship: RelationshipDetails }) {
+  const { description, evidence, stated, text_units, type, weight } = relationship;
+  const { source, source_title, target, target_title } = relationship;
+  return (
+    <article>
+      <h2 dir="auto">{texts.ends(source_title, target_title)}</h2>
+      <p class="facts">
+        {type && <span class="tag">{type}</span>}
+        <span>{texts.weight} {texts.decimal(weight)}</span>
+        <span class={stated ? "badge stated" : "badge counted"}>
+          {stated ? texts.statedByText : texts.countedTogether}
+        </span>
+      </p>
+      {!stated && <p class="muted">{texts.evidence.countedExplained}</p>}
+      {stated && description && <p dir="auto">{description}</p>}
+      <ul class="list">
+        <li><EntityLink entity={{ number: source, title: source_title }} /></li>
+        <li><EntityLink entity={{ number: target, title: target_title }} /></li>
+      </ul>
+      {evidence.length > 0 && (
+        <Section title={texts.evidence.sentences} count={evidence.length}>
+          <ul class="list">
+            {evidence.map((span) => (
+              <li key={`${span.document}-${span.start_char}`}><Passage span={span} /></li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      <SharedTextUnits numbers={text_units} isCounted={!stated} />
+    </article>
+  );
+}
+
+// Passages that are loaded at once.
+const PAGE = 5;
+
+/** The passages that name both ends. */
+function SharedTextUnits({ numbers, isCounted }: { numbers: number[]; isCounted: boolean }) {
+  const { data } = useData();
+  const [shown, setShown] = useState(isCounted ? PAGE : 0);
+  const loaded = useLoaded(
+    (signal) => Promise.all(
+      numbers.slice(0, shown).map((number) => data.row("text_units", number, signal)),
+    ),
+    [numbers, shown],
+  );
+  if (!numbers.length) return null;
+  return (
+    <Section title={texts.evidence.together} count={numbers.length}>
+      <Await loaded={loaded}>
+        {(units) => (
+          <ul class="list">
+            {units.map((unit) => <li key={unit.number}><TextUnitLink unit={unit} isCounted={isCounted} /></li>)}
+          </ul>
+        )}
+      </Await>
+      {shown < numbers.length && (
+        <button type="button" class="more" onClick={() => setShown(shown + 2 * PAGE)}>
+          {texts.showMore(numbers.length - shown)}
+        </button>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,94 @@
+/** Lists of the things of an index, searched and filtered. */
+
+import { useEffect, useState } from "preact/hooks";
+import { type Document, filterQuery, type Rows, type TableName, type TextUnit } from "../api";
+import { CommunityLink, EntityLink, RelationshipLink } from "../parts/Link";
+import { PagedList, usePages } from "../parts/PagedList";
+import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { texts } from "../texts";
+import { TextUnitLink } from "../evidence/Passage";
+import { FilterNotice } from "./FilterPanel";
+
+const TABLES: readonly TableName[] = [
+  "entities", "relationships", "communities", "documents", "text_units",
+];
+
+export function BrowsePanel() {
+  const { summary } = useData();
+  const { address, go, href } = useAddress();
+  const table = TABLES.find((name) => name === address.table) ?? "entities";
+  const shown = TABLES.filter((name) => summary.tables[name] !== undefined);
+  return (
+    <>
+      <div class="panel-tools">
+        <nav class="chips" aria-label={texts.browse.lists}>
+          {shown.map((name) => (
+            <a key={name} href={href({ table: name })} class="chip"
+              aria-current={name === table ? "page" : undefined}>
+              {texts.tables[name]}
+            </a>
+          ))}
+        </nav>
+        <SearchField value={address.search} onChange={(search) => go({ search }, true)} />
+        <FilterNotice />
+      </div>
+      <div class="panel-body"><RowList table={table} search={address.search} /></div>
+    </>
+  );
+}
+
+// Milliseconds without a key before a list is searched.
+const PAUSE = 200;
+
+function SearchField({ value, onChange }: { value: string; onChange: (text: string) => void }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = setTimeout(() => onChange(text), PAUSE);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <input type="search" value={text} placeholder={texts.browse.search} aria-label={texts.browse.search}
+      onInput={(event) => setText(event.currentTarget.value)} />
+  );
+}
+
+function RowList<T extends TableName>({ table, search }: { table: T; search: string }) {
+  const { data } = useData();
+  const { address } = useAddress();
+  const filters = filterQuery(address.filters);
+  const pages = usePages<Rows[T]>(
+    (cursor, signal) => data.page(table, { ...filters, q: search, cursor, limit: 50 }, signal),
+    [table, search, filters, address.index, address.version],
+  );
+  return (
+    <>
+      <p class="muted" role="status">{pages.total === null ? "" : texts.rows(pages.total)}</p>
+      <PagedList pages={pages} empty={texts.browse.nothing}>
+        {(row) => <Row table={table} row={row} />}
+      </PagedList>
+    </>
+  );
+}
+
+function Row({ table, row }: { table: TableName; row: Rows[TableName] }) {
+  switch (table) {
+    case "entities": return <EntityLink entity={row as Rows["entities"]} />;
+    case "relationships": return <RelationshipLink relationship={row as Rows["relationships"]} />;
+    case "documents": return <DocumentLink document={row as Document} />;
+    case "text_units": return <TextUnitLink unit={row as TextUnit} />;
+    default: return <CommunityLink community={row as Rows["communities"]} />;
+  }
+}
+
+function DocumentLink({ document }: { document: Document }) {
+  const { select } = useAddress();
+  return (
+    <a class="row" href={select({ kind: "document", number: document.number })}>
+      <span class="row-name" dir="auto">{document.title}</span>
+      <span class="row-note" dir="auto">{document.creation_date.slice(0, 10) || document.path}</span>
+    </a>
+  );
+}

@@ -1,0 +1,147 @@
+/** A text field that suggests things as the reader types; used with keys or a pointer. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { texts } from "../texts";
+
+export interface Choice {
+  key: string;
+  /** The heading under which the choice stands. */
+  group: string;
+  content: ComponentChildren;
+  choose: () => void;
+}
+
+interface ComboboxProps {
+  label: string;
+  placeholder: string;
+  /** Find the choices for a text. */
+  find: (text: string, signal: AbortSignal) => Promise<Choice[]>;
+  /** Called for Enter when no choice is active. */
+  onSubmit?: (text: string) => void;
+  class?: string;
+  /** A key that moves the focus to the field. */
+  shortcut?: string;
+  autoFocus?: boolean;
+}
+
+// Milliseconds without a key before the server is asked.
+const PAUSE = 120;
+
+export function Combobox(props: ComboboxProps) {
+  const { label, placeholder, onSubmit, shortcut } = props;
+  const id = useId();
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState("");
+  const [isOpen, setOpen] = useState(false);
+  const [active, setActive] = useState(-1);
+  const { choices, failed } = useChoices(text, isOpen, props.find);
+  useShortcut(shortcut, input);
+  useEffect(() => { if (props.autoFocus) input.current?.focus(); }, []);
+  useEffect(() => setActive(-1), [choices]);
+  useEffect(() => {
+    document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: "nearest" });
+  }, [active]);
+  const choose = (choice: Choice) => {
+    setText("");
+    setOpen(false);
+    choice.choose();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const count = choices?.length ?? 0;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      if (isOpen) setOpen(false);
+      else setText("");
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      const chosen = choices?.[active] ?? (onSubmit ? undefined : choices?.[0]);
+      if (chosen) choose(chosen);
+      else if (text.trim()) { setOpen(false); onSubmit?.(text.trim()); }
+    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) {
+      event.preventDefault();
+      setOpen(true);
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      setActive((now) => (now < 0 && step < 0 ? count - 1 : (now + step + count) % count));
+    }
+  };
+  const isShown = isOpen && Boolean(text.trim());
+  return (
+    <div class={`combobox ${props.class ?? ""}`}>
+      <input type="text" inputMode="search" role="combobox" ref={input} value={text} placeholder={placeholder}
+        aria-label={label} autocomplete="off" spellcheck={false} aria-autocomplete="list"
+        aria-expanded={isShown} aria-controls={`${id}-list`}
+        aria-activedescendant={isShown && active >= 0 ? `${id}-${active}` : undefined}
+        onInput={(event) => { setText(event.currentTarget.value); setOpen(true); }}
+        onFocus={() => setOpen(true)} onBlur={() => setOpen(false)} onKeyDown={onKeyDown} />
+      {shortcut && <kbd aria-hidden="true">{shortcut}</kbd>}
+      <ChoiceList id={id} shown={isShown} choices={choices} active={active} choose={choose} label={label}
+        failed={failed} />
+    </div>
+  );
+}
+
+/** Find the choices for a text after a short pause; those before stay until then. */
+function useChoices(text: string, isOpen: boolean, find: ComboboxProps["find"]) {
+  const [state, setState] = useState<{ choices: Choice[] | null; failed: boolean }>({
+    choices: null, failed: false,
+  });
+  useEffect(() => {
+    const wanted = text.trim();
+    if (!wanted) setState({ choices: null, failed: false });
+    if (!wanted || !isOpen) return;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const timer = setTimeout(() => {
+      find(wanted, signal).then(
+        (choices) => signal.aborted || setState({ choices, failed: false }),
+        () => signal.aborted || setState({ choices: [], failed: true }),
+      );
+    }, PAUSE);
+    return () => { clearTimeout(timer); controller.abort(); };
+  }, [text, isOpen]);
+  return state;
+}
+
+/** Move the focus to a field when a key is pressed outside of all fields. */
+function useShortcut(key: string | undefined, field: { current: HTMLElement | null }) {
+  useEffect(() => {
+    if (!key) return;
+    const press = (event: KeyboardEvent) => {
+      const isTyping = event.target instanceof Element && event.target.closest("input, select, textarea");
+      if (event.key !== key || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      field.current?.focus();
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [key]);
+}
+
+interface ChoiceListProps {
+  id: string; shown: boolean; choices: Choice[] | null; active: number; label: string;
+  failed: boolean; choose: (choice: Choice) => void;
+}
+
+function ChoiceList({ id, shown, choices, active, choose, label, failed }: ChoiceListProps) {
+  const said = !shown || !choices ? "" : failed ? texts.errors.unexpected : texts.found(choices.length);
+  return (
+    <>
+      <ul id={`${id}-list`} role="listbox" aria-label={label} class="choices"
+        hidden={!shown || !choices?.length}>
+        {choices?.map((choice, at) => (
+          <li key={choice.key} id={`${id}-${at}`} role="option" aria-selected={at === active}
+            // Pressing the button of the mouse would take the focus from the field before the click.
+            onPointerDown={(event) => event.preventDefault()} onClick={() => choose(choice)}>
+            {choice.group !== choices[at - 1]?.group && (
+              <span class="choice-group" aria-hidden="true">{choice.group}</span>
+            )}
+            {choice.content}
+          </li>
+        ))}
+      </ul>
+      {shown && choices?.length === 0 && <p class="choices nothing">{said}</p>}
+      <span class="unseen" role="status">{said}</span>
+    </>
+  );
+}

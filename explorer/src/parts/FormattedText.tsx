@@ -1,0 +1,129 @@
+/** Text with a little Markdown. Everything becomes text nodes: documents are not trusted. */
+
+import { Fragment, type ComponentChildren, type VNode } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { Kind } from "../state";
+import { texts } from "../texts";
+import { type Block, type Inline, parseInline, parseMarkdown, type References } from "./parseMarkdown";
+import { useAddress } from "./useAddress";
+import { useLighting } from "./useHighlight";
+
+/** Draw the citation [number] of an answer. */
+export type DrawCitation = (number: number) => ComponentChildren;
+
+// Sections of a prompt, and the kind of thing that a number in them means.
+const KINDS: Record<string, Kind> = {
+  entities: "entity", relationships: "relationship", reports: "community", sources: "text_unit",
+  "text units": "text_unit",
+};
+
+export function FormattedText({ text, citation }: { text: string; citation?: DrawCitation }) {
+  const blocks = useMemo(() => parseMarkdown(text), [text]);
+  return <div class="formatted" dir="auto">{drawBlocks(blocks, citation)}</div>;
+}
+
+/** One line of text with its references, such as a summary. */
+export function FormattedLine({ text }: { text: string }) {
+  const parts = useMemo(() => parseInline(text), [text]);
+  return <span dir="auto">{drawInline(parts)}</span>;
+}
+
+function drawBlocks(blocks: Block[], citation?: DrawCitation): VNode[] {
+  return blocks.map((block, at) => <Fragment key={at}>{drawBlock(block, citation)}</Fragment>);
+}
+
+function drawBlock(block: Block, citation?: DrawCitation): VNode {
+  switch (block.kind) {
+    case "heading": {
+      // The page has its own outline, so headings of texts begin at the fourth level.
+      const Heading = block.level === 1 ? "h4" : "h5";
+      return <Heading>{drawInline(block.content, citation)}</Heading>;
+    }
+    case "paragraph":
+      return <p>{drawInline(block.content, citation)}</p>;
+    case "quote":
+      return <blockquote>{drawInline(block.content, citation)}</blockquote>;
+    case "list": {
+      const items = block.items.map((item, at) => <li key={at}>{drawItem(item, citation)}</li>);
+      return block.ordered ? <ol start={block.start}>{items}</ol> : <ul>{items}</ul>;
+    }
+    case "table":
+      return (
+        <table>
+          <thead>
+            <tr>{block.head.map((cell, at) => (
+              <th key={at} scope="col" class={block.numeric[at] ? "number" : ""}>
+                {drawInline(cell, citation)}
+              </th>
+            ))}</tr>
+          </thead>
+          <tbody>{block.rows.map((row, at) => (
+            <tr key={at}>{row.map((cell, column) => (
+              <td key={column} class={block.numeric[column] ? "number" : ""}>
+                {drawInline(cell, citation)}
+              </td>
+            ))}</tr>
+          ))}</tbody>
+        </table>
+      );
+  }
+}
+
+/** The first paragraph of a list item stays on the line of its marker. */
+function drawItem(blocks: Block[], citation?: DrawCitation): ComponentChildren {
+  const [first, ...others] = blocks;
+  if (first?.kind !== "paragraph") return drawBlocks(blocks, citation);
+  return <>{drawInline(first.content, citation)}{drawBlocks(others, citation)}</>;
+}
+
+function drawInline(parts: Inline[], citation?: DrawCitation): VNode[] {
+  return parts.map((part, at) => {
+    switch (part.kind) {
+      case "text": return <Fragment key={at}>{part.text}</Fragment>;
+      case "strong": return <strong key={at}>{drawInline(parseInline(part.text), citation)}</strong>;
+      case "emphasis": return <em key={at}>{part.text}</em>;
+      case "code": return <code key={at}>{part.text}</code>;
+      case "citation":
+        return <Fragment key={at}>{citation ? citation(part.number) : `[${part.number}]`}</Fragment>;
+      case "references": return <ReferenceLinks key={at} groups={part.groups} />;
+    }
+  });
+}
+
+/** Passages and reports that a text refers to, and its other rows on demand. */
+function ReferenceLinks({ groups }: { groups: References[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const rows = groups.flatMap(({ section, numbers }) => {
+    const kind = KINDS[section.toLowerCase()];
+    return kind ? numbers.map((number) => ({ kind, number })) : [];
+  });
+  const main = rows.filter(({ kind }) => kind === "text_unit" || kind === "community").slice(0, 3);
+  const shown = isOpen || !main.length && rows.length <= 3 ? rows : main;
+  const hidden = rows.length - shown.length;
+  return (
+    <span class="references">
+      {shown.map((row) => <ReferenceLink key={`${row.kind}${row.number}`} {...row} />)}
+      {hidden > 0 && (
+        <button type="button" class="reference" aria-label={texts.showReferences(hidden)}
+          title={texts.showReferences(hidden)} onClick={() => setOpen(true)}>
+          +{hidden}
+        </button>
+      )}
+    </span>
+  );
+}
+
+function ReferenceLink({ kind, number }: { kind: Kind; number: number }) {
+  const { select } = useAddress();
+  const lighting = useLighting(
+    kind === "entity" ? { entities: [number] }
+      : kind === "relationship" ? { relationships: [number] }
+        : kind === "community" ? { communities: [number] } : {},
+  );
+  return (
+    <a class="reference" href={select({ kind, number })} {...lighting}
+      title={texts.reference(kind, number)} aria-label={texts.reference(kind, number)}>
+      {texts.referenceMark(kind, number)}
+    </a>
+  );
+}

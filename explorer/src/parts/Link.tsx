@@ -1,0 +1,66 @@
+/** Links to the things of an index. Pointing at one lights it in the graph. */
+
+import type { ComponentChildren } from "preact";
+import type { Community, Entity, Relationship } from "../api";
+import { texts } from "../texts";
+import { useAddress } from "./useAddress";
+import { useLighting } from "./useHighlight";
+
+interface EntityLinkProps {
+  entity: Pick<Entity, "number" | "title"> & { type?: string };
+  note?: ComponentChildren;
+}
+
+export function EntityLink({ entity, note }: EntityLinkProps) {
+  const { select } = useAddress();
+  const { number, title, type = "" } = entity;
+  const lighting = useLighting({ entities: [number] });
+  return (
+    <a href={select({ kind: "entity", number })} class="row" {...lighting}>
+      <span class="row-name" dir="auto">{title}</span>
+      <span class="row-note">{note ?? type}</span>
+    </a>
+  );
+}
+
+interface CommunityLinkProps {
+  community: Pick<Community, "community" | "title" | "size">;
+  note?: ComponentChildren;
+}
+
+export function CommunityLink({ community, note }: CommunityLinkProps) {
+  const { select } = useAddress();
+  const number = community.community;
+  const lighting = useLighting({ communities: [number] });
+  return (
+    <a href={select({ kind: "community", number })} class="row" {...lighting}>
+      <span class="row-name" dir="auto">{community.title}</span>
+      <span class="row-note">{note ?? texts.entities(community.size)}</span>
+    </a>
+  );
+}
+
+/** A relationship: seen from the entity `from`, or with both its ends. */
+export function RelationshipLink(
+  { relationship, from }: { relationship: Relationship; from?: number },
+) {
+  const { select } = useAddress();
+  const { number, source, target, source_title, target_title, type, stated } = relationship;
+  const lighting = useLighting({ relationships: [number], entities: [source, target] });
+  const name = from === undefined
+    ? texts.ends(source_title, target_title)
+    : source === from ? target_title : source_title;
+  return (
+    <a href={select({ kind: "relationship", number })} {...lighting}
+      class={`row relationship-row ${stated ? "" : "counted"}`}>
+      <span class="row-name" dir="auto">
+        {name}
+        {type && <span class="tag">{type}</span>}
+        <span class="row-text">
+          {stated ? relationship.description : texts.countedTogether}
+        </span>
+      </span>
+      <span class="row-note" title={texts.weight}>{texts.decimal(relationship.weight)}</span>
+    </a>
+  );
+}

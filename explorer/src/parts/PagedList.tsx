@@ -1,0 +1,77 @@
+/** A list that loads its rows page by page. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Page } from "../api";
+import { texts } from "../texts";
+import { Busy, Failure } from "./Loading";
+
+/** Load the page at a cursor; the first page is at null. */
+export type LoadPage<Row> = (cursor: string | null, signal: AbortSignal) => Promise<Page<Row>>;
+
+export interface Paged<Row> {
+  rows: Row[];
+  total: number | null;
+  error: Error | null;
+  loading: boolean;
+  /** Load the next page; undefined when all rows are here. */
+  more: (() => void) | undefined;
+}
+
+/** Load rows page by page; start again whenever `inputs` change. */
+export function usePages<Row>(load: LoadPage<Row>, inputs: readonly unknown[]): Paged<Row> {
+  const key = JSON.stringify(inputs);
+  const [wanted, setWanted] = useState<{ key: string; cursor: string | null }>({ key, cursor: null });
+  const [state, setState] = useState<{
+    key: string; rows: Row[]; total: number | null; next: string | null; error: Error | null;
+    loading: boolean;
+  }>({ key, rows: [], total: null, next: null, error: null, loading: true });
+  const cursor = wanted.key === key ? wanted.cursor : null;
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    setState((before) => ({ ...before, loading: true, error: null }));
+    load(cursor, signal).then(
+      (page) => signal.aborted || setState((before) => ({
+        key, total: page.total, next: page.next_cursor, error: null, loading: false,
+        rows: cursor === null ? page.items : [...before.rows, ...page.items],
+      })),
+      (error: Error) => signal.aborted || setState((before) => ({ ...before, error, loading: false })),
+    );
+    return () => controller.abort();
+  }, [key, cursor]);
+  const isCurrent = state.key === key;
+  const { next } = state;
+  return {
+    // Rows of the last inputs stay until the new ones are here, so that lists do not flicker.
+    rows: state.rows, total: state.total, error: state.error, loading: state.loading || !isCurrent,
+    more: isCurrent && next && !state.loading ? () => setWanted({ key, cursor: next }) : undefined,
+  };
+}
+
+interface PagedListProps<Row> {
+  pages: Paged<Row>;
+  empty: string;
+  children: (row: Row) => ComponentChildren;
+}
+
+export function PagedList<Row>({ pages, empty, children }: PagedListProps<Row>) {
+  const { rows, loading, error } = pages;
+  return (
+    <>
+      <ul class="list" aria-busy={loading}>{rows.map((row, at) => <li key={at}>{children(row)}</li>)}</ul>
+      <PageEnd pages={pages} empty={empty} />
+      {error && <Failure error={error} />}
+    </>
+  );
+}
+
+/** The end of a list: nothing found, still loading, or a button for more. */
+export function PageEnd<Row>({ pages, empty }: { pages: Paged<Row>; empty: string }) {
+  const { rows, loading, more, total, error } = pages;
+  if (loading && !rows.length) return <Busy />;
+  if (!rows.length && !error) return <p class="muted">{empty}</p>;
+  if (!more) return null;
+  const left = total === null ? null : total - rows.length;
+  return <button type="button" class="more" onClick={more}>{texts.showMore(left)}</button>;
+}

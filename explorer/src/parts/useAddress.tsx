@@ -1,0 +1,45 @@
+/** The address as a value that components read, change, and link to. */
+
+import { createContext, type ComponentChildren } from "preact";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { type Address, formatAddress, parseAddress, type Selection } from "../state";
+
+export interface AddressStore {
+  address: Address;
+  /** Change a part of the address. With `replace`, "back" skips the present address. */
+  go(change: Partial<Address>, replace?: boolean): void;
+  /** Return the hash of the present address with a change, for links. */
+  href(change: Partial<Address>): string;
+  select(selection: Selection): string;
+}
+
+const AddressContext = createContext<AddressStore | null>(null);
+
+export function AddressProvider({ children }: { children: ComponentChildren }) {
+  const [address, setAddress] = useState(() => parseAddress(location.hash));
+  useEffect(() => {
+    const follow = () => setAddress(parseAddress(location.hash));
+    window.addEventListener("hashchange", follow);
+    return () => window.removeEventListener("hashchange", follow);
+  }, []);
+  const store = useMemo<AddressStore>(() => {
+    const href = (change: Partial<Address>) => formatAddress({ ...address, ...change });
+    const go = (change: Partial<Address>, replace = false) => {
+      // Two changes in one event must not lose the first: start from the address itself.
+      const hash = formatAddress({ ...parseAddress(location.hash), ...change });
+      if (!replace) location.hash = hash;
+      else if (hash !== location.hash) {
+        history.replaceState(null, "", hash);
+        setAddress(parseAddress(hash));
+      }
+    };
+    return { address, go, href, select: (selection) => href({ selection }) };
+  }, [address]);
+  return <AddressContext.Provider value={store}>{children}</AddressContext.Provider>;
+}
+
+export function useAddress(): AddressStore {
+  const store = useContext(AddressContext);
+  if (!store) throw new Error("useAddress needs an AddressProvider.");
+  return store;
+}

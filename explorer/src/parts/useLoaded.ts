@@ -1,0 +1,32 @@
+/** Loading values: a hook that loads, reloads when its inputs change, and cancels. */
+
+import { useEffect, useState } from "preact/hooks";
+
+export interface Loaded<T> {
+  /** The last value that was loaded for these inputs; undefined before. */
+  value: T | undefined;
+  error: Error | null;
+  loading: boolean;
+}
+
+/** Load a value again whenever `inputs` change. A load that is no longer wanted is aborted. */
+export function useLoaded<T>(
+  load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[],
+): Loaded<T> {
+  const key = JSON.stringify(inputs);
+  const [state, setState] = useState<Loaded<T> & { key: string }>({
+    key: "", value: undefined, error: null, loading: true,
+  });
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    setState({ key, value: undefined, error: null, loading: true });
+    load(signal).then(
+      (value) => signal.aborted || setState({ key, value, error: null, loading: false }),
+      (error: Error) => signal.aborted || setState({ key, value: undefined, error, loading: false }),
+    );
+    return () => controller.abort();
+  }, [key]);
+  // Between a change of the inputs and the effect, the state is still that of the old inputs.
+  return state.key === key ? state : { value: undefined, error: null, loading: true };
+}

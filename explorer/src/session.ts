@@ -1,0 +1,46 @@
+/** What the browser keeps for the reader: the key until the tab is closed, and the theme. */
+
+export type Theme = "system" | "light" | "dark";
+
+const KEY = "graphrag-key";
+const THEME = "graphrag-theme";
+const THEMES: readonly string[] = ["system", "light", "dark"];
+
+// A browser may refuse storage, for example in a frame: then values last until the page is left.
+const memory = new Map<string, string>();
+
+function read(storage: () => Storage, name: string): string {
+  try {
+    return storage().getItem(name) ?? "";
+  } catch {
+    return memory.get(name) ?? "";
+  }
+}
+
+function write(storage: () => Storage, name: string, value: string): void {
+  memory.set(name, value);
+  try {
+    storage().setItem(name, value);
+  } catch {
+    // The value stays in memory.
+  }
+}
+
+export const readKey = () => read(() => sessionStorage, KEY);
+export const writeKey = (key: string) => write(() => sessionStorage, KEY, key);
+
+export function readTheme(): Theme {
+  const theme = read(() => localStorage, THEME);
+  return THEMES.includes(theme) ? (theme as Theme) : "system";
+}
+
+/** Show a theme, and keep it for the next visit. The style sheet knows the system's own. */
+export function setTheme(theme: Theme): void {
+  write(() => localStorage, THEME, theme);
+  showTheme(theme);
+}
+
+export function showTheme(theme: Theme): void {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}

@@ -1,0 +1,95 @@
+/** The page: it finds the index of the address, and shows the workspace or what is missing. */
+
+import type { ComponentChildren } from "preact";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { ApiError, Connection, type IndexSummary } from "../api";
+import { Busy, Failure } from "../parts/Loading";
+import { AddressProvider, useAddress } from "../parts/useAddress";
+import { DataContext, type OpenIndex } from "../parts/useData";
+import { HighlightProvider } from "../parts/useHighlight";
+import { type Loaded, useLoaded } from "../parts/useLoaded";
+import { readKey, writeKey } from "../session";
+import { texts } from "../texts";
+import { Header } from "./Header";
+import { KeyPrompt } from "./KeyPrompt";
+import { Workspace } from "./Workspace";
+
+export function App() {
+  return <AddressProvider><HighlightProvider><Page /></HighlightProvider></AddressProvider>;
+}
+
+/** Connect to the server with the key of the reader. */
+function useConnection() {
+  const [key, setKey] = useState(readKey);
+  const [isRefused, setRefused] = useState(false);
+  const [version, setVersion] = useState(0);
+  const connection = useMemo(() => {
+    // A relative address also works behind a proxy that serves the page under a path.
+    const made = new Connection("", readKey);
+    made.onUnauthorized = () => setRefused(true);
+    made.onVersion = setVersion;
+    return made;
+  }, [key]);
+  const enterKey = useCallback((entered: string) => {
+    writeKey(entered);
+    setRefused(false);
+    setKey(entered);
+  }, []);
+  return { connection, key, isRefused, enterKey, version };
+}
+
+function Page() {
+  const { connection, key, isRefused, enterKey, version } = useConnection();
+  const { address, go } = useAddress();
+  const [attempt, setAttempt] = useState(0);
+  const indexes = useLoaded((signal) => connection.indexes(signal), [key, attempt]);
+  const retry = () => setAttempt((count) => count + 1);
+  const first = indexes.value?.[0]?.name;
+  useEffect(() => {
+    if (first && !address.index) go({ index: first }, true);
+  }, [first, address.index]);
+  const summary = indexes.value?.find((index) => index.name === address.index);
+  useEffect(() => {
+    document.title = summary ? `${summary.name} · ${texts.title}` : texts.title;
+  }, [summary?.name]);
+  const open = useMemo<OpenIndex | null>(
+    () => (summary?.version ? { data: connection.open(summary.name, address.version), summary } : null),
+    [connection, summary, address.version],
+  );
+  if (isRefused) return <KeyPrompt isWrong={Boolean(key)} onEnter={enterKey} />;
+  return (
+    <DataContext.Provider value={open}>
+      <Header indexes={indexes.value ?? []} />
+      {open && version > open.summary.version && <NewVersion onShow={retry} />}
+      {open
+        ? <Workspace key={`${address.index}/${address.version}/${attempt}`} />
+        : <main class="message"><Missing indexes={indexes} summary={summary} onRetry={retry} /></main>}
+    </DataContext.Provider>
+  );
+}
+
+interface MissingProps {
+  indexes: Loaded<IndexSummary[]>;
+  summary: IndexSummary | undefined;
+  onRetry: () => void;
+}
+
+/** What stands in the place of the workspace while no index can be shown. */
+function Missing({ indexes, summary, onRetry }: MissingProps): ComponentChildren {
+  const { address } = useAddress();
+  const again = <button type="button" onClick={onRetry}>{texts.retry}</button>;
+  if (indexes.error) return <Failure error={indexes.error}>{again}</Failure>;
+  if (!indexes.value) return <Busy />;
+  if (!indexes.value.length) return <p>{texts.errors.noIndexes}</p>;
+  if (summary) return <><h2>{texts.empty.title}</h2><p>{texts.empty.notBuilt}</p>{again}</>;
+  if (!address.index) return <Busy />;
+  return <Failure error={new ApiError(404, "no_such_index", texts.errors.noSuchIndex(address.index))} />;
+}
+
+function NewVersion({ onShow }: { onShow: () => void }) {
+  return (
+    <div class="banner" role="status">
+      {texts.versions.newer} <button type="button" onClick={onShow}>{texts.versions.show}</button>
+    </div>
+  );
+}

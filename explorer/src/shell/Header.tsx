@@ -1,0 +1,55 @@
+/** The bar at the top: the index, its version, the search field and the theme. */
+
+import { useContext, useState } from "preact/hooks";
+import type { IndexSummary } from "../api";
+import { FindBox } from "../find/FindBox";
+import { useAddress } from "../parts/useAddress";
+import { DataContext } from "../parts/useData";
+import { readTheme, setTheme, type Theme } from "../session";
+import { EMPTY_ADDRESS } from "../state";
+import { texts } from "../texts";
+
+export function Header({ indexes }: { indexes: IndexSummary[] }) {
+  const { address, go, href } = useAddress();
+  const open = useContext(DataContext);
+  const { index, version } = address;
+  return (
+    <header class="top">
+      <h1><a href={href({ ...EMPTY_ADDRESS, index })}>{texts.title}</a></h1>
+      {indexes.length > 0 && (
+        <select aria-label={texts.index} value={index}
+          onChange={(event) => go({ ...EMPTY_ADDRESS, index: event.currentTarget.value })}>
+          {!indexes.some(({ name }) => name === index) && <option value={index}>{index}</option>}
+          {indexes.map(({ name }) => <option key={name} value={name}>{name}</option>)}
+        </select>
+      )}
+      {version !== null && (
+        <button type="button" class="chip removable"
+          onClick={() => go({ version: null, selection: null, path: null, only: null })}>
+          {texts.versions.asOf(version)}<span aria-hidden="true"> ×</span>
+          <span class="unseen">{texts.versions.back}</span>
+        </button>
+      )}
+      <div class="grow">{open && <FindBox />}</div>
+      <ThemeChoice />
+    </header>
+  );
+}
+
+const NEXT_THEME: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+const THEME_MARKS: Record<Theme, string> = { system: "◐", light: "☀", dark: "☾" };
+
+function ThemeChoice() {
+  const [theme, setShown] = useState(readTheme);
+  const change = () => {
+    const next = NEXT_THEME[theme];
+    setTheme(next);
+    setShown(next);
+  };
+  const label = texts.theme(theme, NEXT_THEME[theme]);
+  return (
+    <button type="button" class="icon" aria-label={label} title={label} onClick={change}>
+      <span aria-hidden="true">{THEME_MARKS[theme]}</span>
+    </button>
+  );
+}
