@@ -22,7 +22,7 @@ def run_server(settings: ServerSettings) -> None:
     """Serve until Ctrl-C or SIGTERM. Raises SettingsError if the address cannot be used."""
     app = create_app(settings)
     app.state.access.check_exposure()
-    listener = _bind(settings)
+    listener = bind(settings.host, settings.port)
     start_log()
     print(f"Open {_address(settings, listener)} in a browser.", flush=True)
     for index in app.state.indexes:
@@ -65,15 +65,18 @@ def _address(settings: ServerSettings, listener: socket.socket) -> str:
     return f"http://{host}:{listener.getsockname()[1]}{settings.root_path}/"
 
 
-def _bind(settings: ServerSettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises SettingsError if the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.socket(family)
+        # asyncio sends small replies at once (TCP_NODELAY) only if the protocol is named here.
+        # Otherwise each further reply of a connection would wait 40 milliseconds.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((settings.host, settings.port))
+        listener.bind((host, port))
     except OSError as error:
         raise SettingsError(
-            f"The server cannot listen on {settings.host}, port {settings.port} "
+            f"The server cannot listen on {host}, port {port} "
             f"({error.strerror}): choose another with --port."
         ) from None
     listener.listen(512)
