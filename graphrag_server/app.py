@@ -55,6 +55,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         # The pages of FastAPI load their scripts from another host.
         docs_url=None,
         redoc_url=None,
+        # A redirection would repeat the Host header, which the client chooses.
+        redirect_slashes=False,
         responses={"default": {"model": ProblemDetails, "description": "Problem details."}},
     )
     app.state.settings = settings

@@ -22,6 +22,8 @@ from graphrag_server.problems import RequestError, as_request_error
 
 # Seconds after which a client that was refused may ask again.
 RETRY_AFTER = 2
+# Arguments of the methods of `Index`, which the settings of a request must not replace.
+_ARGUMENTS = frozenset(("self", "method", "question", "names", "sink", "conversation"))
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class AskedQuestion:
     filters: Mapping[str, Any] = field(default_factory=dict)
     as_of: int | None = None
     conversation: tuple[Turn, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise RequestError if a setting has the name of an argument of `Index.search`."""
+        wrong = sorted(_ARGUMENTS & self.settings.keys())
+        if wrong:
+            raise RequestError(400, "settings_error", f"No search has a setting {wrong[0]!r}.")
 
     def open(self) -> Index:
         """Open the index at the asked version, restricted by the filters."""

@@ -21,7 +21,7 @@ from graphrag_index.errors import (
     TableError,
     WorkflowError,
 )
-from graphrag_server.request_record import current_request_id
+from graphrag_server.request_record import current_request_id, hide_roots
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +58,8 @@ class RequestError(Exception):
     def __init__(
         self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
     ) -> None:
+        # A client can send half of a character, which no reply can hold.
+        detail = hide_roots(detail).encode("utf-8", "replace").decode("utf-8")
         super().__init__(detail)
         self.status, self.code, self.detail, self.headers = status, code, detail, headers
 
@@ -67,8 +69,7 @@ class RequestError(Exception):
         details = ProblemDetails(
             title=title,
             status=self.status,
-            # A client can send half of a character, which no reply can hold.
-            detail=self.detail.encode("utf-8", "replace").decode("utf-8"),
+            detail=self.detail,
             code=self.code,
             request_id=current_request_id(),
         )

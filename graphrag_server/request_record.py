@@ -1,6 +1,7 @@
 """The record of the request that is being answered, for logs, errors and traces."""
 
 import time
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -13,6 +14,8 @@ class RequestRecord:
     started: float = field(default_factory=time.perf_counter)
     caller: str = ""  # name of the key; "local" without keys
     trace_id: str = ""
+    # Names of the indexes by the paths of their projects, which replies must not tell.
+    roots: Mapping[str, str] = field(default_factory=dict)
 
 
 CURRENT: ContextVar[RequestRecord | None] = ContextVar("request_record", default=None)
@@ -21,6 +24,14 @@ CURRENT: ContextVar[RequestRecord | None] = ContextVar("request_record", default
 def current_record() -> RequestRecord | None:
     """Return the record of the request that is being answered; None outside of requests."""
     return CURRENT.get()
+
+
+def hide_roots(text: str) -> str:
+    """Replace the paths of projects in a message to a client by the names of the indexes."""
+    record = CURRENT.get()
+    for path, name in record.roots.items() if record else ():
+        text = text.replace(path, name)
+    return text
 
 
 def current_request_id() -> str:

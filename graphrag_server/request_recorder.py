@@ -46,6 +46,7 @@ class RequestRecorder:
 
     def __init__(self, app: ASGIApp, metrics: Metrics, settings: ServerSettings) -> None:
         self.app, self.metrics, self.settings = app, metrics, settings
+        self._roots = _absolute_roots(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,7 +54,8 @@ class RequestRecorder:
             return
         self._add_root_path(scope)
         given = Headers(scope=scope).get("x-request-id", "")
-        record = RequestRecord(given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8))
+        request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        record = RequestRecord(request_id, roots=self._roots)
         token = CURRENT.set(record)
         status = 0
 
@@ -133,3 +135,14 @@ class RequestRecorder:
             return message
 
         return receive_part
+
+
+def _absolute_roots(settings: ServerSettings) -> dict[str, str]:
+    """Return the names of indexes by the absolute paths of their projects, the longest first."""
+    roots = {
+        str(path): name
+        for name, root in settings.indexes.items()
+        for path in (root, root.resolve())
+        if path.is_absolute()
+    }
+    return dict(sorted(roots.items(), key=lambda item: -len(item[0])))

@@ -122,12 +122,13 @@ async def context(body: ContextBody, index: ReadIndex, caller: CurrentCaller) ->
         caller,
         body.question,
         body.method,
+        settings=body.settings,
         filters=_set_filters(body.filters),
         as_of=body.as_of,
     )
 
     def read() -> ContextReply:
-        found = asked.open().context(body.question, body.method, **body.settings)
+        found = asked.open().context(body.question, body.method, **asked.settings)
         return ContextReply(
             text=found.text,
             n_tokens=found.n_tokens,
