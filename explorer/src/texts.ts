@@ -68,7 +68,7 @@ export const texts = {
     documents: "Documents", mentions: "Mentions", share: "Share",
   } as Record<string, string>,
   menu: {
-    label: "Panels", ask: "Ask", browse: "Browse", filters: "Filters", versions: "Versions",
+    label: "Panels", ask: "Ask", more: "More", browse: "Browse", filters: "Filters", versions: "Versions",
   },
   parts: { label: "Parts of the page", graph: "Graph", evidence: "Details" },
   resize: { left: "Width of the left panel", right: "Width of the details" },

@@ -140,6 +140,18 @@ def test_sql_reads_and_changes_nothing(sample_client: TestClient) -> None:
     assert (refused.status_code, refused.json()["code"]) == (400, "query_error")
 
 
+def test_statistics_list_the_values_of_filters(sample_client: TestClient) -> None:
+    statistics = sample_client.get(f"{BASE}/stats").json()
+    counts = statistics["entity_types"]
+    assert sum(counts.values()) == statistics["tables"]["entities"]
+    assert list(counts.values()) == sorted(counts.values(), reverse=True)
+    columns = statistics["document_columns"]
+    assert columns[:3] == ["path", "title", "language"]
+    for column in columns[3:]:
+        found = sample_client.get(f"{BASE}/documents", params={"where": f"{column}=*"}).json()
+        assert found["total"] > 0
+
+
 def test_versions_differences_and_health(sample_client: TestClient) -> None:
     [version] = sample_client.get(f"{BASE}/versions").json()["versions"]
     assert (version["number"], version["is_current"]) == (1, True)

@@ -23,13 +23,16 @@ export function CitationMark({ citation, answer }: CitationProps) {
 
 /** Return properties of a link that opens a passage, and lights it while it is pointed at. */
 function useCitation({ citation, answer }: CitationProps) {
-  const { select } = useAddress();
-  const { data } = useData();
+  const { address, select } = useAddress();
+  const { data, summary } = useData();
   const { point } = useHighlight();
+  const shown = address.version ?? summary.version;
   const controller = useRef<AbortController | null>(null);
   const light = (event: Event) => {
     lightCitation(event.currentTarget, citation.number, true);
     controller.current?.abort();
+    // The numbers of another version would light other things.
+    if (answer.version !== shown) return;
     controller.current = new AbortController();
     const { signal } = controller.current;
     highlightOfCitation(citation, answer, data, signal).then(

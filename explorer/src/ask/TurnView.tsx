@@ -3,7 +3,8 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
-import { useAddress } from "../parts/useAddress";
+import { AtVersion, useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
 import { useHighlight } from "../parts/useHighlight";
 import { texts } from "../texts";
 import type { Ask } from "./AskPanel";
@@ -19,12 +20,16 @@ export function TurnView({ turn, ask, isLast }: TurnProps) {
   const { question, state, status, text, answer, error } = turn;
   return (
     <article class="turn" aria-label={question}>
-      <h3 class="asked" dir="auto">{question}</h3>
+      <h2 class="asked" dir="auto">{question}</h2>
       {state === "asking" && !text && (
         <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{status || texts.ask.searching}</p>
       )}
       {answer
-        ? <AnswerView answer={answer} ask={ask} isLast={isLast} asked={question} />
+        ? (
+          <AtVersion version={answer.version}>
+            <AnswerView answer={answer} ask={ask} isLast={isLast} asked={question} />
+          </AtVersion>
+        )
         : text && <FormattedText text={text} />}
       {state === "cancelled" && <p class="muted">{texts.ask.cancelled}</p>}
       {state === "failed" && (
@@ -42,11 +47,14 @@ interface AnswerProps { answer: Answer; ask: Ask; isLast: boolean; asked: string
 
 function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
   const { keep } = useHighlight();
+  const { summary } = useData();
+  const { address } = useAddress();
+  const shown = address.version ?? summary.version;
   const { outcome, question, citations, follow_ups, table } = answer;
   useEffect(() => {
     // The graph shows the evidence of the newest answer until something else is pointed at.
-    if (isLast) keep(highlightOfAnswer(answer));
-  }, [answer, isLast]);
+    if (isLast && answer.version === shown) keep(highlightOfAnswer(answer));
+  }, [answer, isLast, shown]);
   const byNumber = useMemo(
     () => new Map(citations.map((citation) => [citation.number, citation])), [citations],
   );

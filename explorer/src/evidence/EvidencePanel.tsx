@@ -35,7 +35,7 @@ export function EvidencePanel() {
   if (!selection && !path) return null;
   const close = () => go(selection ? { selection: null } : { path: null });
   return (
-    <aside class="panel evidence" aria-label={texts.evidence.panel} ref={panel} tabIndex={-1}
+    <section class="panel evidence" aria-label={texts.evidence.panel} ref={panel} tabIndex={-1}
       onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
       <div class="panel-head">
         <span class="panel-kind">{selection ? texts.kinds[selection.kind] : texts.path.title}</span>
@@ -46,7 +46,7 @@ export function EvidencePanel() {
       <div class="panel-body">
         {selection ? <Selected key={key} selection={selection} /> : path && <PathView key={key} {...path} />}
       </div>
-    </aside>
+    </section>
   );
 }
 

@@ -35,8 +35,8 @@ function drawBlocks(blocks: Block[], citation?: DrawCitation): VNode[] {
 function drawBlock(block: Block, citation?: DrawCitation): VNode {
   switch (block.kind) {
     case "heading": {
-      // The page has its own outline, so headings of texts begin at the fourth level.
-      const Heading = block.level === 1 ? "h4" : "h5";
+      // A text stands below a heading of the second level.
+      const Heading = block.level <= 2 ? "h3" : "h4";
       return <Heading>{drawInline(block.content, citation)}</Heading>;
     }
     case "paragraph":
@@ -122,7 +122,7 @@ function ReferenceLink({ kind, number }: { kind: Kind; number: number }) {
   );
   return (
     <a class="reference" href={select({ kind, number })} {...lighting}
-      title={texts.reference(kind, number)} aria-label={texts.reference(kind, number)}>
+      title={texts.reference(kind, number)}>
       {texts.referenceMark(kind, number)}
     </a>
   );

@@ -2,6 +2,7 @@
 
 import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { useData } from "./useData";
 import { type Address, formatAddress, parseAddress, type Selection } from "../state";
 
 export interface AddressStore {
@@ -36,6 +37,21 @@ export function AddressProvider({ children }: { children: ComponentChildren }) {
     return { address, go, href, select: (selection) => href({ selection }) };
   }, [address]);
   return <AddressContext.Provider value={store}>{children}</AddressContext.Provider>;
+}
+
+/** Make the links inside open a version of the index, whichever version the page shows. */
+export function AtVersion({ version, children }: { version: number; children: ComponentChildren }) {
+  const store = useAddress();
+  const { summary } = useData();
+  const shown = store.address.version ?? summary.version;
+  const linking = useMemo<AddressStore>(() => {
+    if (version === shown || !version) return store;
+    // Rows have other numbers in another version, so nothing else stays selected.
+    const change = { version: version === summary.version ? null : version, path: null, only: null };
+    const href = (wanted: Partial<Address>) => store.href({ ...change, ...wanted });
+    return { ...store, href, select: (selection) => href({ selection }) };
+  }, [store, version, shown]);
+  return <AddressContext.Provider value={linking}>{children}</AddressContext.Provider>;
 }
 
 export function useAddress(): AddressStore {

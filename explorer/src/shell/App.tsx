@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, Connection, type IndexSummary } from "../api";
+import { Conversation } from "../ask/conversation";
 import { Busy, Failure } from "../parts/Loading";
 import { AddressProvider, useAddress } from "../parts/useAddress";
 import { DataContext, type OpenIndex } from "../parts/useData";
@@ -53,35 +54,37 @@ function Page() {
     document.title = summary ? `${summary.name} · ${texts.title}` : texts.title;
   }, [summary?.name]);
   const open = useMemo<OpenIndex | null>(
-    () => (summary?.version ? { data: connection.open(summary.name, address.version), summary } : null),
+    () => (summary ? { data: connection.open(summary.name, address.version), summary } : null),
     [connection, summary, address.version],
   );
+  // The conversation stays while the reader looks at other versions of the index.
+  const conversation = useMemo(() => new Conversation(), [address.index]);
+  useEffect(() => () => conversation.cancel(), [conversation]);
   if (isRefused) return <KeyPrompt isWrong={Boolean(key)} onEnter={enterKey} />;
   return (
     <DataContext.Provider value={open}>
       <Header indexes={indexes.value ?? []} />
       {open && version > open.summary.version && <NewVersion onShow={retry} />}
       {open
-        ? <Workspace key={`${address.index}/${address.version}/${attempt}`} />
-        : <main class="message"><Missing indexes={indexes} summary={summary} onRetry={retry} /></main>}
+        ? <Workspace key={`${address.index}/${address.version}/${attempt}`} conversation={conversation}
+            onRetry={retry} />
+        : <main class="message"><Missing indexes={indexes} onRetry={retry} /></main>}
     </DataContext.Provider>
   );
 }
 
 interface MissingProps {
   indexes: Loaded<IndexSummary[]>;
-  summary: IndexSummary | undefined;
   onRetry: () => void;
 }
 
 /** What stands in the place of the workspace while no index can be shown. */
-function Missing({ indexes, summary, onRetry }: MissingProps): ComponentChildren {
+function Missing({ indexes, onRetry }: MissingProps): ComponentChildren {
   const { address } = useAddress();
   const again = <button type="button" onClick={onRetry}>{texts.retry}</button>;
   if (indexes.error) return <Failure error={indexes.error}>{again}</Failure>;
   if (!indexes.value) return <Busy />;
   if (!indexes.value.length) return <p>{texts.errors.noIndexes}</p>;
-  if (summary) return <><h2>{texts.empty.title}</h2><p>{texts.empty.notBuilt}</p>{again}</>;
   if (!address.index) return <Busy />;
   return <Failure error={new ApiError(404, "no_such_index", texts.errors.noSuchIndex(address.index))} />;
 }

@@ -1,14 +1,15 @@
 /** The workspace: questions and lists on the left, the graph, and evidence on the right. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { AskPanel } from "../ask/AskPanel";
-import { Conversation } from "../ask/conversation";
+import type { Conversation } from "../ask/conversation";
 import { EvidencePanel } from "../evidence/EvidencePanel";
 import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
 import { hasFilters } from "../state";
 import { texts } from "../texts";
 import { GraphPane } from "./GraphPane";
-import { MENU } from "./menu";
+import { MENU, type MenuPanel } from "./menu";
 import { Splitter } from "./Splitter";
 
 /** The part that a small screen shows; a large screen shows all three. */
@@ -18,7 +19,14 @@ type Part = "left" | "graph" | "evidence";
 const LEFT = { initial: 400, min: 280, max: 640 };
 const RIGHT = { initial: 400, min: 280, max: 640 };
 
-export function Workspace() {
+interface WorkspaceProps {
+  conversation: Conversation;
+  /** Called to look again whether an index without rows has been built. */
+  onRetry: () => void;
+}
+
+export function Workspace({ conversation, onRetry }: WorkspaceProps) {
+  const { summary } = useData();
   const { address } = useAddress();
   const { selection, path, panel } = address;
   const [left, setLeft] = useState(LEFT.initial);
@@ -28,11 +36,11 @@ export function Workspace() {
   useEffect(() => setPart(hasEvidence ? "evidence" : "left"), [JSON.stringify(selection ?? path)]);
   useEffect(() => setPart("left"), [panel]);
   return (
-    <div class="workspace" data-part={part} data-evidence={hasEvidence}
+    <main class="workspace" data-part={part} data-evidence={hasEvidence}
       style={{ "--left": `${left}px`, "--right": `${right}px` }}>
-      <LeftPanel onChoose={() => setPart("left")} />
+      <LeftPanel conversation={conversation} onChoose={() => setPart("left")} />
       <Splitter label={texts.resize.left} value={left} {...LEFT} direction={1} onChange={setLeft} />
-      <GraphPane />
+      {summary.version ? <GraphPane /> : <EmptyIndex onRetry={onRetry} />}
       {hasEvidence && (
         <Splitter label={texts.resize.right} value={right} {...RIGHT} direction={-1} onChange={setRight} />
       )}
@@ -44,35 +52,70 @@ export function Workspace() {
           </button>
         ))}
       </nav>
-    </div>
+    </main>
   );
 }
 
 const panelTitle = (name: string) =>
   MENU.find((panel) => panel.name === name)?.title ?? texts.menu.ask;
 
-function LeftPanel({ onChoose }: { onChoose: () => void }) {
-  const { address, href } = useAddress();
-  // The conversation stays while the reader looks at other panels.
-  const conversation = useMemo(() => new Conversation(), []);
-  useEffect(() => () => conversation.cancel(), []);
-  const chosen = MENU.find((panel) => panel.name === address.panel);
-  const tabs = [{ name: "ask", title: texts.menu.ask }, ...MENU];
+function EmptyIndex({ onRetry }: { onRetry: () => void }) {
+  return (
+    <section class="message graph-pane" aria-label={texts.empty.title}>
+      <h2>{texts.empty.title}</h2>
+      <p>{texts.empty.notBuilt}</p>
+      <p><button type="button" onClick={onRetry}>{texts.retry}</button></p>
+    </section>
+  );
+}
+
+interface LeftPanelProps { conversation: Conversation; onChoose: () => void }
+
+function LeftPanel({ conversation, onChoose }: LeftPanelProps) {
+  const { address } = useAddress();
+  const { summary } = useData();
+  // An index without rows has nothing to ask or to browse, but documents can be uploaded.
+  const panels = MENU.filter((panel) => summary.version || panel.worksEmpty);
+  const chosen = panels.find((panel) => panel.name === address.panel) ??
+    (summary.version ? undefined : panels[0]);
+  if (!summary.version && !chosen) return null;
   const Panel = chosen?.component;
   return (
-    <main class="panel left" aria-label={panelTitle(address.panel)}>
-      <nav class="tabs" aria-label={texts.menu.label}>
-        {tabs.map(({ name, title }) => (
-          <a key={name} href={href({ panel: name })} onClick={onChoose}
-            aria-current={name === (chosen?.name ?? "ask") ? "page" : undefined}>
-            {title}
-            {name === "filters" && hasFilters(address.filters) && (
-              <span class="dot"><span class="unseen">{texts.filters.set}</span></span>
-            )}
-          </a>
-        ))}
-      </nav>
+    <section class="panel left" aria-label={chosen?.title ?? texts.menu.ask}>
+      <Tabs panels={panels} chosen={chosen?.name ?? "ask"} onChoose={onChoose} />
       {Panel ? <Panel /> : <AskPanel conversation={conversation} />}
-    </main>
+    </section>
+  );
+}
+
+interface TabsProps { panels: readonly MenuPanel[]; chosen: string; onChoose: () => void }
+
+function Tabs({ panels, chosen, onChoose }: TabsProps) {
+  const { address, href } = useAddress();
+  const { summary } = useData();
+  const more = useRef<HTMLDetailsElement>(null);
+  const tab = (name: string, title: string) => (
+    <a key={name} href={href({ panel: name })} aria-current={name === chosen ? "page" : undefined}
+      onClick={() => { more.current?.removeAttribute("open"); onChoose(); }}>
+      {title}
+      {name === "filters" && hasFilters(address.filters) && (
+        <span class="dot"><span class="unseen">{texts.filters.set}</span></span>
+      )}
+    </a>
+  );
+  const others = panels.filter((panel) => panel.isMore);
+  return (
+    <nav class="tabs" aria-label={texts.menu.label}>
+      {summary.version > 0 && tab("ask", texts.menu.ask)}
+      {panels.filter((panel) => !panel.isMore).map(({ name, title }) => tab(name, title))}
+      {others.length > 0 && (
+        <details class="menu" ref={more} onKeyDown={(event) => {
+          if (event.key === "Escape") more.current?.removeAttribute("open");
+        }}>
+          <summary>{others.find(({ name }) => name === chosen)?.title ?? texts.menu.more}</summary>
+          <div class="menu-list">{others.map(({ name, title }) => tab(name, title))}</div>
+        </details>
+      )}
+    </nav>
   );
 }

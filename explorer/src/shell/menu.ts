@@ -11,6 +11,10 @@ export interface MenuPanel {
   name: string;
   title: string;
   component: ComponentType;
+  /** Whether the panel stands under "More" instead of among the tabs. */
+  isMore?: boolean;
+  /** Whether the panel is of use before the first run, when the index has no rows. */
+  worksEmpty?: boolean;
 }
 
 export const MENU: readonly MenuPanel[] = [
