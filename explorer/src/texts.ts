@@ -85,10 +85,10 @@ export const texts = {
   filters: {
     explained: "The filters apply to questions, to lists and to the graph.",
     set: "Filters are set", types: "Types of entities", dates: "Dates of documents", since: "First",
-    until: "Last", dateForm: "1914, 1914-08 or 1914-08-01", documents: "Documents",
+    until: "Last", dateForm: "such as 1914-08", documents: "Documents",
     column: "Column or key of the metadata", pattern: "Pattern",
     patternForm: "letters/* or *.pdf", add: "Add", clear: "Clear filters", remove: "Remove",
-    only: "Only", between: (since: string, until: string) => [since, until].join("…"),
+    onlyDocument: "Only this document", only: "Only", between: (since: string, until: string) => [since, until].join("…"),
   },
   versions: {
     explained: "Each run that changed the index left a version. Choose one to see the index as it was.",

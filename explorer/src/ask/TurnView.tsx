@@ -3,6 +3,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
+import { EntityChip } from "../parts/Link";
 import { AtVersion, useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useHighlight } from "../parts/useHighlight";
@@ -11,7 +12,7 @@ import type { Ask } from "./AskPanel";
 import { CitationList, CitationMark } from "./Citations";
 import type { Turn } from "./conversation";
 import { CountBars } from "./CountBars";
-import { highlightOfAnswer } from "./citedRows";
+import { contextRows, highlightOfAnswer } from "./citedRows";
 import { LookedAt } from "./LookedAt";
 
 interface TurnProps { turn: Turn; ask: Ask; isLast: boolean }
@@ -77,6 +78,7 @@ function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
           ))}
         </ul>
       )}
+      <ReadEntities answer={answer} />
       <LookedAt answer={answer} />
       <Cost answer={answer} />
     </div>
@@ -91,6 +93,22 @@ function AnswerText({ answer, citation }: AnswerTextProps) {
     ? answer.answer.split("\n").filter((line) => !line.startsWith("|")).join("\n")
     : answer.answer;
   return <FormattedText text={text} citation={citation} />;
+}
+
+// Entities that are offered below an answer.
+const MAX_ENTITIES = 6;
+
+/** The entities that the answer was written from, to read on in the graph. */
+function ReadEntities({ answer }: { answer: Answer }) {
+  const rows = contextRows(answer, "Entities").slice(0, MAX_ENTITIES);
+  if (answer.outcome !== "answered" || !rows.length) return null;
+  return (
+    <ul class="chips read-entities" aria-label={texts.tables.entities}>
+      {rows.map(({ id, title }) => (
+        <li key={id}><EntityChip number={Number(id)} title={String(title)} /></li>
+      ))}
+    </ul>
+  );
 }
 
 /** Another search that finds something, as a button. */

@@ -3,11 +3,13 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Document, DocumentText, Entity } from "../api";
 import { Busy, Failure } from "../parts/Loading";
+import { EntityChip } from "../parts/Link";
 import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLighting } from "../parts/useHighlight";
 import type { Selection } from "../state";
 import { texts } from "../texts";
+import { cutDocument, type Piece } from "./cutDocument";
 import { Section } from "./Section";
 
 // Characters that one request loads, and those before a marked span that the first one loads.
@@ -31,7 +33,7 @@ export function DocumentView({ document, span, entities = [] }: DocumentProps) {
       {entities.length > 0 && (
         <Section title={texts.evidence.named} count={entities.length}>
           <ul class="chips">
-            {shown.map((entity) => <li key={entity.number}><EntityChip entity={entity} /></li>)}
+            {shown.map((entity) => <li key={entity.number}><EntityChip number={entity.number} title={entity.title} /></li>)}
             {shown.length < entities.length && (
               <li><button type="button" class="chip" onClick={() => setOpen(true)}>
                 {texts.showMore(entities.length - shown.length)}
@@ -42,16 +44,6 @@ export function DocumentView({ document, span, entities = [] }: DocumentProps) {
       )}
       <DocumentPages number={document.number} span={span} />
     </article>
-  );
-}
-
-function EntityChip({ entity }: { entity: Entity }) {
-  const { select } = useAddress();
-  const lighting = useLighting({ entities: [entity.number] });
-  return (
-    <a class="chip" dir="auto" href={select({ kind: "entity", number: entity.number })} {...lighting}>
-      {entity.title}
-    </a>
   );
 }
 
@@ -66,6 +58,7 @@ function DocumentHead({ document }: { document: Document }) {
         {creation_date && <span>{creation_date.slice(0, 10)}</span>}
         {language && <span>{language}</span>}
       </p>
+      <div class="actions"><OnlyThis document={document} /></div>
       {metadata.length > 0 && (
         <details>
           <summary>{texts.evidence.metadata}</summary>
@@ -77,6 +70,18 @@ function DocumentHead({ document }: { document: Document }) {
         </details>
       )}
     </>
+  );
+}
+
+function OnlyThis({ document }: { document: Document }) {
+  const { address, href } = useAddress();
+  // Characters that mean something in a pattern stand in brackets to mean themselves.
+  const pattern = document.path.replace(/[[*?]/g, "[$&]");
+  const documents = { ...address.filters.documents, path: [pattern] };
+  return (
+    <a class="button" href={href({ filters: { ...address.filters, documents } })}>
+      {texts.filters.onlyDocument}
+    </a>
   );
 }
 
@@ -163,36 +168,25 @@ function LoadEdge({ label, onReach }: { label: string; onReach: () => void }) {
 
 /** One loaded part, divided at the beginnings of text units. */
 function DocumentPart({ part, span }: { part: DocumentText; span: Selection["span"] }) {
-  // Offsets count code points, and characters of JavaScript are UTF-16 units.
-  const points = useMemo(() => Array.from(part.text), [part.text]);
-  const units = part.text_units.filter((unit) => unit.start_char >= part.start_char);
-  const borders = [part.start_char, ...units.map((unit) => unit.start_char), part.end_char];
-  const cut = (start: number, end: number) =>
-    points.slice(start - part.start_char, end - part.start_char).join("");
-  return (
-    <>
-      {borders.slice(0, -1).map((start, at) => {
-        const end = borders[at + 1]!;
-        const markStart = Math.min(Math.max(span?.start ?? end, start), end);
-        const markEnd = Math.min(Math.max(span?.end ?? end, markStart), end);
-        return (
-          <div key={at} class="document-unit" dir="auto">
-            {at > 0 && <UnitLabel number={units[at - 1]!.number} />}
-            {cut(start, markStart)}
-            {markEnd > markStart && <mark>{cut(markStart, markEnd)}</mark>}
-            {cut(markEnd, end)}
-          </div>
-        );
-      })}
-    </>
-  );
+  const pieces = useMemo(() => cutDocument(part, span), [part, span]);
+  return <div class="document-part" dir="auto">{pieces.map((piece, at) => <PieceView key={at} {...piece} />)}</div>;
 }
 
-function UnitLabel({ number }: { number: number }) {
+function PieceView({ text, textUnit, entity, isMarked }: Piece) {
   const { select } = useAddress();
-  return (
-    <a class="unit-label" href={select({ kind: "text_unit", number })}>
-      {texts.referenceMark("text_unit", number)}
-    </a>
-  );
+  if (textUnit !== undefined) {
+    return (
+      <a class="unit-label" href={select({ kind: "text_unit", number: textUnit })}>
+        {texts.referenceMark("text_unit", textUnit)}
+      </a>
+    );
+  }
+  const content = entity === undefined ? text : <MentionLink entity={entity} text={text} />;
+  return isMarked ? <mark>{content}</mark> : <>{content}</>;
+}
+
+function MentionLink({ entity, text }: { entity: number; text: string }) {
+  const { select } = useAddress();
+  const lighting = useLighting({ entities: [entity] });
+  return <a class="mention" href={select({ kind: "entity", number: entity })} {...lighting}>{text}</a>;
 }

@@ -23,6 +23,14 @@ export function EntityLink({ entity, note }: EntityLinkProps) {
   );
 }
 
+export function EntityChip({ number, title }: { number: number; title: string }) {
+  const { select } = useAddress();
+  const lighting = useLighting({ entities: [number] });
+  return (
+    <a class="chip" dir="auto" href={select({ kind: "entity", number })} {...lighting}>{title}</a>
+  );
+}
+
 interface CommunityLinkProps {
   community: Pick<Community, "community" | "title" | "size">;
   note?: ComponentChildren;

@@ -34,7 +34,11 @@ export function Workspace({ conversation, onRetry }: WorkspaceProps) {
   const hasEvidence = Boolean(selection ?? path);
   const [part, setPart] = useState<Part>(hasEvidence ? "evidence" : "left");
   useEffect(() => setPart(hasEvidence ? "evidence" : "left"), [JSON.stringify(selection ?? path)]);
-  useEffect(() => setPart("left"), [panel]);
+  const shownPanel = useRef(panel);
+  useEffect(() => {
+    if (shownPanel.current !== panel) setPart("left");
+    shownPanel.current = panel;
+  }, [panel]);
   return (
     <main class="workspace" data-part={part} data-evidence={hasEvidence}
       style={{ "--left": `${left}px`, "--right": `${right}px` }}>
