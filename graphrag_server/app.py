@@ -23,6 +23,7 @@ from graphrag_server.routes import (
     explorer,
     graph,
     indexes,
+    map,
     operation,
     suggest,
     versions,
@@ -32,7 +33,7 @@ from graphrag_server.server_settings import ServerSettings
 ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
-    *(suggest.router, versions.router, operation.router),
+    *(suggest.router, versions.router, map.router, operation.router),
 )
 
 

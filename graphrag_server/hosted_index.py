@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import graphrag_query
 from graphrag_index.errors import TableError
@@ -11,6 +12,7 @@ from graphrag_index.schema.settings.project_settings import Settings, load_setti
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_query.index import Index
+from graphrag_server.graph_map import GraphMap
 from graphrag_server.problems import RequestError
 
 # Maximum number of earlier versions that stay open.
@@ -32,6 +34,7 @@ class HostedIndex:
         self._stamp: tuple[int, int] | None = None
         self._current: Index | None = None
         self._earlier: OrderedDict[int, Index] = OrderedDict()
+        self._maps: WeakKeyDictionary[Index, GraphMap] = WeakKeyDictionary()
 
     def open(self, as_of: int | None = None) -> Index:
         """Return the index at its current version, or at the version `as_of`.
@@ -67,6 +70,11 @@ class HostedIndex:
         if len(self._earlier) > MAX_EARLIER_VERSIONS:
             self._earlier.popitem(last=False)
         return index
+
+    def map_of(self, index: Index) -> GraphMap:
+        """Return the map of an opened version."""
+        with self._lock:
+            return self._maps.setdefault(index, GraphMap(index.store))
 
     def close(self) -> None:
         """Close the connections to models."""

@@ -37,8 +37,8 @@ PARTS = {
     "export": "schema step text storage communities",
     "health": "schema step text storage communities microsoft",
     "query": "schema text storage llm microsoft",
-    "server": "schema step text storage llm resolution readers microsoft steps pipeline export "
-    "health query",
+    "server": "schema step text storage llm communities resolution readers microsoft steps "
+    "pipeline export health query",
     "cli": "schema step text storage llm resolution microsoft steps pipeline export health server",
 }
 # The first module lies beside the folders of the package.

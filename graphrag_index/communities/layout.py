@@ -22,7 +22,7 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 _RESERVED_RADIUS = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
 _RESERVED_RADIUS_OF_THEME = 1.05  # the same, for a disc that holds other discs
 _MAX_LAYOUT_POINTS = 256  # maximum number of points in one force-directed layout
-_MAX_ITERATIONS = 200  # maximum number of moves of each point
+MAX_ITERATIONS = 200  # maximum number of moves of each point
 _MAX_PAIR_STEPS = 3_000_000  # maximum work of all layouts together: pairs of points × iterations
 
 
@@ -32,7 +32,7 @@ def layout_graph(graph: Graph, *, seed: int) -> Floats:
         return np.zeros((0, 2))
     community = partition_graph(graph, CreateCommunities(seed=seed))
     size = np.bincount(community)
-    inner = _fill_discs(graph, community)
+    inner = fill_discs(graph, community)
     radii = np.sqrt(size)
     centres = _place_discs(contract_graph(graph, community), radii * _RESERVED_RADIUS, seed)
     return _fit_into_unit_disc(centres[community] + inner * radii[community, None])
@@ -50,7 +50,7 @@ def layout_hierarchy(graph: Graph, levels: Sequence[Integers], *, seed: int) -> 
     everything = np.zeros(graph.n_nodes, dtype=np.int64)
     radii = np.sqrt(np.bincount(numbered[-1]))
     reserve = _RESERVED_RADIUS
-    positions = _fill_discs(graph, numbered[-1]) * radii[numbered[-1], None]
+    positions = fill_discs(graph, numbered[-1]) * radii[numbered[-1], None]
     for labels, above in zip(numbered[::-1], [everything, *numbered][-2::-1], strict=False):
         parent = np.empty(len(radii), dtype=np.int64)
         parent[labels] = above
@@ -59,7 +59,7 @@ def layout_hierarchy(graph: Graph, levels: Sequence[Integers], *, seed: int) -> 
         order = np.argsort(parent, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(parent[order])) + 1):
             inner = select_subgraph(parts, members)
-            packed = _pack_discs(inner, reserved[members], seed, _MAX_ITERATIONS)
+            packed = pack_discs(inner, reserved[members], seed, MAX_ITERATIONS)
             centres[members] = pull_together(packed, reserved[members])
         positions += centres[labels]
         radii = np.zeros(int(parent.max()) + 1)
@@ -74,7 +74,7 @@ def _fit_into_unit_disc(positions: Floats) -> Floats:
     return positions / max(reach, 1.0)
 
 
-def _fill_discs(graph: Graph, community: Integers) -> Floats:
+def fill_discs(graph: Graph, community: Integers) -> Floats:
     """Place the nodes within the unit discs of their communities."""
     size = np.bincount(community)
     rank = _rank_nodes(community, -count_neighbours(graph))
@@ -194,15 +194,15 @@ def _place_discs(graph: Graph, radii: Floats, seed: int) -> Floats:
     linked, alone = np.flatnonzero(degree), np.flatnonzero(degree == 0)
     centres = np.zeros((graph.n_nodes, 2))
     work = len(linked) * min(len(linked), _MAX_LAYOUT_POINTS)
-    iterations = int(np.clip(_MAX_PAIR_STEPS // max(work, 1), 30, _MAX_ITERATIONS))
-    centres[linked] = _pack_discs(select_subgraph(graph, linked), radii[linked], seed, iterations)
+    iterations = int(np.clip(_MAX_PAIR_STEPS // max(work, 1), 30, MAX_ITERATIONS))
+    centres[linked] = pack_discs(select_subgraph(graph, linked), radii[linked], seed, iterations)
     reach = (np.linalg.norm(centres[linked], axis=1) + radii[linked]).max(initial=0)
     alone = alone[np.argsort(-radii[alone], kind="stable")]
     centres[alone] = place_on_rings(radii[alone], float(reach))
     return centres
 
 
-def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
+def pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
     """Place linked discs around (0, 0), without overlap.
 
     If there are many discs, they are packed in groups, and each group is treated as one disc.
@@ -228,9 +228,9 @@ def _pack_discs(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floa
     for part in range(len(outer)):
         members = np.flatnonzero(group == part)
         inner = select_subgraph(graph, members)
-        centres[members] = _pack_discs(inner, radii[members], seed, iterations)
+        centres[members] = pack_discs(inner, radii[members], seed, iterations)
         outer[part] = (np.linalg.norm(centres[members], axis=1) + radii[members]).max()
-    return _pack_discs(contract_graph(graph, group), outer, seed, iterations)[group] + centres
+    return pack_discs(contract_graph(graph, group), outer, seed, iterations)[group] + centres
 
 
 def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
@@ -283,7 +283,8 @@ def pull_together(centres: Floats, radii: Floats) -> Floats:
         tolerance = 1e-9 * distance
         overlaps = (low + tolerance < free[:, None]) & (free[:, None] < high - tolerance)
         free = free[~overlaps.any(axis=1)]
-        centres[disc] = direction * min(distance, free.min(initial=distance))
+        # Beyond all others there is always a free place; it may lie farther out than before.
+        centres[disc] = direction * free.min()
     low_end = (centres - radii[:, None]).min(axis=0)
     middle: Floats = (low_end + (centres + radii[:, None]).max(axis=0)) / 2
     return centres - middle

@@ -27,7 +27,7 @@ from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_f
 from graphrag_index.microsoft.read_positions import find_first_rows
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, SEARCH_TABLES, TABLES
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import cast_to_table
@@ -130,9 +130,8 @@ class MicrosoftStore:
         """Return a `Version` that describes this index."""
         counts = {name: self.index.n_rows(name) for name in self.index.files if name in TABLES}
         tables = {name: StoredTable(n, "") for name, n in counts.items()}
-        for name, table in TABLES.items():
-            if table.kind == "mapped":
-                tables[name] = StoredTable(counts.get(ROWS_OF.get(name, ""), 0), "")
+        for name in (*SEARCH_TABLES, "text_unit_vectors"):
+            tables[name] = StoredTable(counts.get(ROWS_OF.get(name, ""), 0), "")
         tables["mentions"] = StoredTable(0, "")
         for name in self._list_vector_tables():
             n_rows = counts[EMBEDDED_COLUMNS[name][0]]
@@ -199,10 +198,11 @@ class MicrosoftStore:
                 parts.setdefault(name, []).append(frame)
         return {
             name: MappedTable.of(
-                cast_to_table(pl.concat(parts[name]), table) if name in parts else table.empty()
+                cast_to_table(pl.concat(parts[name]), TABLES[name])
+                if name in parts
+                else TABLES[name].empty()
             )
-            for name, table in TABLES.items()
-            if table.kind == "mapped" and name != "text_unit_vectors"
+            for name in SEARCH_TABLES
         }
 
     def public_files(self) -> Mapping[str, Path]:

@@ -83,6 +83,14 @@ TABLES: Mapping[str, Table] = {
 }
 # Mapped tables that have one row for each row of a public table, and the public table.
 ROWS_OF = {name: t.source for name, t in TABLES.items() if t.source and t.kind == "mapped"}
+# The mapped tables that the step create_search_tables makes from the public tables. Other steps
+# write the vectors and the map.
+SEARCH_TABLES = tuple(
+    name
+    for name, table in TABLES.items()
+    if table.kind == "mapped"
+    and name not in ("text_unit_vectors", "map_communities", "map_entities")
+)
 # For each vector table: the embedded table, and its columns, which are joined by a colon.
 EMBEDDED_COLUMNS = {name: (t.source, tuple(t.embedded)) for name, t in TABLES.items() if t.embedded}
 

@@ -27,6 +27,7 @@ from graphrag_index.communities.lineage import (
     renumber_communities,
     trace_lineage,
 )
+from graphrag_index.communities.map_tables import create_map
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
@@ -46,7 +47,10 @@ from graphrag_index.storage.table_store import Previous
 logger = logging.getLogger(__name__)
 
 
-@step(writes=["communities", "community_lineage"], code_version=6)
+@step(
+    writes=["communities", "community_lineage", "map_communities", "map_entities"],
+    code_version=7,
+)
 def create_communities(
     entities: pl.LazyFrame,
     relationships: pl.LazyFrame,
@@ -69,7 +73,8 @@ def create_communities(
     If the setting `stability` is `keep`, and the last version has the same settings, only new
     entities and entities with changed relationships are moved. A community that shares most of its
     members with an earlier community keeps its number. `community_lineage` has the communities of
-    both versions.
+    both versions. `map_communities` and `map_entities` have their places in a drawing; what is
+    kept stays in its place.
 
     The result depends on the ids of the entities, not on the order of rows.
     """
@@ -119,6 +124,7 @@ def create_communities(
     numbers, lineage = trace_lineage(communities, levels, before)
     communities, levels = renumber_communities(communities, levels, numbers)
     yield {"community_lineage": lineage}
+    yield from create_map(graph, communities, levels, ids, by_id, previous if before else None)
     rows = make_community_rows(
         communities,
         levels,

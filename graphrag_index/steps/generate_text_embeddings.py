@@ -13,7 +13,7 @@ from graphrag_index.llm.local.local_models import STATIC, EmbeddingModel
 from graphrag_index.llm.local.static_model import StaticModel, load_static_model
 from graphrag_index.schema.settings.models import ModelSettings, describe_vector_identity
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
-from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, SEARCH_TABLES, TABLES
 from graphrag_index.step import Progress, ShardFrames, Shards, step
 from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import read_batches
@@ -207,12 +207,6 @@ def _embed_shard(shard: ShardFrames, identity: tuple[str, int | None]) -> ShardF
 _load_static_model = cache(load_static_model)
 
 
-# This step writes all memory-mapped tables except text_unit_vectors.
-create_search_tables = step(
-    writes=[
-        table.name
-        for table in TABLES.values()
-        if table.kind == "mapped" and table.name != "text_unit_vectors"
-    ],
-    code_version=4,
-)(search_tables.create_search_tables)
+create_search_tables = step(writes=SEARCH_TABLES, code_version=4)(
+    search_tables.create_search_tables
+)

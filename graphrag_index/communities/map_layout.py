@@ -1,0 +1,214 @@
+"""The map of a hierarchy: communities as discs inside the discs of their parents.
+
+Positions are relative: a community lies in the unit disc of its parent, and a node lies in the
+unit disc of its deepest community. So a change in one community moves nothing outside of it.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from graphrag_index.communities.layout import (
+    MAX_ITERATIONS,
+    fill_discs,
+    pack_discs,
+    pull_together,
+    spread_over_disc,
+)
+from graphrag_index.communities.simple_graph import (
+    Floats,
+    Graph,
+    Integers,
+    contract_graph,
+    select_subgraph,
+)
+
+# Radius that is reserved for a disc among its siblings, as a multiple of the disc's own radius.
+RESERVED_RADIUS = 1.12
+# Moves of the discs of one level, over all parents; many small parents get fewer moves each.
+_MAX_MOVES = 60_000
+_MIN_ITERATIONS = 30
+# Number of directions in which a free place for a new disc is looked for.
+_DIRECTIONS = 32
+
+
+@dataclass(frozen=True)
+class PreviousMap:
+    """The map of the last version, for the communities and nodes of the present version.
+
+    `discs` has x, y and radius of each community, NaN for a new community or a new parent.
+    `nodes` has x and y of each node, NaN if the node is new or was in another community.
+    """
+
+    discs: Floats  # (community, 3)
+    nodes: Floats  # (node, 2)
+
+
+class MapLayout(NamedTuple):
+    """Positions relative to the disc of the parent, or of the deepest community of a node."""
+
+    discs: Floats  # (community, 3): x, y, radius
+    nodes: Floats  # (node, 2): x, y
+    home: Integers  # row of the deepest community of each node; -1 if it has none
+
+
+def layout_map(
+    graph: Graph,
+    levels: list[Integers],
+    parent: Integers,
+    size: Integers,
+    before: PreviousMap | None = None,
+) -> MapLayout:
+    """Place the communities of a hierarchy and the nodes of a graph.
+
+    `levels` has for each level the row of each node's community, or -1. `parent` has the row of
+    each community's parent, or -1, and `size` the number of its nodes. Discs and nodes of the
+    last version keep their places, unless a disc that has grown needs the place of another.
+    """
+    home = np.full(graph.n_nodes, -1)
+    for labels in levels:
+        home[labels >= 0] = labels[labels >= 0]
+    discs = np.zeros((len(size), 3))
+    for labels in levels:
+        _place_level(graph, labels, parent, np.sqrt(size), discs, before)
+    return MapLayout(discs, _place_nodes(graph, home, before), home)
+
+
+def _place_level(
+    graph: Graph,
+    labels: Integers,
+    parent: Integers,
+    radii: Floats,
+    discs: Floats,
+    before: PreviousMap | None,
+) -> None:
+    """Place the communities of one level in the discs of their parents, in `discs`."""
+    nodes = np.flatnonzero(labels >= 0)
+    if not len(nodes):
+        return
+    rows, place = np.unique(labels[nodes], return_inverse=True)
+    parts = contract_graph(select_subgraph(graph, nodes), place)
+    # Sort by parent, so that each parent's children and their links are slices.
+    order = np.argsort(parent[rows], kind="stable")
+    number = np.argsort(order)
+    sources, targets = number[parts.sources], number[parts.targets]
+    above = parent[rows][order]
+    inside = above[sources] == above[targets]
+    sources, targets, weights = sources[inside], targets[inside], parts.weights[inside]
+    by_parent = np.argsort(sources, kind="stable")
+    sources, targets, weights = sources[by_parent], targets[by_parent], weights[by_parent]
+    starts = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
+    iterations = int(np.clip(_MAX_MOVES // len(starts), _MIN_ITERATIONS, MAX_ITERATIONS))
+    for start, stop in zip(starts, np.append(starts[1:], len(above)), strict=True):
+        links = slice(*np.searchsorted(sources, (start, stop)))
+        ends = np.sort(np.stack([sources[links], targets[links]]) - start, axis=0)
+        # The edges of a graph are sorted.
+        sorted_links = np.lexsort((ends[1], ends[0]))
+        siblings = Graph(
+            int(stop - start),
+            ends[0][sorted_links].astype(np.int32),
+            ends[1][sorted_links].astype(np.int32),
+            weights[links][sorted_links],
+            graph.allocate,
+        )
+        members = rows[order[start:stop]]
+        kept = None if before is None else before.discs[members]
+        discs[members] = _place_siblings(siblings, radii[members], kept, iterations)
+
+
+def _place_siblings(graph: Graph, radii: Floats, before: Floats | None, iterations: int) -> Floats:
+    """Return x, y and radius of each community of one parent, in the parent's unit disc."""
+    if before is not None and np.isfinite(before[:, 0]).any():
+        centres = _keep_places(graph, radii, before)
+    else:
+        reserved = radii * RESERVED_RADIUS
+        centres = pull_together(pack_discs(graph, reserved, 0, iterations), reserved)
+    reach = float((np.linalg.norm(centres, axis=1) + radii * RESERVED_RADIUS).max())
+    if before is not None:
+        reach = max(reach, _previous_reach(radii, before))
+    return np.column_stack([centres, radii]) / reach
+
+
+def _previous_reach(radii: Floats, before: Floats) -> float:
+    """Return the radius of the parent's disc in the last version, in the unit of `radii`."""
+    kept = np.isfinite(before[:, 2])
+    return float(np.median(radii[kept] / before[kept, 2])) if kept.any() else 0.0
+
+
+def _keep_places(graph: Graph, radii: Floats, before: Floats) -> Floats:
+    """Return the centres of discs: kept discs stay, and new discs go to free places near links."""
+    kept = np.isfinite(before[:, 0])
+    centres = np.where(kept[:, None], before[:, :2], 0.0) * _previous_reach(radii, before)
+    pulls = np.zeros((len(radii), 2))
+    total = np.zeros(len(radii))
+    for one, other in ((graph.sources, graph.targets), (graph.targets, graph.sources)):
+        linked = kept[other]
+        np.add.at(pulls, one[linked], centres[other[linked]] * graph.weights[linked, None])
+        np.add.at(total, one[linked], graph.weights[linked])
+    wanted = pulls / np.maximum(total, 1e-12)[:, None]
+    placed: list[int] = []
+    moved: list[int] = []
+    # A disc that has grown may overlap another: then the smaller of the two gets another place.
+    for disc in sorted(np.flatnonzero(kept).tolist(), key=lambda disc: -radii[disc]):
+        fits = _is_free(centres[disc], radii[disc], centres[placed], radii[placed])
+        (placed if fits else moved).append(disc)
+    new = np.flatnonzero(~kept)
+    for disc in (*moved, *new[np.argsort(-radii[new], kind="stable")]):
+        target = centres[disc] if kept[disc] else wanted[disc]
+        centres[disc] = _find_free_place(target, radii[disc], centres[placed], radii[placed])
+        placed.append(disc)
+    return centres
+
+
+def _is_free(centre: Floats, radius: float, centres: Floats, radii: Floats) -> bool:
+    distance = np.linalg.norm(centres - centre, axis=1)
+    return bool((distance >= (radii + radius) * 0.999).all())
+
+
+def _find_free_place(target: Floats, radius: float, centres: Floats, radii: Floats) -> Floats:
+    """Return a place near `target` where a disc overlaps no other disc."""
+    angles = np.arange(_DIRECTIONS) * (2 * np.pi / _DIRECTIONS)
+    directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    distance = 0.0
+    while True:
+        place: Floats
+        for place in target + distance * directions:
+            if _is_free(place, radius * RESERVED_RADIUS, centres, radii):
+                return place
+        distance += radius / 2
+
+
+def _place_nodes(graph: Graph, home: Integers, before: PreviousMap | None) -> Floats:
+    """Return the position of each node in the unit disc of its deepest community."""
+    positions: Floats = np.zeros((graph.n_nodes, 2))
+    nodes = np.flatnonzero(home >= 0)
+    labels = np.unique(home[nodes], return_inverse=True)[1]
+    if not len(nodes):
+        return positions
+    positions[nodes] = fill_discs(select_subgraph(graph, nodes), labels)
+    if before is None:
+        return positions
+    kept = np.isfinite(before.nodes[:, 0]) & (home >= 0)
+    is_kept_community = np.zeros(int(labels.max()) + 1, bool)
+    is_kept_community[labels[kept[nodes]]] = True
+    positions[kept] = before.nodes[kept]
+    # New nodes of a community that has kept nodes go to the widest gaps.
+    new = nodes[~kept[nodes] & is_kept_community[labels]]
+    for community in np.unique(home[new]):
+        members = np.flatnonzero(home == community)
+        _fill_gaps(positions, members, kept)
+    return positions
+
+
+def _fill_gaps(positions: Floats, members: Integers, kept: npt.NDArray[np.bool_]) -> None:
+    """Place the new members of a community where the distance to the others is largest."""
+    n_places = 2 * len(members)
+    places = spread_over_disc(np.arange(n_places), np.full(n_places, n_places))
+    taken = positions[members[kept[members]]]
+    nearest = np.linalg.norm(places[:, None] - taken[None], axis=2).min(axis=1)
+    for node in members[~kept[members]]:
+        best = int(nearest.argmax())
+        positions[node] = places[best]
+        nearest = np.minimum(nearest, np.linalg.norm(places - places[best], axis=1))

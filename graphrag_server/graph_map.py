@@ -1,0 +1,237 @@
+"""Parts of the map of an index, as typed arrays: the children of a community, or its entities.
+
+A part begins with the length of its header (uint32, little-endian), then the header as JSON, padded
+with spaces to a multiple of 8 bytes, then its arrays. `arrays` in the header names each array with
+its type (i32, f32, u8), its first byte after the header, and its number of values.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.communities.map_tables import create_map
+from graphrag_index.communities.simple_graph import build_graph
+from graphrag_index.storage.mapped_table import MappedTable
+from graphrag_query.retrieval.index_store import IndexStore
+
+if TYPE_CHECKING:
+    Numbers = np.ndarray[Any, Any]
+
+# Maximum number of communities or entities of a part, and of relationships between them.
+MAX_THINGS = 3_000
+MAX_LINKS = 6_000
+ROOT = -1
+_TYPES = {"i32": "<i4", "f32": "<f4", "u8": "u1"}
+
+
+class GraphMap:
+    """The map of an index at one version. Several threads may use it."""
+
+    def __init__(self, store: IndexStore) -> None:
+        self._store = store
+
+    def read_part(self, community: int) -> bytes | None:
+        """Return the part inside a community, or the coarsest level for `ROOT`.
+
+        Returns None if there is no such community.
+        """
+        if community != ROOT and not len(self._discs.find_rows("community", community)):
+            return None
+        children = self._children(community)
+        if len(children) or community == ROOT:
+            return self._write_communities(community, children)
+        return self._write_entities(community)
+
+    @cached_property
+    def _tables(self) -> tuple[MappedTable, MappedTable]:
+        """The discs of communities, and the places of entities."""
+        if self._store.has_table("map_communities"):
+            return self._store.open_mapped("map_communities"), self._store.open_mapped(
+                "map_entities"
+            )
+        # An index of Microsoft GraphRAG or of an older version of this program.
+        return layout_index(self._store)
+
+    @property
+    def _discs(self) -> MappedTable:
+        return self._tables[0]
+
+    @property
+    def _places(self) -> MappedTable:
+        return self._tables[1]
+
+    @cached_property
+    def _rows_of_parent(self) -> tuple[Any, Any]:
+        """The rows of communities sorted by parent, and the sorted parents."""
+        parent = self._discs.slice("parent", 0, len(self._discs))
+        order = np.argsort(parent, kind="stable")
+        return order, parent[order]
+
+    def _children(self, community: int) -> "Numbers":
+        """Return the rows of the children of a community in the table of discs."""
+        order, parents = self._rows_of_parent
+        first, stop = np.searchsorted(parents, (community, community + 1))
+        children: Numbers = order[first:stop]
+        return children
+
+    @cached_property
+    def _ends(self) -> tuple[Any, Any, Any, Any]:
+        """Both ends of each relationship, its weight, and whether a text states it."""
+        table = self._store.open_mapped("relationship_rows")
+        rows = table.columns("source", "target", "weight", "type", "evidence").select(
+            "source",
+            "target",
+            "weight",
+            stated=(pl.col("type").fill_null("") != "") | (pl.col("evidence").list.len() > 0),
+        )
+        source, target, weight, stated = (column.to_numpy() for column in rows.iter_columns())
+        return source, target, weight, stated
+
+    @cached_property
+    def _parent_of(self) -> "Numbers":
+        """The parent of each community by number; -1 for none and for unknown numbers."""
+        numbers = self._discs.slice("community", 0, len(self._discs))
+        # The last element is that of the number -1.
+        parents = np.full(int(numbers.max(initial=-1)) + 2, -1, np.int32)
+        parents[numbers] = self._discs.slice("parent", 0, len(self._discs))
+        return parents
+
+    def _child_of_entities(self, numbers: "Numbers") -> "Numbers":
+        """Return for each entity the position of its community in `numbers`, or -1."""
+        position = np.full(len(self._parent_of), -1, np.int32)
+        position[numbers] = np.arange(len(numbers))
+        ancestor = np.arange(len(position))
+        ancestor[-1] = -1
+        while True:
+            open_ = (ancestor >= 0) & (position[ancestor] < 0)
+            if not open_.any():
+                break
+            ancestor[open_] = self._parent_of[ancestor[open_]]
+        homes = self._places.slice("community", 0, len(self._places))
+        found: Numbers = position[ancestor][homes]
+        return found
+
+    def _write_communities(self, community: int, rows: "Numbers") -> bytes:
+        store = self._store
+        radius = self._discs.slice("radius", 0, len(self._discs))[rows]
+        # The largest communities have the largest discs.
+        kept = rows[np.argsort(-radius, kind="stable")][:MAX_THINGS]
+        numbers = self._discs.slice("community", 0, len(self._discs))[kept]
+        found = store.communities(numbers.tolist())
+        titles = dict(zip(found["community"].to_list(), found["title"].to_list(), strict=True))
+        if store.has_table("report_rows"):
+            titles |= dict(store.reports(numbers.tolist()).select("community", "title").iter_rows())
+        place = self._child_of_entities(numbers)
+        source, target, weight, _ = self._ends
+        links = _sum_links(place[source], place[target], weight, len(kept))
+        arrays = {
+            "number": ("i32", numbers),
+            "size": ("i32", found["size"]),
+            "children": ("i32", found["children"].list.len()),
+            **{
+                name: ("f32", self._discs.slice(name, 0, len(self._discs))[kept])
+                for name in ("x", "y", "radius")
+            },
+            **links,
+        }
+        header = {
+            "kind": "communities",
+            "title": [titles[number] for number in numbers.tolist()],
+            "left_out": len(rows) - len(kept),
+        }
+        return self._write(community, header, arrays)
+
+    def _write_entities(self, community: int) -> bytes:
+        store = self._store
+        places = self._places
+        homes = places.slice("community", 0, len(places))
+        members = np.flatnonzero(homes == community)
+        degrees = store.open_mapped("entity_rows").slice("degree", 0, store.n_rows("entity_rows"))
+        kept = members[np.argsort(-degrees[members], kind="stable")][:MAX_THINGS]
+        rows = store.entities(kept.tolist())
+        position = np.full(len(homes), -1, np.int32)
+        position[kept] = np.arange(len(kept))
+        source, target, weight, stated = self._ends
+        inside = np.flatnonzero((position[source] >= 0) & (position[target] >= 0))
+        inside = inside[np.argsort(-weight[inside], kind="stable")][:MAX_LINKS]
+        arrays = {
+            "number": ("i32", kept),
+            "size": ("i32", degrees[kept]),
+            **{name: ("f32", places.slice(name, 0, len(places))[kept]) for name in ("x", "y")},
+            "source": ("i32", position[source[inside]]),
+            "target": ("i32", position[target[inside]]),
+            "weight": ("f32", weight[inside]),
+            "relationship": ("i32", inside),
+            "stated": ("u8", stated[inside]),
+        }
+        header = {
+            "kind": "entities",
+            "title": rows["title"].fill_null("").to_list(),
+            "type": rows["type"].fill_null("").to_list(),
+            "left_out": len(members) - len(kept),
+        }
+        return self._write(community, header, arrays)
+
+    def _write(
+        self, community: int, header: dict[str, Any], arrays: Mapping[str, tuple[str, Any]]
+    ) -> bytes:
+        parts, described, offset = [], {}, 0
+        for name, (kind, values) in arrays.items():
+            content = np.asarray(values).astype(_TYPES[kind]).tobytes()
+            described[name] = {"type": kind, "offset": offset, "length": len(values)}
+            # Arrays of 4 bytes must begin at a multiple of 4.
+            content += bytes(-len(content) % 8)
+            parts.append(content)
+            offset += len(content)
+        values = {"version": self._store.version.number, "community": community, **header}
+        text = json.dumps({**values, "arrays": described}, ensure_ascii=False).encode()
+        text += b" " * ((-4 - len(text)) % 8)
+        return b"".join([len(text).to_bytes(4, "little"), text, *parts])
+
+
+def _sum_links(source: Any, target: Any, weight: Any, n: int) -> dict[str, tuple[str, Any]]:
+    """Sum the weights of the relationships between each two of `n` communities."""
+    between = (source >= 0) & (target >= 0) & (source != target)
+    low = np.minimum(source[between], target[between]).astype(np.int64)
+    high = np.maximum(source[between], target[between])
+    keys, pair = np.unique(low * n + high, return_inverse=True)
+    total = np.bincount(pair, weight[between], len(keys))
+    best = np.argsort(-total, kind="stable")[:MAX_LINKS]
+    return {
+        "source": ("i32", keys[best] // max(n, 1)),
+        "target": ("i32", keys[best] % max(n, 1)),
+        "weight": ("f32", total[best]),
+    }
+
+
+def layout_index(store: IndexStore) -> tuple[MappedTable, MappedTable]:
+    """Compute the map of an index that has none: the discs, and the places of entities."""
+    n_entities = store.n_rows("entity_rows")
+    links = store.open_mapped("relationship_rows").columns("source", "target", "weight")
+    links = links.filter((pl.col("source") >= 0) & (pl.col("target") >= 0), pl.col("weight") > 0)
+    source, target, weight = (column.to_numpy() for column in links.iter_columns())
+    graph = build_graph(n_entities, source, target, weight.astype(np.float64))
+    rows = store.open_mapped("community_rows")
+    communities = rows.columns("community", "level", "parent", "size").with_row_index("row")
+    above = communities.select("row", parent="community")
+    communities = communities.join(above, on="parent", how="left", suffix="_above").with_columns(
+        above=pl.col("row_above").cast(pl.Int64).fill_null(-1)
+    )
+    levels = []
+    for level in communities["level"].unique().sort():
+        members = communities.filter(level=level)["row"].to_numpy()
+        entities, lengths = rows.lists("entities", members)
+        labels = np.full(n_entities, -1)
+        labels[entities] = np.repeat(members, lengths)
+        levels.append(labels)
+    numbers = np.arange(n_entities)
+    parts: dict[str, list[pl.DataFrame]] = {}
+    for frames in create_map(graph, communities, levels, pl.Series(numbers), numbers):
+        for name, frame in frames.items():
+            parts.setdefault(name, []).append(frame)
+    discs, places = (pl.concat(parts[name]) for name in ("map_communities", "map_entities"))
+    return MappedTable.of(discs), MappedTable.of(places)
