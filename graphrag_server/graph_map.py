@@ -1,4 +1,4 @@
-"""Parts of the map of an index, as typed arrays: the children of a community, or its entities.
+"""Parts of the map of an index as typed arrays: communities, or the entities of one.
 
 A part begins with the length of its header (uint32, little-endian), then the header as JSON, padded
 with spaces to a multiple of 8 bytes, then its arrays. `arrays` in the header names each array with
@@ -6,9 +6,9 @@ its type (i32, f32, u8), its first byte after the header, and its number of valu
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,15 @@ ROOT = -1
 _TYPES = {"i32": "<i4", "f32": "<f4", "u8": "u1"}
 
 
+class Disc(NamedTuple):
+    """The place of a community, or with radius 0 of an entity, in the unit disc of the map."""
+
+    number: int
+    x: float
+    y: float
+    radius: float
+
+
 class GraphMap:
     """The map of an index at one version. Several threads may use it."""
 
@@ -45,6 +54,43 @@ class GraphMap:
         if len(children) or community == ROOT:
             return self._write_communities(community, children)
         return self._write_entities(community)
+
+    def place_communities(self, numbers: Sequence[int]) -> list[Disc]:
+        """Return the discs of communities in the unit disc of the whole map.
+
+        Unknown numbers are left out.
+        """
+        discs = []
+        for number in numbers:
+            x, y, radius, above = 0.0, 0.0, 1.0, number
+            chain = []
+            while above >= 0 and (rows := self._discs.find_rows("community", above)):
+                chain.append(rows.start)
+                above = int(self._discs.slice("parent", rows.start, rows.stop)[0])
+            for row in reversed(chain):
+                inner = [self._discs.slice(name, row, row + 1)[0] for name in ("x", "y", "radius")]
+                x, y = x + radius * float(inner[0]), y + radius * float(inner[1])
+                radius *= float(inner[2])
+            if chain:
+                discs.append(Disc(number, x, y, radius))
+        return discs
+
+    def place_entities(self, numbers: Sequence[int]) -> list[Disc]:
+        """Return the places of entities in the unit disc of the whole map, with radius 0.
+
+        Unknown numbers, and entities without a community, are left out.
+        """
+        known = [number for number in numbers if 0 <= number < len(self._places)]
+        rows = self._places.rows(known)
+        discs = {
+            disc.number: disc
+            for disc in self.place_communities(rows["community"].unique().to_list())
+        }
+        return [
+            Disc(entity, home.x + home.radius * x, home.y + home.radius * y, 0.0)
+            for entity, community, x, y in rows.iter_rows()
+            if (home := discs.get(community))
+        ]
 
     @cached_property
     def _tables(self) -> tuple[MappedTable, MappedTable]:

@@ -1,20 +1,66 @@
 """The map of an index: its communities as areas, opened part by part."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from fastapi.responses import Response
+from pydantic import BaseModel
 
 from graphrag_server.access import ReadIndex
 from graphrag_server.graph_map import ROOT
 from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.routes.entities import read_entities
 from graphrag_server.table_pages import VERSION_HEADER, AsOf, no_such_row
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["map"])
+
+
+class Place(BaseModel):
+    """The place of an entity or a community in the unit disc of the map."""
+
+    number: int
+    title: str
+    type: str
+    x: float
+    y: float
+    radius: float
+
+
+class Places(BaseModel):
+    """The places of some entities and communities."""
+
+    entities: list[Place]
+    communities: list[Place]
 
 
 @router.get("/map", response_class=Response)
 def read_map(index: ReadIndex, as_of: AsOf = None) -> Response:
     """Return the communities of the coarsest level as typed arrays; see graph_map.py."""
     return _read_part(index, as_of, ROOT)
+
+
+@router.get("/map/places")
+def read_places(
+    index: ReadIndex,
+    entity: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
+    community: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
+    as_of: AsOf = None,
+) -> Places:
+    """Return the places of some entities and communities; unknown numbers are left out."""
+    opened = index.open(as_of)
+    graph_map = index.map_of(opened)
+    entities = graph_map.place_entities(entity)
+    rows = read_entities(opened.store, [disc.number for disc in entities])
+    return Places(
+        entities=[
+            Place(number=row.number, title=row.title, type=row.type, x=disc.x, y=disc.y, radius=0)
+            for row, disc in zip(rows, entities, strict=True)
+        ],
+        communities=[
+            Place(title="", type="", **disc._asdict())
+            for disc in graph_map.place_communities(community)
+        ],
+    )
 
 
 @router.get("/map/{community}", response_class=Response)

@@ -76,6 +76,24 @@ def test_relationships_of_a_part_join_its_things(sample_client: TestClient) -> N
         assert found["stated"] == bool(part.arrays["stated"][at])
 
 
+def test_places_are_those_of_the_parts(sample_client: TestClient) -> None:
+    root = read_part(sample_client)
+    first = int(root.arrays["number"][0])
+    inner = read_part(sample_client, first)
+    child = int(inner.arrays["number"][0])
+    query = {"entity": [0, 999_999], "community": [first, child, 999_999]}
+    found = sample_client.get(f"{MAP}/places", params=query).json()
+    outer, nested = found["communities"]
+    for name in ("x", "y", "radius"):
+        assert outer[name] == pytest.approx(float(root.arrays[name][0]), abs=1e-6)
+    assert nested["radius"] == pytest.approx(
+        outer["radius"] * float(inner.arrays["radius"][0]), abs=1e-6
+    )
+    [entity] = found["entities"]
+    assert entity["number"] == 0
+    assert entity["x"] ** 2 + entity["y"] ** 2 <= 1
+
+
 @pytest.mark.parametrize("community", ["99999", "-5"])
 def test_an_unknown_community_is_not_found(sample_client: TestClient, community: str) -> None:
     reply = sample_client.get(f"{MAP}/{community}")
