@@ -21,11 +21,11 @@ export function AskPanel({ conversation }: { conversation: Conversation }) {
     void conversation.ask(data, { question, method, ...(names ? { names } : {}), filters, version });
   };
   const body = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    // A new question is shown from its beginning.
-    body.current?.querySelector(".turn:last-child")?.scrollIntoView({ block: "start" });
-  }, [turns.length]);
   const last = turns.at(-1);
+  useEffect(() => {
+    // A question and its answer are shown from their beginning.
+    body.current?.querySelector(".turn:last-child")?.scrollIntoView({ block: "start" });
+  }, [last?.id, last?.state]);
   return (
     <>
       <div class="panel-body conversation" ref={body}>
