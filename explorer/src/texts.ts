@@ -131,11 +131,9 @@ export const texts = {
     holds: (nDocuments: number, nEntities: number, nRelationships: number, nReports: number) =>
       `This index holds ${documents(nDocuments)}, ${entities(nEntities)}, ` +
       `${relationships(nRelationships)}${nReports ? ` and ${reports(nReports)}` : ""}.`,
-    examples: [
-      ["global", "What are the main themes?"],
-      ["global", "Who is named most often?"],
-      ["global", "Which places are named most often?"],
-    ] as [method: string, question: string][],
+    themes: "What are the main themes?",
+    named: "Who is named most often?",
+    connected: (first: string, second: string) => `How are ${first} and ${second} connected?`,
     about: (title: string) => `What is known about ${title}?`,
     aboutThis: "Ask about this",
     understoodAs: "Understood as:",

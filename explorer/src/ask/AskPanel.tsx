@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { FilterNotice } from "../find/FilterPanel";
 import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
 import type { Conversation } from "./conversation";
 import { TurnView } from "./TurnView";
@@ -23,9 +24,10 @@ export function AskPanel({ conversation }: { conversation: Conversation }) {
   const body = useRef<HTMLDivElement>(null);
   const last = turns.at(-1);
   useEffect(() => {
-    // A question and its answer are shown from their beginning.
-    body.current?.querySelector(".turn:last-child")?.scrollIntoView({ block: "start" });
-  }, [last?.id, last?.state]);
+    // A question and its answer are shown from their beginning; "back" leads to earlier ones.
+    const at = turns.map((turn) => turn.question).lastIndexOf(address.question);
+    body.current?.querySelectorAll(".turn")[at]?.scrollIntoView({ block: "start" });
+  }, [address.question, last?.id, last?.state]);
   return (
     <>
       <div class="panel-body conversation" ref={body}>
@@ -52,15 +54,24 @@ function useTurns(conversation: Conversation) {
 
 /** What stands here before the first question: what the index holds, and what one may ask. */
 function Welcome({ ask }: { ask: Ask }) {
-  const { summary } = useData();
+  const { data, summary } = useData();
   const { documents = 0, entities = 0, relationships = 0 } = summary.tables;
   const reports = summary.tables.community_reports ?? 0;
+  const main = useLoaded(
+    async (signal) => (await data.page("entities", { limit: 2 }, signal)).items, [summary.name],
+  );
+  const [first, second] = main.value ?? [];
+  const examples = [
+    ...(reports ? [texts.ask.themes] : []), texts.ask.named,
+    ...(first ? [texts.ask.about(first.title)] : []),
+    ...(first && second ? [texts.ask.connected(first.title, second.title)] : []),
+  ];
   return (
     <div class="welcome">
       <h2>{texts.ask.welcome}</h2>
       <p>{texts.ask.holds(documents, entities, relationships, reports)}</p>
       <ul class="suggestions">
-        {texts.ask.examples.filter(([method]) => method !== "global" || reports).map(([, question]) => (
+        {examples.map((question) => (
           <li key={question}>
             <button type="button" onClick={() => ask(question, "ask")}>{question}</button>
           </li>

@@ -110,7 +110,13 @@ const formatNote = (note: unknown) => (typeof note === "number" ? texts.decimal(
 /** Return what a row of a prompt is called. */
 function nameOf(row: ContextRow): string {
   if (row.source && row.target) return texts.ends(String(row.source), String(row.target));
-  const name = row.title ?? row.document ?? row.question ?? row.text ?? row.description;
-  const text = name === undefined ? Object.values(row).join(" · ") : String(name);
+  const name = row.title ?? row.document ?? row.question ?? row.point;
+  const text = name === undefined ? firstLine(String(row.text ?? Object.values(row).join(" · "))) : String(name);
   return row.document && row.headings ? `${text}: ${String(row.headings)}` : text;
+}
+
+/** Return the beginning of a text, such as the title of a report. */
+function firstLine(text: string): string {
+  const line = text.replace(/^#+ /, "").split("\n", 1)[0] ?? "";
+  return line.length > 120 ? `${line.slice(0, 119)}…` : line;
 }
