@@ -1,4 +1,6 @@
-"""Rewrite settings.yaml and the generated parts of the pages: `python docs/generate.py`.
+"""Rewrite settings.yaml, openapi.json and the generated parts: `python docs/generate.py`.
+
+`python docs/generate.py openapi` rewrites openapi.json alone.
 
 A generated part lies between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. Everything in it
 comes from the code except the meanings of columns: these are kept from the page, and are empty
@@ -6,7 +8,9 @@ for new columns.
 """
 
 import inspect
+import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -173,8 +177,20 @@ BLOCKS: Mapping[str, Callable[[str], str]] = {
 }
 
 
+def openapi_text() -> str:
+    """Return the OpenAPI document of the server. The values of settings do not change it."""
+    from graphrag_server.app import create_app
+    from graphrag_server.server_settings import ServerSettings
+
+    app = create_app(ServerSettings(indexes={"any": DOCS.parent}))
+    return json.dumps(app.openapi(), indent=1, ensure_ascii=False) + "\n"
+
+
 def main() -> None:
-    """Rewrite settings.yaml and every page."""
+    """Rewrite the OpenAPI document, settings.yaml and every page."""
+    (DOCS / "openapi.json").write_text(openapi_text(), encoding="utf-8", newline="\n")
+    if sys.argv[1:] == ["openapi"]:
+        return
     settings = DOCS.parent / "settings.yaml"
     settings.write_text(settings_text(), encoding="utf-8", newline="\n")
     for path in sorted(DOCS.glob("*.md")):

@@ -11,8 +11,9 @@ from graphrag_server.access import AccessControl
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.metrics import Metrics
+from graphrag_server.openapi_document import PROBLEM_RESPONSES, DocumentedApp, operation_id
 from graphrag_server.origin_guard import OriginGuard
-from graphrag_server.problems import ProblemDetails, add_problem_handlers
+from graphrag_server.problems import add_problem_handlers
 from graphrag_server.question_record import QuestionRecorder
 from graphrag_server.request_recorder import RequestRecorder
 from graphrag_server.routes import (
@@ -49,7 +50,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
             app.state.indexes.close()
             app.state.access.keys.close()
 
-    app = FastAPI(
+    app = DocumentedApp(
         title="graphrag-index",
         version=graphrag_index.__version__,
         lifespan=lifespan,
@@ -58,7 +59,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         redoc_url=None,
         # A redirection would repeat the Host header, which the client chooses.
         redirect_slashes=False,
-        responses={"default": {"model": ProblemDetails, "description": "Problem details."}},
+        responses=PROBLEM_RESPONSES,
+        generate_unique_id_function=operation_id,
     )
     app.state.settings = settings
     app.state.metrics = Metrics()

@@ -89,7 +89,7 @@ def list_versions(index: ReadIndex) -> Versions:
 
 
 @router.get("/diff")
-def compare(
+def diff(
     index: ReadIndex,
     from_: Annotated[int, Query(alias="from", ge=1)],
     to: Annotated[int | None, Query(ge=1, description="Default: the current version.")] = None,
