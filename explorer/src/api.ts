@@ -1,6 +1,7 @@
 /** The data of an index: one interface, and its implementation over the HTTP API. */
 
 import { readEvents } from "./parts/readEvents";
+import { type MapPart, parseMapPart, type Place, ROOT } from "./graph/mapPart";
 import type { Filters } from "./state";
 import { texts } from "./texts";
 
@@ -152,6 +153,13 @@ export interface IndexData {
   ): Promise<DocumentText>;
   suggest(text: string, query: Query, signal: AbortSignal): Promise<Suggestions>;
   paths(from: number, to: number, signal: AbortSignal): Promise<Paths>;
+  /** Read the part of the map inside a community, or the coarsest level for ROOT. */
+  mapPart(community: number, signal: AbortSignal): Promise<MapPart>;
+  /** Return the places of rows; the ends of the relationships are among the entities. */
+  places(
+    entities: readonly number[], communities: readonly number[], relationships: readonly number[],
+    signal: AbortSignal,
+  ): Promise<{ entities: Place[]; communities: Place[]; relationships: Relationship[] }>;
   versions(signal: AbortSignal): Promise<Version[]>;
   filterChoices(signal: AbortSignal): Promise<FilterChoices>;
   /** Absent where nothing can be asked: on a static page. */
@@ -253,6 +261,23 @@ export class ServedIndex implements IndexData {
 
   paths(from: number, to: number, signal: AbortSignal) {
     return this.get<Paths>("/path", { from, to }, signal);
+  }
+
+  async mapPart(community: number, signal: AbortSignal) {
+    const path = `${this.root}/map${community === ROOT ? "" : `/${community}`}`;
+    const response = await this.connection.fetch(path + formatQuery({ as_of: this.version }), { signal });
+    return parseMapPart(await response.arrayBuffer());
+  }
+
+  places(
+    entities: readonly number[], communities: readonly number[], relationships: readonly number[],
+    signal: AbortSignal,
+  ) {
+    const texts = (numbers: readonly number[]) => numbers.map(String);
+    const query = {
+      entity: texts(entities), community: texts(communities), relationship: texts(relationships),
+    };
+    return this.get<Awaited<ReturnType<IndexData["places"]>>>("/map/places", query, signal);
   }
 
   async versions(signal: AbortSignal) {

@@ -3,6 +3,7 @@ import { readTheme, showTheme } from "./session";
 import { App } from "./shell/App";
 import "./style.css";
 import "./answers.css";
+import "./graph/graph.css";
 
 showTheme(readTheme());
 render(<App />, document.getElementById("app")!);

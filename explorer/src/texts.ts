@@ -76,6 +76,11 @@ export const texts = {
     mode: "Form of the graph", graph: "Graph", table: "Table",
     communities: "Communities of the top level",
     only: (community: number) => `Only community ${community}`,
+    explained: "Graph of communities and entities. Arrow keys move it, plus and minus zoom; the table shows the same.",
+    view: "View of the graph", zoomIn: "Zoom in", zoomOut: "Zoom out", whole: "Show the whole graph",
+    stated: "stated by a text", counted: "only named together",
+    leftOut: (n: number) => `${n.toLocaleString()} with fewer relationships are not drawn.`,
+    noDrawing: (why: string) => `This browser cannot draw the graph, so the table is shown. ${why}`,
   },
   find: {
     label: "Find names, reports and passages",

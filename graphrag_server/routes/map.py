@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from graphrag_server.access import ReadIndex
 from graphrag_server.graph_map import ROOT
 from graphrag_server.hosted_index import HostedIndex
-from graphrag_server.routes.entities import read_entities
+from graphrag_server.routes.entities import Relationship, read_entities, read_relationships
 from graphrag_server.table_pages import VERSION_HEADER, AsOf, no_such_row
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["map"])
@@ -27,10 +27,11 @@ class Place(BaseModel):
 
 
 class Places(BaseModel):
-    """The places of some entities and communities."""
+    """The places of some entities and communities, and some relationships between entities."""
 
     entities: list[Place]
     communities: list[Place]
+    relationships: list[Relationship]
 
 
 @router.get("/map", response_class=Response)
@@ -44,12 +45,19 @@ def read_places(
     index: ReadIndex,
     entity: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
     community: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
+    relationship: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
     as_of: AsOf = None,
 ) -> Places:
-    """Return the places of some entities and communities; unknown numbers are left out."""
+    """Return the places of some entities and communities; unknown numbers are left out.
+
+    The entities at the ends of the relationships are added to the entities.
+    """
     opened = index.open(as_of)
     graph_map = index.map_of(opened)
-    entities = graph_map.place_entities(entity)
+    known = range(opened.store.n_rows("relationship_rows"))
+    relationships = read_relationships(opened.store, [n for n in relationship if n in known])
+    ends = [end for one in relationships for end in (one.source, one.target)]
+    entities = graph_map.place_entities(list(dict.fromkeys([*entity, *ends])))
     rows = read_entities(opened.store, [disc.number for disc in entities])
     return Places(
         entities=[
@@ -60,6 +68,7 @@ def read_places(
             Place(title="", type="", **disc._asdict())
             for disc in graph_map.place_communities(community)
         ],
+        relationships=relationships,
     )
 
 

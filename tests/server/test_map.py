@@ -81,7 +81,11 @@ def test_places_are_those_of_the_parts(sample_client: TestClient) -> None:
     first = int(root.arrays["number"][0])
     inner = read_part(sample_client, first)
     child = int(inner.arrays["number"][0])
-    query = {"entity": [0, 999_999], "community": [first, child, 999_999]}
+    query = {
+        "entity": [0, 999_999],
+        "community": [first, child, 999_999],
+        "relationship": [0, 999_999],
+    }
     found = sample_client.get(f"{MAP}/places", params=query).json()
     outer, nested = found["communities"]
     for name in ("x", "y", "radius"):
@@ -89,7 +93,11 @@ def test_places_are_those_of_the_parts(sample_client: TestClient) -> None:
     assert nested["radius"] == pytest.approx(
         outer["radius"] * float(inner.arrays["radius"][0]), abs=1e-6
     )
-    [entity] = found["entities"]
+    [relationship] = found["relationships"]
+    entity = found["entities"][0]
+    assert {one["number"] for one in found["entities"]} == {
+        *(0, relationship["source"], relationship["target"])
+    }
     assert entity["number"] == 0
     assert entity["x"] ** 2 + entity["y"] ** 2 <= 1
 

@@ -1,11 +1,18 @@
 /** The graph in the middle of the page, and the same things as a table. */
 
+import { useState } from "preact/hooks";
+import { GraphView } from "../graph/GraphView";
 import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { useHighlight } from "../parts/useHighlight";
 import { texts } from "../texts";
 import { DrawnTable } from "./DrawnTable";
 
 export function GraphPane() {
   const { address, go, href } = useAddress();
+  const { data, summary } = useData();
+  const { highlight } = useHighlight();
+  const [failure, setFailure] = useState("");
   const { mode, only, path } = address;
   return (
     <section class="graph-pane" aria-label={texts.parts.graph}>
@@ -30,7 +37,12 @@ export function GraphPane() {
           </a>
         )}
       </div>
-      <DrawnTable />
+      {failure && <p class="notice">{failure}</p>}
+      {mode === "graph" && !failure ? (
+        <GraphView data={data} dataKey={`${address.index}@${address.version ?? summary.version}`}
+          selection={address.selection} highlight={highlight} only={only}
+          onSelect={(selection) => go({ selection })} onFailure={setFailure} />
+      ) : <DrawnTable />}
     </section>
   );
 }

@@ -1,0 +1,158 @@
+/** Drawing of the communities: discs with titles on a canvas below the entities. */
+
+import type { MapPart } from "./mapPart";
+import type { Area, Scene } from "./scene";
+
+export interface Point { x: number; y: number }
+/** Pixels of a point of the map, and pixels per unit. */
+export interface Projection { at(point: Point): Point; scale: number }
+
+/** Colours of the page, read from its style sheet. */
+export interface Palette {
+  hues: string[]; ink: string; muted: string; panel: string; line: string; accent: string; none: string;
+}
+
+export function readPalette(element: Element): Palette {
+  const style = getComputedStyle(element);
+  const read = (name: string) => style.getPropertyValue(name).trim();
+  return {
+    hues: Array.from({ length: 8 }, (_, at) => read(`--c${at}`)),
+    ink: read("--ink"), muted: read("--muted"), panel: read("--panel"), line: read("--line"),
+    accent: read("--accent"), none: read("--none"),
+  };
+}
+
+// Radius in pixels from which a disc has a title, and maximum links drawn of a part.
+const MIN_TITLE_RADIUS = 26;
+const MAX_DRAWN_LINKS = 120;
+const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+
+export function drawCommunities(
+  context: CanvasRenderingContext2D, scene: Scene, project: Projection, palette: Palette,
+  lit: { communities: ReadonlySet<number>; selected: number | null; isDimmed: boolean },
+): void {
+  const { width, height } = context.canvas;
+  const ratio = window.devicePixelRatio || 1;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  for (const part of scene.openParts()) {
+    const area = scene.areas.get(part.community);
+    if (area) drawOpened(context, area, project, palette, area.community === lit.selected);
+    if (part.kind === "communities") drawLinks(context, scene, part, project, palette);
+  }
+  for (const area of scene.closedAreas()) {
+    const strong = area.community === lit.selected || lit.communities.has(area.community);
+    drawClosed(context, area, project, palette, strong, lit.isDimmed && !strong);
+  }
+}
+
+function drawOpened(
+  context: CanvasRenderingContext2D, area: Area, project: Projection, palette: Palette, selected: boolean,
+): void {
+  const { x, y } = project.at(area);
+  const radius = area.radius * project.scale;
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.globalAlpha = 0.06;
+  context.fillStyle = hueOf(area, palette);
+  context.fill();
+  context.globalAlpha = selected ? 1 : 0.5;
+  context.lineWidth = selected ? 2.5 : 1;
+  context.strokeStyle = selected ? palette.accent : hueOf(area, palette);
+  context.stroke();
+  context.globalAlpha = 1;
+  if (radius < 90) return;
+  // The title of an opened disc stands above its upper edge.
+  context.font = `600 12px ${FONT}`;
+  context.textAlign = "center";
+  context.textBaseline = "bottom";
+  context.fillStyle = palette.muted;
+  context.fillText(shorten(context, area.title, 1.6 * radius), x, Math.max(y - radius - 4, 14));
+}
+
+function drawClosed(
+  context: CanvasRenderingContext2D, area: Area, project: Projection, palette: Palette,
+  strong: boolean, dimmed: boolean,
+): void {
+  const { x, y } = project.at(area);
+  const radius = area.radius * project.scale;
+  if (radius < 0.7) return;
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.globalAlpha = dimmed ? 0.12 : 0.26;
+  context.fillStyle = hueOf(area, palette);
+  context.fill();
+  context.globalAlpha = dimmed ? 0.3 : 0.9;
+  context.lineWidth = strong ? 2.5 : 1;
+  context.strokeStyle = strong ? palette.accent : hueOf(area, palette);
+  context.stroke();
+  context.globalAlpha = dimmed ? 0.5 : 1;
+  if (radius >= MIN_TITLE_RADIUS) drawTitle(context, area, { x, y }, radius, palette);
+  context.globalAlpha = 1;
+}
+
+function drawTitle(
+  context: CanvasRenderingContext2D, area: Area, { x, y }: Point, radius: number, palette: Palette,
+): void {
+  const size = Math.min(15, Math.max(10, radius / 6));
+  context.font = `${size}px ${FONT}`;
+  const lines = wrap(context, area.title, radius * 1.7, Math.max(1, Math.floor(radius * 1.3 / (size * 1.2))));
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillStyle = palette.ink;
+  lines.forEach((line, at) => {
+    context.fillText(line, x, y + (at - (lines.length - 1) / 2) * size * 1.2);
+  });
+}
+
+/** Draw the strongest links between closed discs of a part, wider for more weight. */
+function drawLinks(
+  context: CanvasRenderingContext2D, scene: Scene, part: MapPart, project: Projection, palette: Palette,
+): void {
+  const strongest = part.weight[0] ?? 1;
+  context.strokeStyle = palette.none;
+  for (let at = 0; at < Math.min(part.source.length, MAX_DRAWN_LINKS); at += 1) {
+    const [one, other] = [part.source[at]!, part.target[at]!].map((end) => scene.areas.get(part.number[end]!)!);
+    if (!one || !other || scene.isOpen(one.community) || scene.isOpen(other.community)) continue;
+    const [from, to] = [edgePoint(one, other), edgePoint(other, one)].map((point) => project.at(point));
+    context.globalAlpha = 0.15 + 0.35 * (part.weight[at]! / strongest);
+    context.lineWidth = 0.5 + 4 * (part.weight[at]! / strongest);
+    context.beginPath();
+    context.moveTo(from!.x, from!.y);
+    context.lineTo(to!.x, to!.y);
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+}
+
+/** Return the point on the edge of a disc that faces another disc. */
+function edgePoint(area: Area, other: Area): Point {
+  const distance = Math.hypot(other.x - area.x, other.y - area.y) || 1;
+  const share = area.radius / distance;
+  return { x: area.x + (other.x - area.x) * share, y: area.y + (other.y - area.y) * share };
+}
+
+export function hueOf(area: Area, palette: Palette): string {
+  return palette.hues[area.hue % palette.hues.length]!;
+}
+
+function wrap(context: CanvasRenderingContext2D, text: string, width: number, maxLines: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    const longer = line ? `${line} ${word}` : word;
+    if (!line || context.measureText(longer).width <= width) line = longer;
+    else { lines.push(line); line = word; }
+  }
+  lines.push(line);
+  const kept = lines.slice(0, maxLines);
+  if (lines.length > maxLines) kept[maxLines - 1] = `${kept[maxLines - 1]} …`;
+  return kept.map((one) => shorten(context, one, width));
+}
+
+function shorten(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (context.measureText(text).width <= width) return text;
+  let end = text.length;
+  while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > width) end -= 1;
+  return `${text.slice(0, end).trimEnd()}…`;
+}

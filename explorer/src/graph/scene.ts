@@ -1,0 +1,124 @@
+/** What the graph shows: communities as discs, some of them opened into their insides. */
+
+import { type MapPart, ROOT } from "./mapPart";
+
+/** Maximum number of communities and entities that are shown at once. */
+export const MAX_THINGS = 3000;
+
+/** A disc in the unit disc of the whole map. */
+export interface Disc { x: number; y: number; radius: number }
+
+export interface Area extends Disc {
+  community: number;
+  title: string;
+  size: number;
+  parent: number;
+  depth: number;
+  /** Position of the area of the coarsest level that it lies in: decides its colour. */
+  hue: number;
+}
+
+/** The part of the screen that is visible, in the coordinates of the map. */
+export interface View { x: number; y: number; halfWidth: number; halfHeight: number; scale: number }
+
+// An area opens when its radius exceeds this many pixels, and closes below the other.
+const OPEN_RADIUS = 105;
+const CLOSE_RADIUS = 70;
+
+export class Scene {
+  readonly parts = new Map<number, MapPart>();
+  readonly areas = new Map<number, Area>();
+  readonly opened = new Set<number>();
+
+  constructor(readonly root: number, private readonly rootDisc: Disc = { x: 0, y: 0, radius: 1 }) {}
+
+  /** Add a loaded part. The community that it belongs to is opened. */
+  add(part: MapPart): void {
+    this.parts.set(part.community, part);
+    this.opened.add(part.community);
+    if (part.kind === "entities") return;
+    const home = this.disc(part.community);
+    const parent = this.areas.get(part.community);
+    for (let at = 0; at < part.number.length; at += 1) {
+      const community = part.number[at]!;
+      this.areas.set(community, {
+        community, title: part.title[at]!, size: part.size[at]!, parent: part.community,
+        depth: (parent?.depth ?? -1) + 1, hue: parent?.hue ?? at,
+        x: home.x + home.radius * part.x[at]!, y: home.y + home.radius * part.y[at]!,
+        radius: home.radius * part.radius[at]!,
+      });
+    }
+  }
+
+  disc(community: number): Disc {
+    return community === this.root ? this.rootDisc : this.areas.get(community) ?? this.rootDisc;
+  }
+
+  /** The opened communities, the outermost first. */
+  openParts(): MapPart[] {
+    const found: MapPart[] = [];
+    const visit = (community: number) => {
+      const part = this.parts.get(community);
+      if (!part || !this.opened.has(community)) return;
+      found.push(part);
+      if (part.kind === "communities") part.number.forEach(visit);
+    };
+    visit(this.root);
+    return found;
+  }
+
+  /** Areas that are shown as closed discs. */
+  closedAreas(): Area[] {
+    return this.openParts().filter(({ kind }) => kind === "communities").flatMap(({ number }) =>
+      Array.from(number).filter((one) => !this.isOpen(one)).map((one) => this.areas.get(one)!));
+  }
+
+  isOpen(community: number): boolean {
+    return this.opened.has(community) && this.parts.has(community);
+  }
+
+  countThings(): number {
+    return this.openParts().reduce((sum, { number }) => sum + number.length, 0);
+  }
+
+  /**
+   * Open areas that have become large on the screen, and close those that are small or far away.
+   * Returns the communities whose parts have to be loaded, the nearest to the middle first.
+   */
+  follow(view: View): number[] {
+    for (const { community } of this.openParts()) {
+      if (community === this.root) continue;
+      const disc = this.disc(community);
+      if (disc.radius * view.scale < CLOSE_RADIUS || !isVisible(disc, view, 1.5)) this.opened.delete(community);
+    }
+    const wanted = this.closedAreas()
+      .filter((area) => area.radius * view.scale > OPEN_RADIUS && isVisible(area, view, 1))
+      .sort((a, b) => distance(a, view) - distance(b, view));
+    let count = this.countThings();
+    const missing: number[] = [];
+    for (const area of wanted) {
+      count += Math.min(area.size, this.parts.get(area.community)?.number.length ?? area.size);
+      if (count > MAX_THINGS && missing.length) break;
+      if (this.parts.has(area.community)) this.opened.add(area.community);
+      else missing.push(area.community);
+    }
+    return missing;
+  }
+
+  /** Forget parts that are not shown, so that memory does not grow with what was visited. */
+  forget(maxParts: number): void {
+    for (const community of this.parts.keys()) {
+      if (this.parts.size <= maxParts) return;
+      if (!this.opened.has(community) && community !== ROOT) this.parts.delete(community);
+    }
+  }
+}
+
+function isVisible(disc: Disc, view: View, margin: number): boolean {
+  return Math.abs(disc.x - view.x) < view.halfWidth * margin + disc.radius &&
+    Math.abs(disc.y - view.y) < view.halfHeight * margin + disc.radius;
+}
+
+function distance(disc: Disc, view: View): number {
+  return Math.hypot(disc.x - view.x, disc.y - view.y);
+}
