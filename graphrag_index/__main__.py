@@ -6,7 +6,7 @@ from graphrag_index.cli.exchange_commands import export, import_
 from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
 from graphrag_index.cli.project_commands import download_model, init, schema, validate
 from graphrag_index.cli.run_commands import estimate, retry, run, status
-from graphrag_index.cli.server_commands import keys, serve
+from graphrag_index.cli.server_commands import keys, mcp, serve
 from graphrag_index.errors import run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
@@ -23,7 +23,7 @@ for command in (
     *(init, validate, schema, download_model),
     *(run, retry, status, estimate),
     *(show, check, resolve, versions, diff, rollback, gc),
-    *(export, serve),
+    *(export, serve, mcp),
 ):
     app.command()(command)
 app.command("import")(import_)

@@ -21,6 +21,7 @@ log_lines.py        the log as lines of JSON
 http_protocol.py    limits for slow clients, and errors of HTTP itself
 problems.py         errors in one shape (RFC 9457)
 routes/             one file for each group of routes under /v1/indexes/{name}/
+agents/             tools for agents (MCP), over stdio and at /mcp
 
 Importing this package is cheap; its modules import FastAPI.
 """

@@ -1,10 +1,13 @@
 """The application: its routes, and the indexes that it opens and closes."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 
 import graphrag_index
 from graphrag_server.access import AccessControl
@@ -31,6 +34,9 @@ from graphrag_server.routes import (
 )
 from graphrag_server.server_settings import ServerSettings
 
+if TYPE_CHECKING:
+    from graphrag_server.agents.mcp_endpoint import AgentEndpoint
+
 ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
@@ -44,7 +50,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         try:
-            yield
+            async with app.state.agents.run() if app.state.agents else nullcontext():
+                yield
         finally:
             app.state.asker.close()
             app.state.indexes.close()
@@ -82,4 +89,16 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.add_middleware(RequestRecorder, metrics=app.state.metrics, settings=settings)
     for router in ROUTERS:
         app.include_router(router)
+    app.state.agents = _add_agents(app)
     return app
+
+
+def _add_agents(app: FastAPI) -> "AgentEndpoint | None":
+    """Serve agents at `/mcp` if the package `mcp` is installed."""
+    if find_spec("mcp") is None:
+        return None
+    from graphrag_server.agents.mcp_endpoint import PATH, AgentEndpoint
+
+    endpoint = AgentEndpoint(app)
+    app.router.routes.append(Route(PATH, endpoint))
+    return endpoint

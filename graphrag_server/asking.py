@@ -5,7 +5,7 @@ most `max_waiting_questions` wait. Its events are passed to the event loop of th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -116,7 +116,7 @@ class Asker:
                 return event.answer
         raise AssertionError("the last event is an answer or an error")
 
-    async def events(self, asked: AskedQuestion) -> AsyncIterator[AskEvent]:
+    async def events(self, asked: AskedQuestion) -> AsyncGenerator[AskEvent, None]:
         """Answer a question, and yield what happens. Raises RequestError if too many others wait.
 
         Closing the iterator cancels the question.

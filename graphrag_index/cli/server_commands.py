@@ -1,4 +1,4 @@
-"""The commands that serve indexes: `serve`, and `keys` for who may use them."""
+"""The commands that serve indexes: `serve`, `mcp`, and `keys` for who may use them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,6 +53,24 @@ def serve(
             update={name: value for name, value in given.items() if value is not None}
         )
     )
+
+
+def mcp(root: Roots = None) -> None:
+    """Serve indexes to an agent that starts this command, by MCP on standard input and output."""
+    from graphrag_server.agents.standard_output import claim_stdout
+
+    # Before any other import, since a library can print when it is imported.
+    stream = claim_stdout()
+    try:
+        from graphrag_server.agents.mcp_stdio import run_stdio
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"The tools for agents need the package {error.name}: "
+            'install it with `pip install "graphrag-index[mcp]"`.'
+        ) from None
+    from graphrag_server.server_settings import name_projects
+
+    run_stdio(name_projects(root or [Path()]), stream)
 
 
 @keys.command("add")

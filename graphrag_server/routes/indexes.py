@@ -26,16 +26,16 @@ class IndexSummary(BaseModel):
 def list_indexes(request: Request, caller: CurrentCaller) -> dict[str, list[IndexSummary]]:
     """List the indexes that the caller may see."""
     indexes: HostedIndexes = request.app.state.indexes
-    return {"indexes": [_summarize(index) for index in indexes if caller.may_see(index.name)]}
+    return {"indexes": [summarize_index(index) for index in indexes if caller.may_see(index.name)]}
 
 
 @router.get("/v1/indexes/{index}")
 def read_index(index: ReadIndex) -> IndexSummary:
     """Return the name, version and sizes of an index."""
-    return _summarize(index)
+    return summarize_index(index)
 
 
-def _summarize(hosted: HostedIndex) -> IndexSummary:
+def summarize_index(hosted: HostedIndex) -> IndexSummary:
     from graphrag_index.schema.tables import TABLES
     from graphrag_query.searches.router import METHODS
 

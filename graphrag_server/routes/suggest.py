@@ -43,13 +43,13 @@ def suggest(
         return Suggestions(entities=[], communities=[], text_units=[])
     store = opened.store
     return Suggestions(
-        entities=read_entities(store, _find_entities(store, words, limit)),
+        entities=read_entities(store, find_entities(store, words, limit)),
         communities=read_communities(store, _find_communities(store, words, limit)),
         text_units=_find_text_units(store, q, limit),
     )
 
 
-def _find_entities(store: IndexStore, words: list[str], limit: int) -> list[int]:
+def find_entities(store: IndexStore, words: list[str], limit: int) -> list[int]:
     """Return the entities whose names have all words, those with the most relationships first."""
     if not store.has_table("name_words"):
         return []

@@ -1,0 +1,364 @@
+"""The calls of the tools: the same searches and rows as those of the HTTP API."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Any, TypeVar
+
+import anyio.to_thread
+from mcp_types import CallToolResult
+
+from graphrag_index.text.normalize import fold_name
+from graphrag_query.answer import Answer, Citation
+from graphrag_query.index import Index
+from graphrag_server.access import Caller, require_scope
+from graphrag_server.agents.graph_records import graph_records
+from graphrag_server.agents.mcp_tools import (
+    MAX_TOKENS,
+    AskArguments,
+    ContextArguments,
+    FetchArguments,
+    GraphArguments,
+    ReportsArguments,
+    SearchArguments,
+    StatusArguments,
+)
+from graphrag_server.agents.row_ids import RowId, parse_row_id
+from graphrag_server.agents.row_texts import read_row_text
+from graphrag_server.agents.tool_results import (
+    NOTICE,
+    Record,
+    build_result,
+    cut_text,
+    link_passage,
+    measure,
+    plain_result,
+    quote_text,
+    read_cursor,
+    write_json,
+)
+from graphrag_server.asking import (
+    AnswerEvent,
+    AskedQuestion,
+    Asker,
+    ErrorEvent,
+    StatusEvent,
+)
+from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.keys import Scope
+from graphrag_server.problems import RequestError
+from graphrag_server.routes.communities import list_reports, read_report
+from graphrag_server.routes.indexes import summarize_index
+from graphrag_server.routes.suggest import find_entities
+from graphrag_server.routes.versions import check, list_versions
+from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery
+
+# The most rows of a context; a search has fewer.
+_MAX_CONTEXT_TOKENS = 100_000
+# The kinds of rows by the sections of a context.
+_KINDS = {"Sources": "text-unit", "Entities": "entity", "Reports": "report"}
+# Tokens of the fields of `fetch` besides the text.
+_FETCH_FRAME = 200
+_MAX_TITLE_CHARS = 100
+_MAX_COMPLETIONS = 50
+# A function that is told what a search does.
+Progress = Callable[[str], Awaitable[None]]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class ToolCalls:
+    """The tools of one caller. `base_url` is that of the explorer; empty without a server."""
+
+    indexes: HostedIndexes
+    asker: Asker
+    caller: Caller
+    base_url: str = ""
+
+    def visible(self) -> list[HostedIndex]:
+        """Return the indexes that the caller may see."""
+        return [index for index in self.indexes if self.caller.may_see(index.name)]
+
+    def find(self, name: str) -> HostedIndex:
+        """Return an index by name; the only one if the name is empty. Raises RequestError."""
+        visible = self.visible()
+        found = [index for index in visible if not name or index.name == name]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(index.name for index in visible)
+        problem = f"There is no index {name!r}" if name else "An index must be named"
+        raise RequestError(404, "no_such_index", f"{problem}: choose one of {known or 'none'}.")
+
+    def open(self, name: str, version: int | None = None) -> OpenVersion:
+        """Open an index at a version; None is the current one."""
+        hosted = self.find(name)
+        index = hosted.open()
+        if version is not None and version != index.store.version.number:
+            index = hosted.open(version)
+        return OpenVersion(hosted, index, index.store, index.store)
+
+    async def call(self, arguments: object, progress: Progress) -> CallToolResult:
+        """Run a tool. Raises RequestError or GraphRAGError."""
+        if isinstance(arguments, AskArguments):
+            return await self._ask(arguments, progress)
+        require_scope(self.caller, Scope.READ)
+        call: Callable[[Any], CallToolResult] = _CALLS[type(arguments)].__get__(self)
+        return await in_thread(call, arguments)
+
+    async def _ask(self, arguments: AskArguments, progress: Progress) -> CallToolResult:
+        require_scope(self.caller, Scope.ASK)
+        hosted = self.find(arguments.index)
+        dates = {"since": arguments.since, "until": arguments.until}
+        asked = AskedQuestion(
+            *(hosted, self.caller, arguments.question, arguments.method),
+            filters={name: date for name, date in dates.items() if date},
+        )
+        async with aclosing(self.asker.events(asked)) as events:
+            answer = await _wait_for_answer(events, progress)
+        return await in_thread(self._write_answer, hosted.name, answer, arguments.max_tokens)
+
+    def _write_answer(self, index: str, answer: Answer, max_tokens: int) -> CallToolResult:
+        usage = answer.usage
+        head: dict[str, Any] = {
+            "answer": answer.text,
+            "outcome": answer.outcome.value,
+            "search": answer.method,
+            "index": index,
+            "version": answer.version,
+            "cost": usage.cost,
+            "seconds": usage.seconds,
+        }
+        if answer.notes:
+            head["notes"] = answer.notes
+        if answer.suggestion is not None:
+            head["suggestion"] = str(answer.suggestion.why)
+        if answer.follow_ups:
+            head["follow_ups"] = answer.follow_ups
+        records = [self._cite(index, answer.version, citation) for citation in answer.citations]
+        return build_result({**head, "citations": []}, records, max_tokens)
+
+    def _cite(self, index: str, version: int, citation: Citation) -> Record:
+        row = RowId(index, "text-unit", str(citation.text_unit), version)
+        start, end = citation.start_char, citation.end_char
+        values: dict[str, Any] = {
+            "number": citation.number,
+            "id": str(row),
+            "document": citation.document,
+            "start_char": start,
+            "end_char": end,
+            "quote": citation.quote,
+        }
+        if self.base_url:
+            document = _find_document(self.open(index, version).index, citation.text_unit)
+            place = RowId(index, "document", str(document), version)
+            values["url"] = place.address(self.base_url, f"{start}-{end}")
+        return Record("citations", values, link_passage(row, citation.document, start, end))
+
+    def search(self, arguments: SearchArguments) -> CallToolResult:
+        """Find rows in one index, or in all."""
+        indexes = [self.find(arguments.index)] if arguments.index else self.visible()
+        lists = []
+        for hosted in indexes:
+            opened = self.open(hosted.name)
+            found = opened.index.context(
+                arguments.query, _passage_method(opened), max_context_tokens=MAX_TOKENS
+            )
+            sections = [
+                [self._search_row(opened, section, row) for row in rows.to_dicts()]
+                for section, rows in found.tables.items()
+                if section in _KINDS
+            ]
+            lists.append(_alternate(sections))
+        return plain_result({"results": _alternate(lists)[: arguments.limit]})
+
+    def _search_row(
+        self, opened: OpenVersion, section: str, values: dict[str, Any]
+    ) -> dict[str, str]:
+        row = _row_id(opened, _KINDS[section], values["id"])
+        if section == "Sources":
+            start = " ".join(values["text"].split())[:_MAX_TITLE_CHARS]
+            title = f"{values['document']}: {start}"
+        else:
+            title = values.get("title") or values["text"].strip("# ").partition("\n")[0]
+        return {"id": str(row), "title": title, "url": row.address(self.base_url)}
+
+    def fetch(self, arguments: FetchArguments) -> CallToolResult:
+        """Read the text of a row, as much as fits."""
+        version, offset = read_cursor(arguments.cursor)
+        row = parse_row_id(arguments.id)
+        opened = self.open(row.index, version if row.version is None else row.version)
+        text = read_row_text(opened, row)
+        values: dict[str, Any] = {
+            "id": arguments.id,
+            "title": text.title,
+            "text": "",
+            "url": text.place.address(self.base_url, text.span),
+            "metadata": {"notice": NOTICE, **text.metadata},
+        }
+        room = arguments.max_tokens - _FETCH_FRAME - measure(write_json(values))
+        part, stop = cut_text(text.text, offset, max(room, 1))
+        values["text"] = quote_text(part)
+        left = len(text.text) - stop
+        number = opened.index.store.version.number
+        values["metadata"] |= {
+            "left_out_characters": max(left, 0),
+            "cursor": f"{number}.{stop}" if left > 0 else "",
+        }
+        return plain_result(values)
+
+    def context(self, arguments: ContextArguments) -> CallToolResult:
+        """Return the rows that a model would be shown, those of all sections in turn."""
+        version, offset = read_cursor(arguments.cursor)
+        opened = self.open(arguments.index, version)
+        found = opened.index.context(
+            arguments.question, arguments.method, max_context_tokens=_MAX_CONTEXT_TOKENS
+        )
+        sections = [
+            [_context_record(opened, name, row) for row in rows.to_dicts()]
+            for name, rows in found.tables.items()
+        ]
+        return _page(opened, {}, _alternate(sections), arguments.max_tokens, offset)
+
+    def graph(self, arguments: GraphArguments) -> CallToolResult:
+        """Return a part of the graph."""
+        version, offset = read_cursor(arguments.cursor)
+        opened = self.open(arguments.index, version)
+        head, records = graph_records(opened, arguments)
+        return _page(opened, head, records, arguments.max_tokens, offset)
+
+    def reports(self, arguments: ReportsArguments) -> CallToolResult:
+        """List reports, or read one."""
+        version, offset = read_cursor(arguments.cursor)
+        opened = self.open(arguments.index, version)
+        if arguments.community is not None:
+            report = read_report(opened, arguments.community).model_dump()
+            # The full content repeats the summary and the findings.
+            del report["full_content"]
+            findings = [Record("findings", finding) for finding in report.pop("findings")]
+            head = {"id": str(_row_id(opened, "report", arguments.community))}
+            records = [Record("reports", report), *findings]
+            return _page(opened, head, records, arguments.max_tokens, offset)
+        page = PageQuery(MAX_LIMIT, offset, "", arguments.query.strip().lower())
+        found = list_reports(opened, page, arguments.level)
+        records = [
+            Record(
+                "reports",
+                {"id": str(_row_id(opened, "report", item.community)), **item.model_dump()},
+            )
+            for item in found.items
+        ]
+        number = opened.index.store.version.number
+        n_more = found.total - offset - len(records)
+        return build_result(
+            {"index": opened.hosted.name, "version": number},
+            records,
+            arguments.max_tokens,
+            offset=offset,
+            version=number,
+            n_more=n_more,
+        )
+
+    def status(self, arguments: StatusArguments) -> CallToolResult:
+        """List the indexes; of one, also the health and the versions."""
+        if not arguments.index:
+            summaries = [summarize_index(hosted).model_dump() for hosted in self.visible()]
+            return plain_result({"indexes": summaries})
+        hosted = self.find(arguments.index)
+        summary: dict[str, Any] = summarize_index(hosted).model_dump()
+        if summary["version"]:
+            versions = list_versions(hosted).versions
+            summary["versions"] = [
+                version.model_dump(include={"number", "date", "is_current", "cost"})
+                for version in versions[:20]
+            ]
+            summary["health"] = check(hosted)
+        return build_result({}, [Record("indexes", summary)], MAX_TOKENS)
+
+    def complete(self, argument: str, typed: str, index: str) -> list[str]:
+        """Return the values of an argument that begin as typed: names of indexes or entities."""
+        if argument == "index":
+            return [hosted.name for hosted in self.visible() if hosted.name.startswith(typed)]
+        words = fold_name(typed).split()
+        if argument not in ("first", "second", "entity") or not words:
+            return []
+        require_scope(self.caller, Scope.READ)
+        titles: dict[str, None] = {}
+        for hosted in [self.find(index)] if index else self.visible():
+            store = hosted.open().store
+            found = store.entities(find_entities(store, words, _MAX_COMPLETIONS))
+            titles |= dict.fromkeys(found["title"])
+        return list(titles)
+
+
+_CALLS: dict[type, Callable[..., CallToolResult]] = {
+    SearchArguments: ToolCalls.search,
+    FetchArguments: ToolCalls.fetch,
+    ContextArguments: ToolCalls.context,
+    GraphArguments: ToolCalls.graph,
+    ReportsArguments: ToolCalls.reports,
+    StatusArguments: ToolCalls.status,
+}
+
+
+async def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
+    """Run a function in a thread. If the caller is cancelled, the thread is not awaited."""
+    return await anyio.to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
+
+
+async def _wait_for_answer(events: AsyncIterator[Any], progress: Progress) -> Answer:
+    async for event in events:
+        if isinstance(event, StatusEvent):
+            await progress(event.message)
+        elif isinstance(event, ErrorEvent):
+            raise event.error
+        elif isinstance(event, AnswerEvent):
+            return event.answer
+    raise AssertionError("the last event is an answer or an error")
+
+
+def _page(
+    opened: OpenVersion,
+    head: dict[str, Any],
+    records: list[Record],
+    max_tokens: int,
+    offset: int,
+) -> CallToolResult:
+    version = opened.index.store.version.number
+    head = {"index": opened.hosted.name, "version": version, **head}
+    return build_result(head, records[offset:], max_tokens, offset=offset, version=version)
+
+
+def _row_id(opened: OpenVersion, kind: str, number: object) -> RowId:
+    return RowId(opened.hosted.name, kind, str(number), opened.index.store.version.number)
+
+
+def _context_record(opened: OpenVersion, section: str, values: dict[str, Any]) -> Record:
+    if section not in _KINDS:
+        return Record(section, values)
+    row = _row_id(opened, _KINDS[section], values["id"])
+    link = None
+    if section == "Sources":
+        unit = opened.whole.text_units([values["id"]])[values["id"]]
+        start, end = unit["start_char"], unit["end_char"]
+        values |= {"start_char": start, "end_char": end}
+        link = link_passage(row, values["document"], start, end)
+    return Record(section, {**values, "id": str(row)}, link)
+
+
+def _find_document(index: Index, text_unit: int) -> int:
+    document: int = index.store.text_units([text_unit])[text_unit]["document"]
+    return document
+
+
+def _passage_method(opened: OpenVersion) -> str:
+    """Return the search that finds rows of most kinds in this index."""
+    needed = ("entity_rows", "report_rows")
+    return "local" if all(map(opened.whole.has_table, needed)) else "basic"
+
+
+def _alternate(lists: Iterable[list[_T]]) -> list[_T]:
+    """Return the first item of each list, then the second of each, and so on."""
+    nothing = object()
+    rounds: Any = zip_longest(*lists, fillvalue=nothing)
+    return [item for item in chain.from_iterable(rounds) if item is not nothing]

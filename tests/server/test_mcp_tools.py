@@ -1,0 +1,338 @@
+"""The tools for agents, called by the official client over HTTP."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import (
+    CallToolResult,
+    ListToolsResult,
+    PromptReference,
+    ResourceLink,
+    ResourceTemplateReference,
+)
+
+from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_server.agents.mcp_tools import TOOLS, list_tools
+from graphrag_server.agents.row_ids import parse_row_id
+from graphrag_server.agents.tool_results import cut_text
+from graphrag_server.keys import KeyFile, Scope
+from graphrag_server.server_settings import ServerSettings
+from tests.fixtures.commands import wait_for
+from tests.fixtures.served import Served, project_with_model, serve
+from tests.model_server import Faults, Server
+
+T = TypeVar("T")
+ENCODINGS = [load_encoding(name) for name in ("o200k_base", "cl100k_base")]
+QUESTION = "Who was Tom Crean?"
+
+
+@pytest.fixture(scope="module")
+def served(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    state = tmp_path_factory.mktemp("state")
+    with serve(ServerSettings(indexes={"sample": sample_project}, state_folder=state)) as server:
+        yield server
+
+
+def talk(url: str, use: Callable[[Client], Awaitable[T]], key: str = "", mode: str = "auto") -> T:
+    """Connect the official client, and run a conversation."""
+
+    async def run() -> T:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            transport = streamable_http_client(f"{url}/mcp", http_client=http)
+            async with Client(transport, mode=mode) as client:
+                return await use(client)
+
+    return anyio.run(run)
+
+
+def call(served: Served, tool: str, key: str = "", **arguments: Any) -> CallToolResult:
+    """Call one tool."""
+
+    async def use(client: Client) -> CallToolResult:
+        return await client.call_tool(tool, arguments)
+
+    return talk(served.url, use, key)
+
+
+def values(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, result.content
+    found: dict[str, Any] = result.structured_content
+    return found
+
+
+def n_tokens(result: CallToolResult) -> int:
+    """Count the tokens of the content that a model reads."""
+    content = result.model_dump(by_alias=True, exclude_none=True, mode="json")["content"]
+    text = content[0]["text"] + json.dumps(content[1:], separators=(",", ":"))
+    return count_tokens(text, ENCODINGS[0])
+
+
+def test_the_list_of_tools_is_short() -> None:
+    tools = list_tools([scope.value for scope in Scope], with_explorer=True)
+    text = ListToolsResult(tools=tools).model_dump_json(by_alias=True, exclude_none=True)
+    assert len(tools) == len(TOOLS) <= 7
+    assert max(count_tokens(text, encoding) for encoding in ENCODINGS) < 1_700
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_every_tool_answers_old_and_new_clients(served: Served, mode: str) -> None:
+    async def use(client: Client) -> dict[str, CallToolResult]:
+        messages = []
+
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            messages.append(message)
+
+        tools = await client.list_tools()
+        assert [tool.name for tool in tools.tools] == [tool.name for tool in TOOLS]
+        found = {
+            "search": await client.call_tool("search", {"query": QUESTION}),
+            "ask": await client.call_tool("ask", {"question": QUESTION}, progress_callback=note),
+            "context": await client.call_tool("context", {"question": QUESTION}),
+            "graph": await client.call_tool("graph", {"entity": "Tom Crean"}),
+            "reports": await client.call_tool("reports", {}),
+            "status": await client.call_tool("status", {}),
+        }
+        first = values(found["search"])["results"][0]["id"]
+        found["fetch"] = await client.call_tool("fetch", {"id": first})
+        assert messages == ["Searching sample."]
+        return found
+
+    found = talk(served.url, use, mode=mode)
+    answer = values(found["ask"])
+    citation = answer["citations"][0]
+    assert answer["outcome"] == "answered"
+    assert citation["url"].startswith(f"{served.url}/#/sample/document/")
+    links = [link for link in found["ask"].content if isinstance(link, ResourceLink)]
+    assert links[0].uri == f"graphrag://{citation['id']}"
+    assert links[0].meta == {name: citation[name] for name in ("start_char", "end_char")}
+    assert values(found["context"])["Sources"]
+    assert values(found["graph"])["relationships"]
+    assert values(found["reports"])["reports"]
+    assert [index["name"] for index in values(found["status"])["indexes"]] == ["sample"]
+    assert "Tom Crean" in values(found["fetch"])["text"]
+
+
+def test_search_and_fetch_have_the_shape_of_connectors(served: Served) -> None:
+    found = call(served, "search", query=QUESTION)
+    results = values(found)["results"]
+    assert set(values(found)) == {"results"}
+    assert all(set(result) == {"id", "title", "url"} for result in results)
+    assert json.loads(found.content[0].text) == values(found)
+    kinds = {parse_row_id(result["id"]).kind for result in results}
+    assert kinds == {"text-unit", "entity", "report"}
+    for result in results:
+        row = values(call(served, "fetch", id=result["id"]))
+        assert set(row) == {"id", "title", "text", "url", "metadata"}
+        assert row["id"] == result["id"]
+        assert row["text"]
+
+
+def test_a_document_is_read_in_parts_that_join_to_its_text(
+    served: Served, sample_project: Path
+) -> None:
+    name, cursor, parts = "sample/document/0", "", []
+    while True:
+        result = call(served, "fetch", id=name, max_tokens=1_000, cursor=cursor)
+        assert n_tokens(result) <= 1_000
+        parts.append(values(result)["text"].split("\n", 2)[2].rpartition("\n")[0])
+        cursor = values(result)["metadata"]["cursor"]
+        if not cursor:
+            break
+    client = httpx2.get(f"{served.url}/v1/indexes/sample/documents/0/text")
+    assert "".join(parts) == client.json()["text"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "section"),
+    [
+        ("context", {"question": QUESTION}, "Sources"),
+        ("graph", {"entity": "Tom Crean", "hops": 2}, "relationships"),
+        ("graph", {"entity": "Tom Crean", "mode": "entity"}, "mentions"),
+        ("reports", {}, "reports"),
+    ],
+)
+def test_pages_are_within_their_limit_and_repeat_nothing(
+    served: Served, tool: str, arguments: dict[str, Any], section: str
+) -> None:
+    rows: list[str] = []
+    cursor, left = "", None
+    for _ in range(4):
+        result = call(served, tool, max_tokens=1_500, cursor=cursor, **arguments)
+        page = values(result)
+        assert n_tokens(result) <= 1_500
+        assert left is None or page["left_out"] < left
+        rows += map(json.dumps, page.get(section, []))
+        cursor, left = page["cursor"], page["left_out"]
+        assert bool(cursor) == bool(left)
+        if not cursor:
+            break
+    assert len(rows) == len(set(rows)) > 1
+
+
+def test_a_path_and_its_rows(served: Served) -> None:
+    found = values(call(served, "graph", mode="path", entity="Tom Crean", to="Fridtjof Nansen"))
+    numbers = {entity["number"] for entity in found["entities"]}
+    assert found["paths"][0]["entities"][0] == found["entity"]
+    assert numbers.issuperset(found["paths"][0]["entities"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("ask", {}, "question: Field required"),
+        ("ask", {"question": "a", "max_tokens": 30_000}, "less than or equal to 25000"),
+        ("ask", {"question": "a", "index": "other"}, "There is no index 'other'"),
+        ("graph", {"entity": "Zzyzx"}, "No entity is called 'Zzyzx'"),
+        ("graph", {"entity": "Tom Crean", "mode": "path"}, "A path needs its end"),
+        ("fetch", {"id": "../../etc/passwd"}, "An id looks like"),
+        ("fetch", {"id": "sample/document/99999"}, "no document 99999"),
+        ("fetch", {"id": "sample/document/0?version=77"}, "77"),
+        ("reports", {"cursor": "x"}, "The cursor is not"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(
+    served: Served, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    result = call(served, tool, **arguments)
+    assert result.is_error
+    assert message in result.content[0].text
+
+
+def test_resources_prompts_and_completions(served: Served) -> None:
+    async def use(client: Client) -> None:
+        templates = (await client.list_resource_templates()).resource_templates
+        entity = next(one for one in templates if one.name == "entity")
+        reference = ResourceTemplateReference(uri=entity.uri_template)
+        names = await client.complete(reference, {"name": "entity", "value": "tom cr"})
+        assert names.completion.values == ["Tom Crean"]
+        contents = await client.read_resource("graphrag://sample/entity/Tom%20Crean")
+        assert "Relationships" in contents.contents[0].text
+        prompt = PromptReference(name="compare-two-topics")
+        indexes = await client.complete(prompt, {"name": "index", "value": "s"})
+        assert indexes.completion.values == ["sample"]
+        asked = {"first": "Tom {Crean}", "second": "Fram"}
+        written = await client.get_prompt("compare-two-topics", asked)
+        assert "Compare Tom {Crean} with Fram." in written.messages[0].content.text
+        with pytest.raises(MCPError, match="needs the argument question"):
+            await client.get_prompt("research-question", {})
+        with pytest.raises(MCPError, match="no text unit 9999"):
+            await client.read_resource("graphrag://sample/text-unit/9999")
+
+    talk(served.url, use)
+
+
+def test_the_explorer_is_an_app_of_the_graph_tool(served: Served) -> None:
+    async def use(client: Client) -> str:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert "io.modelcontextprotocol/ui" in client.server_capabilities.extensions
+        uri = tools["graph"].meta["ui"]["resourceUri"]
+        found = (await client.read_resource(uri)).contents[0]
+        assert found.mime_type == "text/html;profile=mcp-app"
+        return str(found.text)
+
+    assert talk(served.url, use).startswith("<!")
+
+
+def test_a_key_sees_its_indexes_and_tools(sample_project: Path, tmp_path: Path) -> None:
+    indexes = {"north": sample_project, "south": sample_project}
+    with closing(KeyFile(tmp_path)) as keys:
+        reader = keys.add("reader", frozenset((Scope.READ,)), frozenset(("north",)))
+        asker = keys.add("asker", frozenset((Scope.ASK,)), frozenset(("south",)))
+
+    async def list_names(client: Client) -> list[str]:
+        return [tool.name for tool in (await client.list_tools()).tools]
+
+    with serve(ServerSettings(indexes=indexes, state_folder=tmp_path)) as served:
+        assert talk(served.url, list_names, asker) == ["ask"]
+        assert "ask" not in talk(served.url, list_names, reader)
+        status = values(call(served, "status", reader))
+        assert [index["name"] for index in status["indexes"]] == ["north"]
+        hits = values(call(served, "search", reader, query=QUESTION))["results"]
+        assert hits
+        assert all(hit["id"].startswith("north/") for hit in hits)
+        for tool, key, arguments in (
+            ("fetch", reader, {"id": "south/text-unit/0"}),
+            ("graph", reader, {"index": "south", "entity": "0"}),
+            ("ask", asker, {"index": "north", "question": QUESTION}),
+            ("ask", reader, {"question": QUESTION}),
+            ("status", asker, {}),
+        ):
+            result = call(served, tool, key, **arguments)
+            assert result.is_error
+            assert result.content[0].text.startswith(("no_such_index", "missing_scope"))
+        refused = httpx2.post(f"{served.url}/mcp", json={}, headers={"X-API-Key": "wrong"})
+        assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
+        assert refused.json()["code"] == "invalid_key"
+
+
+def test_a_session_of_another_key_is_not_found(sample_project: Path, tmp_path: Path) -> None:
+    with closing(KeyFile(tmp_path)) as keys:
+        ana, ben = (keys.add(name, frozenset((Scope.READ,))) for name in ("ana", "ben"))
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-03-26",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    settings = ServerSettings(indexes={"sample": sample_project}, state_folder=tmp_path)
+    with serve(settings) as served, httpx2.Client(base_url=served.url, headers=accept) as http:
+        opened = http.post("/mcp", json=hello, headers={"X-API-Key": ana})
+        session = {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
+        taken = http.post("/mcp", json=listing, headers={"X-API-Key": ben, **session})
+        own = http.post("/mcp", json=listing, headers={"X-API-Key": ana, **session})
+    assert '"protocolVersion":"2025-03-26"' in opened.text
+    assert (taken.status_code, own.status_code) == (404, 200)
+    assert '"name":"status"' in own.text
+
+
+def test_a_cancelled_question_ends(sample_project: Path, tmp_path: Path) -> None:
+    with Server(faults=Faults(rate=1.0, kinds=["hang"])) as model:
+        root = project_with_model(tmp_path / "project", sample_project, model.url)
+        settings = ServerSettings(indexes={"sample": root}, state_folder=tmp_path)
+        with serve(settings) as served:
+
+            async def use(client: Client) -> None:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(client.call_tool, "ask", {"question": QUESTION})
+                    await anyio.to_thread.run_sync(wait_for, lambda: served.app.state.asker.n_open)
+                    tasks.cancel_scope.cancel()
+                # The connection goes on.
+                assert (await client.call_tool("status", {})).structured_content
+
+            for mode in ("legacy", "2026-07-28"):
+                talk(served.url, use, mode=mode)
+                wait_for(lambda: not served.app.state.asker._streams)
+
+
+def test_a_hostile_passage_stays_inside_its_quotation(served: Served) -> None:
+    result = call(served, "context", question=QUESTION)
+    first, *_, last = result.content[0].text.splitlines()
+    assert first.startswith("<quotation ")
+    assert last == first.replace("<", "</")
+    assert values(result)["notice"].startswith("Texts below are quotations")
+
+
+def test_a_text_is_cut_at_borders_and_without_loss() -> None:
+    text = "One sentence. Another one.\n\n" * 300 + "\U0001f40b" * 900
+    parts, offset = [], 0
+    while offset < len(text):
+        part, offset = cut_text(text, offset, 200)
+        assert count_tokens(part, ENCODINGS[0]) <= 200
+        parts.append(part)
+    assert "".join(parts) == text
+    assert parts[0].endswith("\n\n")
