@@ -1,21 +1,22 @@
 /** The panel of questions: a conversation, and the field for the next question. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { FilterNotice } from "../find/FilterPanel";
 import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
-import type { Conversation } from "./conversation";
+import { ConversationContext } from "./conversation";
 import { TurnView } from "./TurnView";
 
 /** Ask a question; `names` are further names for the searches path and neighbourhood. */
 export type Ask = (question: string, method?: string, names?: string[]) => void;
 
-export function AskPanel({ conversation }: { conversation: Conversation }) {
+export function AskPanel() {
+  const conversation = useContext(ConversationContext);
   const { address, go } = useAddress();
   const { data } = useData();
-  const turns = useTurns(conversation);
+  const turns = useTurns();
   const ask: Ask = (question, method = address.method, names) => {
     go({ question, method: names ? address.method : method });
     const { filters, version } = address;
@@ -36,14 +37,15 @@ export function AskPanel({ conversation }: { conversation: Conversation }) {
       </div>
       <div class="panel-foot">
         <FilterNotice />
-        <QuestionForm conversation={conversation} ask={ask} />
+        <QuestionForm ask={ask} />
       </div>
     </>
   );
 }
 
-/** Return the turns of a conversation, and draw again when they change. */
-function useTurns(conversation: Conversation) {
+/** Return the turns of the conversation, and draw again when they change. */
+function useTurns() {
+  const conversation = useContext(ConversationContext);
   const [turns, setTurns] = useState(conversation.turns);
   useEffect(() => {
     setTurns(conversation.turns);
@@ -81,12 +83,13 @@ function Welcome({ ask }: { ask: Ask }) {
   );
 }
 
-function QuestionForm({ conversation, ask }: { conversation: Conversation; ask: Ask }) {
+function QuestionForm({ ask }: { ask: Ask }) {
+  const conversation = useContext(ConversationContext);
   const { summary } = useData();
   const { address, go } = useAddress();
   const [text, setText] = useState(address.question);
   const field = useRef<HTMLTextAreaElement>(null);
-  const turns = useTurns(conversation);
+  const turns = useTurns();
   const isAsking = turns.at(-1)?.state === "asking";
   useEffect(() => {
     // A question from a link waits here: asking may cost money, so a link alone never asks.

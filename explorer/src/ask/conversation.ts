@@ -1,5 +1,6 @@
 /** The questions and answers of one conversation. It outlives the panel that shows it. */
 
+import { createContext } from "preact";
 import { type Answer, ApiError, type IndexData, type Question } from "../api";
 import { texts } from "../texts";
 
@@ -84,6 +85,9 @@ export class Conversation {
     for (const listener of this.listeners) listener();
   }
 }
+
+/** The conversation with the index that is shown. */
+export const ConversationContext = createContext(new Conversation());
 
 /** Return an error as a sentence for the reader. */
 export function describeError(error: unknown): string {

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, Connection, type IndexSummary } from "../api";
-import { Conversation } from "../ask/conversation";
+import { Conversation, ConversationContext } from "../ask/conversation";
 import { Busy, Failure } from "../parts/Loading";
 import { AddressProvider, useAddress } from "../parts/useAddress";
 import { DataContext, type OpenIndex } from "../parts/useData";
@@ -15,8 +15,29 @@ import { Header } from "./Header";
 import { KeyPrompt } from "./KeyPrompt";
 import { Workspace } from "./Workspace";
 
-export function App() {
-  return <AddressProvider><HighlightProvider><Page /></HighlightProvider></AddressProvider>;
+/** With `embedded`, the page shows that index, and needs no server. */
+export function App({ embedded }: { embedded?: OpenIndex | undefined }) {
+  return (
+    <AddressProvider>
+      <HighlightProvider>
+        {embedded ? <StaticPage open={embedded} /> : <ServedPage />}
+      </HighlightProvider>
+    </AddressProvider>
+  );
+}
+
+function StaticPage({ open }: { open: OpenIndex }) {
+  const { address, go } = useAddress();
+  const { name } = open.summary;
+  useEffect(() => {
+    if (address.index !== name) go({ index: name }, true);
+  }, [address.index]);
+  return (
+    <DataContext.Provider value={open}>
+      <Header indexes={[]} />
+      <Workspace onRetry={() => {}} />
+    </DataContext.Provider>
+  );
 }
 
 /** Connect to the server with the key of the reader. */
@@ -39,7 +60,7 @@ function useConnection() {
   return { connection, key, isRefused, enterKey, version };
 }
 
-function Page() {
+function ServedPage() {
   const { connection, key, isRefused, enterKey, version } = useConnection();
   const { address, go } = useAddress();
   const [attempt, setAttempt] = useState(0);
@@ -66,8 +87,11 @@ function Page() {
       <Header indexes={indexes.value ?? []} />
       {open && version > open.summary.version && <NewVersion onShow={retry} />}
       {open
-        ? <Workspace key={`${address.index}/${address.version}/${attempt}`} conversation={conversation}
-            onRetry={retry} />
+        ? (
+          <ConversationContext.Provider value={conversation}>
+            <Workspace key={`${address.index}/${address.version}/${attempt}`} onRetry={retry} />
+          </ConversationContext.Provider>
+        )
         : <main class="message"><Missing indexes={indexes} onRetry={retry} /></main>}
     </DataContext.Provider>
   );

@@ -1,9 +1,11 @@
 /** The panels on the left, in the order of the menu. A part of the page adds its line here. */
 
 import type { ComponentType } from "preact";
+import { AskPanel } from "../ask/AskPanel";
 import { BrowsePanel } from "../find/BrowsePanel";
 import { FilterPanel } from "../find/FilterPanel";
 import { VersionsPanel } from "../find/VersionsPanel";
+import type { OpenIndex } from "../parts/useData";
 import { texts } from "../texts";
 
 export interface MenuPanel {
@@ -15,10 +17,26 @@ export interface MenuPanel {
   isMore?: boolean;
   /** Whether the panel is of use before the first run, when the index has no rows. */
   worksEmpty?: boolean;
+  /** Whether the panel works on a static page, without a server. */
+  worksStatic?: boolean;
 }
 
-export const MENU: readonly MenuPanel[] = [
-  { name: "browse", title: texts.menu.browse, component: BrowsePanel },
+const MENU: readonly MenuPanel[] = [
+  { name: "ask", title: texts.menu.ask, component: AskPanel },
+  { name: "browse", title: texts.menu.browse, component: BrowsePanel, worksStatic: true },
   { name: "filters", title: texts.menu.filters, component: FilterPanel },
   { name: "versions", title: texts.menu.versions, component: VersionsPanel },
 ];
+
+/** Return the panels that an index offers. */
+export function listPanels({ data, summary }: OpenIndex): MenuPanel[] {
+  return MENU.filter(({ worksEmpty, worksStatic }) =>
+    (summary.version || worksEmpty) && (data.ask || worksStatic),
+  );
+}
+
+/** Return the panel of the address, or else the first one; undefined if the index offers none. */
+export function findPanel(open: OpenIndex, name: string): MenuPanel | undefined {
+  const panels = listPanels(open);
+  return panels.find((panel) => panel.name === name) ?? panels[0];
+}
