@@ -10,6 +10,7 @@ from typing import Any
 from graphrag_index.errors import ModelError, SettingsError, TableError
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.spans import span
 from graphrag_index.text.normalize import replace_surrogates
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.llm import LLMPool, usage_of
@@ -134,7 +135,9 @@ class Index:
                 if missing:
                     answer, parameters = self._incomplete_answer(asked, method, missing), {}
                 else:
-                    answer = self._with_follow_ups(chosen.run(asked, settings), asked)
+                    with span("retrieval", method=method, question=question) as retrieval:
+                        answer = self._with_follow_ups(chosen.run(asked, settings), asked)
+                        retrieval.set(n_citations=len(answer.citations))
                 if answer.outcome is Outcome.NO_EVIDENCE:
                     suggestion = suggest_search(asked, method, self.settings)
                     answer = replace(answer, suggestion=suggestion)

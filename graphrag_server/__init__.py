@@ -19,6 +19,8 @@ question_record.py  limits, metrics and the log of questions
 metrics.py          counters in Prometheus' text format
 log_lines.py        the log as lines of JSON
 http_protocol.py    limits for slow clients, and errors of HTTP itself
+tracing.py          spans of questions and runs for OpenTelemetry
+trace_attributes.py names of the attributes of spans
 problems.py         errors in one shape (RFC 9457)
 routes/             one file for each group of routes under /v1/indexes/{name}/
 agents/             tools for agents (MCP), over stdio and at /mcp

@@ -33,6 +33,7 @@ from graphrag_server.routes import (
     versions,
 )
 from graphrag_server.server_settings import ServerSettings
+from graphrag_server.tracing import start_tracing
 
 if TYPE_CHECKING:
     from graphrag_server.agents.mcp_endpoint import AgentEndpoint
@@ -49,6 +50,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        stop_tracing = start_tracing(settings.traces, settings.trace_contents)
         try:
             async with app.state.agents.run() if app.state.agents else nullcontext():
                 yield
@@ -56,6 +58,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
             app.state.asker.close()
             app.state.indexes.close()
             app.state.access.keys.close()
+            if stop_tracing is not None:
+                stop_tracing()
 
     app = DocumentedApp(
         title="graphrag-index",
@@ -68,6 +72,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         redirect_slashes=False,
         responses=PROBLEM_RESPONSES,
         generate_unique_id_function=operation_id,
+        # Traces of its own have a span for each question; those of FastAPI show whole queries.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.settings = settings
     app.state.metrics = Metrics()

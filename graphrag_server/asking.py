@@ -13,6 +13,7 @@ from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
 
+from graphrag_index.spans import span
 from graphrag_query.answer import Answer
 from graphrag_query.index import Index
 from graphrag_query.question.conversation import Conversation, Turn
@@ -153,8 +154,21 @@ class Asker:
 
     def _run(self, asked: AskedQuestion, sink: "_EventSink") -> None:
         try:
-            sink.send(StatusEvent("search", f"Searching {asked.hosted.name}."))
-            answer = _search(asked, sink)
+            with span(
+                "invoke_workflow",
+                index=asked.hosted.name,
+                method=asked.method,
+                caller=asked.caller.name,
+                question=asked.question,
+            ) as question:
+                sink.send(StatusEvent("search", f"Searching {asked.hosted.name}."))
+                answer = _search(asked, sink)
+                question.set(
+                    outcome=answer.outcome.value,
+                    version=answer.version,
+                    cost=answer.usage.cost,
+                    answer=answer.text,
+                )
             for observe in self.observers:
                 observe(asked, answer)
             sink.send(AnswerEvent(answer))

@@ -13,7 +13,9 @@ class RequestRecord:
     id: str
     started: float = field(default_factory=time.perf_counter)
     caller: str = ""  # name of the key; "local" without keys
-    trace_id: str = ""
+    # Header of a client that traces its request.
+    traceparent: str = ""
+    trace_id: str = ""  # set when the first span of the request begins
     # Names of the indexes by the paths of their projects, which replies must not tell.
     roots: Mapping[str, str] = field(default_factory=dict)
 

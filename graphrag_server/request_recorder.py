@@ -53,9 +53,12 @@ class RequestRecorder:
             await self.app(scope, receive, send)
             return
         self._add_root_path(scope)
-        given = Headers(scope=scope).get("x-request-id", "")
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
-        record = RequestRecord(request_id, roots=self._roots)
+        record = RequestRecord(
+            request_id, traceparent=headers.get("traceparent", ""), roots=self._roots
+        )
         token = CURRENT.set(record)
         status = 0
 
@@ -65,6 +68,8 @@ class RequestRecorder:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = record.id
+                if record.trace_id:
+                    headers["X-Trace-ID"] = record.trace_id
                 for name, value in _SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)

@@ -15,8 +15,8 @@ HEAVY = {
     *("igraph", "leidenalg", "networkx", "graspologic_native", "aiohttp", "rich", "pydantic"),
     *("yaml", "tiktoken", "charset_normalizer", "fastapi", "uvicorn", "mcp", "opentelemetry"),
 }
-# The module that every part may import.
-FOUNDATION = {"errors"}
+# The modules that every part may import.
+FOUNDATION = {"errors", "spans"}
 # The parts of the program, and the parts that each may import.
 PARTS = {
     "schema": "",

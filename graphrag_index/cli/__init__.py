@@ -3,7 +3,9 @@
 The commands import heavy modules inside their functions, so that `--help` is fast.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,3 +60,18 @@ def load_project(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings
 
     settings = load_project_settings(root, overrides)
     return settings, load_workflow(root, settings.workflow)
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    """Send spans of the run to the collector of traces that the environment names, if any."""
+    stop = None
+    if any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
+        from graphrag_server.tracing import start_tracing
+
+        stop = start_tracing()
+    try:
+        yield
+    finally:
+        if stop is not None:
+            stop()

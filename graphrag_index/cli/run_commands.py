@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, load_project, root_option
+from graphrag_index.cli import Root, Set, load_project, root_option, traced
 from graphrag_index.errors import (
     ExitCode,
     GraphRAGError,
@@ -85,7 +85,7 @@ def run(
     options = RunOptions(
         quiet, verbose, budget, _parse_share(allow_partial), batch, wait, workers, purge=purge
     )
-    with _open_session(root, set_, options) as session:
+    with traced(), _open_session(root, set_, options) as session:
         session.print_report(session.run_workflow())
 
 
@@ -104,7 +104,7 @@ def retry(
     options = RunOptions(
         quiet, verbose, budget, _parse_share(allow_partial), batch, wait, workers, retry=True
     )
-    with _open_session(root, set_, options) as session:
+    with traced(), _open_session(root, set_, options) as session:
         session.print_report(session.run_workflow())
 
 

@@ -40,6 +40,7 @@ from graphrag_index.llm.request import (
 )
 from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError, redact
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.spans import span
 
 # Number of prepared requests for each concurrent call. It limits memory, not results.
 PREPARED_PER_CALL = 8
@@ -289,6 +290,26 @@ class ChatModel(RemoteModel):
 
     async def _finish_chain(self, chain: RequestChain, n_tokens: int) -> Outcome:
         """Send the next request of a chain, with about `n_tokens`, and then its follow-ups."""
+        settings = self.settings
+        with span(
+            "chat",
+            model=settings.model,
+            provider=settings.provider,
+            step=self.step,
+            messages=chain.request.messages,
+        ) as chat:
+            outcome = await self._send_chain(chain, n_tokens)
+            usage = outcome.spent.usage
+            chat.set(
+                prompt_tokens=usage.prompt,
+                completion_tokens=usage.completion,
+                cost=outcome.spent.cost,
+                failure=outcome.failure,
+                reply=outcome.values,
+            )
+            return outcome
+
+    async def _send_chain(self, chain: RequestChain, n_tokens: int) -> Outcome:
         while True:
             try:
                 parsed = await self._send_until_valid(chain, n_tokens)

@@ -40,6 +40,7 @@ from graphrag_index.pipeline.workflow import (
 )
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import Table
+from graphrag_index.spans import span
 from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableCheck, TableWriter
@@ -109,6 +110,7 @@ def run_workflow(
                 closing(watcher),
                 lock_output(store),
                 closing(Workers(n_workers or count_cores())) as workers,
+                span("run", workflow=workflow.name),
             ):
                 run = _WorkflowRun(workflow, settings, root, services, watcher, workers)
                 forced = again()
@@ -162,7 +164,7 @@ class _WorkflowRun:
             parts = self.store.parts_folder(step.name, key)
             shards = StepShards(self.workers, parts, hash_step_code(step, section))
             wall, cpu = time.perf_counter(), self.workers.count_cpu_seconds()
-            with _wrap_failures(step):
+            with span("step", step=step.name), _wrap_failures(step):
                 names = step.needs(section)
                 built_in = {
                     "settings": section,

@@ -31,6 +31,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from graphrag_index.errors import StepError
+from graphrag_index.spans import span
 from graphrag_index.storage.atomic import temporary_path
 
 if TYPE_CHECKING:
@@ -192,7 +193,9 @@ class StepShards:
         for context, shard in chain(first, remaining):
             n_bytes += sum(frame.estimated_size() for frame in shard.values())
             if n_bytes < MIN_BYTES_FOR_WORKERS:
-                yield context, function(shard, *shared)
+                with span("batch"):
+                    done = function(shard, *shared)
+                yield context, done
                 continue
             file = file or self._write_function(function, shared)
             rows = encode_frames(shard)
@@ -244,7 +247,9 @@ class StepShards:
             with suppress(zipfile.BadZipFile):
                 return context, decode_frames(part.read_bytes())
             started = self._workers.start(function, shard, part)
-        self._workers.wait(started)
+        # The span has the time of waiting: the part was perhaps begun long before.
+        with span("batch"):
+            self._workers.wait(started)
         return context, decode_frames(part.read_bytes())
 
     def _write_function(self, function: object, shared: tuple[Any, ...]) -> Path:

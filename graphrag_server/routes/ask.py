@@ -22,6 +22,7 @@ from graphrag_server.asking import (
 )
 from graphrag_server.event_stream import stream_events, write_event
 from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.request_record import current_record
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["ask"])
 
@@ -186,7 +187,12 @@ def _write(event: AskEvent, with_context: bool) -> bytes:
 
 
 def _reply(answer: Answer, with_context: bool) -> dict[str, Any]:
-    return answer.to_dict(with_context=with_context)
+    record = current_record()
+    return answer.to_dict(with_context=with_context) | {
+        "request_id": record.id if record else "",
+        # Empty if the server sends no traces.
+        "trace_id": record.trace_id if record else "",
+    }
 
 
 def _set_filters(filters: QuestionFilters) -> dict[str, Any]:

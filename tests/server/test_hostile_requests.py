@@ -70,7 +70,7 @@ def fault_of(
     if status >= 400:
         if kind != "application/problem+json" or set(json.loads(body)) != PROBLEM:
             return "no problem details"
-    elif kind not in ("application/json", "text/event-stream"):
+    elif kind not in ("application/json", "text/event-stream", "application/octet-stream"):
         return f"could be shown as {kind}"
     if headers.get("x-content-type-options") != "nosniff" or "set-cookie" in headers:
         return "headers are wrong"

@@ -1,0 +1,123 @@
+"""Traces: spans of questions and runs, sent by OpenTelemetry.
+
+The environment says where to, as OpenTelemetry defines it: `OTEL_EXPORTER_OTLP_ENDPOINT` and its
+like. If a program around this one has set a tracer provider, spans go to that provider. Else
+nothing is traced, and the SDK (extra `otel`) is not imported.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import graphrag_index
+from graphrag_index.spans import Span, trace_to
+from graphrag_server.request_record import current_record
+from graphrag_server.trace_attributes import CONTENTS, CONVENTIONS, attribute_of
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+logger = logging.getLogger(__name__)
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+# Values that name a span, by its kind.
+_TARGETS = {"invoke_workflow": "index", "retrieval": "method", "chat": "model"}
+_TARGETS |= {"run": "workflow", "step": "step"}
+
+
+def start_tracing(
+    convention: str = "gen_ai", with_contents: bool = False
+) -> Callable[[], None] | None:
+    """Trace all spans of this process, and return the function that ends this.
+
+    Returns None if nothing says where spans shall go.
+    """
+    if any(os.environ.get(name) for name in _ENDPOINTS):
+        try:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        except ModuleNotFoundError as error:
+            logger.warning(
+                "No traces are sent, since the package %s is missing: "
+                'pip install "graphrag-index[otel]".',
+                error.name,
+            )
+            return None
+        name = os.environ.get("OTEL_SERVICE_NAME") or "graphrag-index"
+        provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        trace_with(provider, convention, with_contents)
+
+        def stop() -> None:
+            trace_to(None)
+            provider.shutdown()
+
+        return stop
+    try:
+        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
+    except ModuleNotFoundError:
+        return None
+    present = get_tracer_provider()
+    if isinstance(present, ProxyTracerProvider):
+        return None
+    trace_with(present, convention, with_contents)
+    return lambda: trace_to(None)
+
+
+def trace_with(provider: "TracerProvider", convention: str, with_contents: bool) -> None:
+    """Send all spans of this process to a provider of OpenTelemetry."""
+    from opentelemetry.trace import SpanKind, Status, StatusCode, format_trace_id
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    tracer = provider.get_tracer("graphrag-index", graphrag_index.__version__)
+    names = CONVENTIONS[convention]
+
+    def attributes_of(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {
+            names.name_of(kind, name): value
+            for name, value in values.items()
+            if value not in (None, "", ()) and (with_contents or name not in CONTENTS)
+        }
+        return {name: attribute_of(name, value) for name, value in kept.items()}
+
+    class OpenSpan:
+        def __init__(self, kind: str, span: Any) -> None:
+            self.kind, self.span = kind, span
+
+        def set(self, **values: Any) -> None:
+            if failure := values.get("failure"):
+                text = str(failure) if with_contents else None
+                self.span.set_status(Status(StatusCode.ERROR, text))
+                values["failure"] = None
+            self.span.set_attributes(attributes_of(self.kind, values))
+
+    @contextmanager
+    def start(kind: str, values: Mapping[str, Any]) -> Iterator[Span]:
+        record, parent = current_record(), None
+        is_root = kind == "invoke_workflow" and record is not None
+        if is_root and record is not None and record.traceparent:
+            carrier = {"traceparent": record.traceparent}
+            parent = TraceContextTextMapPropagator().extract(carrier)
+        with tracer.start_as_current_span(
+            f"{kind} {values.get(_TARGETS.get(kind, ''), '')}".strip(),
+            context=parent,
+            kind=SpanKind.CLIENT if kind == "chat" else SpanKind.INTERNAL,
+            attributes={**names.kinds.get(kind, {}), **attributes_of(kind, values)},
+            # The message of an exception can quote a document.
+            record_exception=with_contents,
+            set_status_on_exception=False,
+        ) as span:
+            if is_root and record is not None:
+                record.trace_id = format_trace_id(span.get_span_context().trace_id)
+            try:
+                yield OpenSpan(kind, span)
+            except BaseException as error:
+                span.set_status(Status(StatusCode.ERROR))
+                span.set_attribute("error.type", type(error).__qualname__)
+                raise
+
+    trace_to(start)
