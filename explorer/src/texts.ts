@@ -170,7 +170,7 @@ export const texts = {
   key: {
     title: "This server wants a key",
     explained: "Ask the person who runs the server for a key. It stays in this tab until you close it.",
-    label: "Key", enter: "Enter", wrong: "The server did not accept this key: check it, or ask for another.",
+    label: "Key", enter: "Enter", leave: "Forget key", wrong: "The server did not accept this key: check it, or ask for another.",
   },
   empty: {
     title: "This index is empty",

@@ -118,9 +118,10 @@ function DocumentPages({ number, span }: PagesProps) {
     }, setError).finally(() => { busy.current = false; });
   };
   useEffect(() => {
+    if (error || parts.length) return;
     const from = Math.max(0, (span?.start ?? 0) - BEFORE);
     load(from, Math.max(from + WINDOW, (span?.end ?? 0) + BEFORE), "after");
-  }, []);
+  }, [error]);
   useLayoutEffect(() => {
     const scroller = body.current?.closest(".panel-body");
     if (!scroller || !body.current) return;
@@ -130,7 +131,7 @@ function DocumentPages({ number, span }: PagesProps) {
     heightBefore.current = 0;
   }, [parts]);
   const first = parts[0], last = parts.at(-1);
-  if (error) return <Failure error={error} />;
+  if (error) return <Failure error={error} onRetry={() => setError(null)} />;
   if (!first || !last) return <Busy />;
   const length = last.n_characters;
   return (

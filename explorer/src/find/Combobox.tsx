@@ -1,7 +1,7 @@
 /** A text field that suggests things as the reader types; used with keys or a pointer. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { texts } from "../texts";
 
 export interface Choice {
@@ -37,7 +37,7 @@ export function Combobox(props: ComboboxProps) {
   const [active, setActive] = useState(-1);
   const { choices, failed } = useChoices(text, isOpen, props.find);
   useShortcut(shortcut, input);
-  useEffect(() => { if (props.autoFocus) input.current?.focus(); }, []);
+  useLayoutEffect(() => { if (props.autoFocus) input.current?.focus(); }, []);
   useEffect(() => setActive(-1), [choices]);
   useEffect(() => {
     document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: "nearest" });

@@ -16,11 +16,14 @@ export interface Paged<Row> {
   loading: boolean;
   /** Load the next page; undefined when all rows are here. */
   more: (() => void) | undefined;
+  /** Load the page that failed again. */
+  retry: () => void;
 }
 
 /** Load rows page by page; start again whenever `inputs` change. */
 export function usePages<Row>(load: LoadPage<Row>, inputs: readonly unknown[]): Paged<Row> {
   const key = JSON.stringify(inputs);
+  const [attempt, setAttempt] = useState(0);
   const [wanted, setWanted] = useState<{ key: string; cursor: string | null }>({ key, cursor: null });
   const [state, setState] = useState<{
     key: string; rows: Row[]; total: number | null; next: string | null; error: Error | null;
@@ -39,12 +42,13 @@ export function usePages<Row>(load: LoadPage<Row>, inputs: readonly unknown[]): 
       (error: Error) => signal.aborted || setState((before) => ({ ...before, error, loading: false })),
     );
     return () => controller.abort();
-  }, [key, cursor]);
+  }, [key, cursor, attempt]);
   const isCurrent = state.key === key;
   const { next } = state;
   return {
     // Rows of the last inputs stay until the new ones are here, so that lists do not flicker.
     rows: state.rows, total: state.total, error: state.error, loading: state.loading || !isCurrent,
+    retry: () => setAttempt(attempt + 1),
     more: isCurrent && next && !state.loading ? () => setWanted({ key, cursor: next }) : undefined,
   };
 }
@@ -56,21 +60,21 @@ interface PagedListProps<Row> {
 }
 
 export function PagedList<Row>({ pages, empty, children }: PagedListProps<Row>) {
-  const { rows, loading, error } = pages;
+  const { rows, loading } = pages;
   return (
     <>
       <ul class="list" aria-busy={loading}>{rows.map((row, at) => <li key={at}>{children(row)}</li>)}</ul>
       <PageEnd pages={pages} empty={empty} />
-      {error && <Failure error={error} />}
     </>
   );
 }
 
 /** The end of a list: nothing found, still loading, or a button for more. */
 export function PageEnd<Row>({ pages, empty }: { pages: Paged<Row>; empty: string }) {
-  const { rows, loading, more, total, error } = pages;
+  const { rows, loading, more, total, error, retry } = pages;
+  if (error) return <Failure error={error} onRetry={retry} />;
   if (loading && !rows.length) return <Busy />;
-  if (!rows.length && !error) return <p class="muted">{empty}</p>;
+  if (!rows.length) return <p class="muted">{empty}</p>;
   if (!more) return null;
   const left = total === null ? null : total - rows.length;
   return <button type="button" class="more" onClick={more}>{texts.showMore(left)}</button>;

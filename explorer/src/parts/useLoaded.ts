@@ -7,14 +7,20 @@ export interface Loaded<T> {
   value: T | undefined;
   error: Error | null;
   loading: boolean;
+  /** Load again after a failure. */
+  retry: () => void;
 }
+
+type State<T> = Omit<Loaded<T>, "retry"> & { key: string };
 
 /** Load a value again whenever `inputs` change. A load that is no longer wanted is aborted. */
 export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[],
 ): Loaded<T> {
-  const key = JSON.stringify(inputs);
-  const [state, setState] = useState<Loaded<T> & { key: string }>({
+  const [attempt, setAttempt] = useState(0);
+  const retry = () => setAttempt(attempt + 1);
+  const key = JSON.stringify([attempt, ...inputs]);
+  const [state, setState] = useState<State<T>>({
     key: "", value: undefined, error: null, loading: true,
   });
   useEffect(() => {
@@ -28,5 +34,7 @@ export function useLoaded<T>(
     return () => controller.abort();
   }, [key]);
   // Between a change of the inputs and the effect, the state is still that of the old inputs.
-  return state.key === key ? state : { value: undefined, error: null, loading: true };
+  return state.key === key
+    ? { ...state, retry }
+    : { value: undefined, error: null, loading: true, retry };
 }

@@ -84,7 +84,7 @@ function ServedPage() {
   if (isRefused) return <KeyPrompt isWrong={Boolean(key)} onEnter={enterKey} />;
   return (
     <DataContext.Provider value={open}>
-      <Header indexes={indexes.value ?? []} />
+      <Header indexes={indexes.value ?? []} onLeave={key ? () => enterKey("") : undefined} />
       {open && version > open.summary.version && <NewVersion onShow={retry} />}
       {open
         ? (
@@ -105,8 +105,7 @@ interface MissingProps {
 /** What stands in the place of the workspace while no index can be shown. */
 function Missing({ indexes, onRetry }: MissingProps): ComponentChildren {
   const { address } = useAddress();
-  const again = <button type="button" onClick={onRetry}>{texts.retry}</button>;
-  if (indexes.error) return <Failure error={indexes.error}>{again}</Failure>;
+  if (indexes.error) return <Failure error={indexes.error} onRetry={onRetry} />;
   if (!indexes.value) return <Busy />;
   if (!indexes.value.length) return <p>{texts.errors.noIndexes}</p>;
   if (!address.index) return <Busy />;

@@ -9,7 +9,13 @@ import { readTheme, setTheme, type Theme } from "../session";
 import { EMPTY_ADDRESS } from "../state";
 import { texts } from "../texts";
 
-export function Header({ indexes }: { indexes: IndexSummary[] }) {
+interface HeaderProps {
+  indexes: IndexSummary[];
+  /** Forget the key; undefined if there is none. */
+  onLeave?: (() => void) | undefined;
+}
+
+export function Header({ indexes, onLeave }: HeaderProps) {
   const { address, go, href } = useAddress();
   const open = useContext(DataContext);
   const { index, version } = address;
@@ -31,6 +37,7 @@ export function Header({ indexes }: { indexes: IndexSummary[] }) {
         </button>
       )}
       <div class="grow">{open && <FindBox />}</div>
+      {onLeave && <button type="button" class="plain" onClick={onLeave}>{texts.key.leave}</button>}
       <ThemeChoice />
     </header>
   );
