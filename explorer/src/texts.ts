@@ -52,7 +52,7 @@ export const texts = {
   version: (version: number) => `version ${version}`,
   ends: (source: string, target: string) => `${source} – ${target}`,
   weight: "weight",
-  countedTogether: "only counted together",
+  countedTogether: "only named together",
   statedByText: "stated by a text",
   kinds,
   reference: (kind: Kind, of: number) => `${kinds[kind]} ${of}`,
@@ -74,7 +74,7 @@ export const texts = {
   resize: { left: "Width of the left panel", right: "Width of the details" },
   graph: {
     mode: "Form of the graph", graph: "Graph", table: "Table",
-    communities: "Communities of the top level",
+    communities: "Communities of the top level", evidence: "Evidence of the answer",
     only: (community: number) => `Only community ${community}`,
     explained: "Graph of communities and entities. Arrow keys move it, plus and minus zoom; the table shows the same.",
     view: "View of the graph", zoomIn: "Zoom in", zoomOut: "Zoom out", whole: "Show the whole graph",

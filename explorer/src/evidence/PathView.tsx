@@ -5,7 +5,7 @@ import type { Paths } from "../api";
 import { EntityLink, RelationshipLink } from "../parts/Link";
 import { Await } from "../parts/Loading";
 import { useData } from "../parts/useData";
-import { useHighlight } from "../parts/useHighlight";
+import { NO_HIGHLIGHT, useHighlight } from "../parts/useHighlight";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
 import { Section } from "./Section";
@@ -24,7 +24,9 @@ export function PathView({ from, to }: { from: number; to: number }) {
   const { value } = loaded;
   useEffect(() => {
     const best = value?.paths[0];
-    if (best) keep({ entities: best.entities, relationships: best.relationships, communities: [] });
+    if (!best) return;
+    keep({ entities: best.entities, relationships: best.relationships, communities: [] });
+    return () => keep(NO_HIGHLIGHT);
   }, [value]);
   return (
     <Await loaded={loaded}>

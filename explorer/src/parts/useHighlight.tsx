@@ -13,8 +13,10 @@ export interface Highlight {
 export const NO_HIGHLIGHT: Highlight = { entities: [], relationships: [], communities: [] };
 
 interface HighlightStore {
-  /** What is lit now: what is pointed at, or else what was lit last to stay. */
-  highlight: Highlight;
+  /** What is lit while the reader points at something; null if at nothing. */
+  pointed: Highlight | null;
+  /** What was lit last to stay. */
+  kept: Highlight;
   /** Light rows for as long as the reader points at something; null ends it. */
   point(highlight: Highlight | null): void;
   /** Light rows until something else is lit to stay, such as the evidence of an answer. */
@@ -26,7 +28,7 @@ const HighlightContext = createContext<HighlightStore | null>(null);
 export function HighlightProvider({ children }: { children: ComponentChildren }) {
   const [pointed, point] = useState<Highlight | null>(null);
   const [kept, keep] = useState<Highlight>(NO_HIGHLIGHT);
-  const store = useMemo(() => ({ highlight: pointed ?? kept, point, keep }), [pointed, kept]);
+  const store = useMemo(() => ({ pointed, kept, point, keep }), [pointed, kept]);
   return <HighlightContext.Provider value={store}>{children}</HighlightContext.Provider>;
 }
 

@@ -5,17 +5,16 @@ import { type Community, type Entity, filterQuery } from "../api";
 import { PageEnd, usePages } from "../parts/PagedList";
 import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import { useHighlight } from "../parts/useHighlight";
+import type { Highlight } from "../parts/useHighlight";
 import { texts } from "../texts";
 
-export function DrawnTable() {
-  const { address } = useAddress();
+export function DrawnTable({ highlight }: { highlight: Highlight }) {
   const { summary } = useData();
   const hasCommunities = Boolean(summary.tables.communities);
   return (
     <div class="drawn panel-body">
-      {hasCommunities && address.only === null && <CommunityTable />}
-      <EntityTable />
+      {hasCommunities && <CommunityTable />}
+      <EntityTable highlight={highlight} />
     </div>
   );
 }
@@ -23,14 +22,17 @@ export function DrawnTable() {
 function CommunityTable() {
   const { data } = useData();
   const { address, select } = useAddress();
+  const filters = filterQuery(address.filters);
   const pages = usePages<Community>(
-    (cursor, signal) => data.page("communities", { level: 0, cursor, limit: 25 }, signal),
-    [address.index, address.version],
+    (cursor, signal) => data.page(
+      "communities", { ...filters, parent: address.only ?? -1, cursor, limit: 25 }, signal,
+    ),
+    [address.index, address.version, address.only, filters],
   );
   return (
     <>
       <table>
-        <caption>{texts.graph.communities}</caption>
+        <caption>{address.only === null ? texts.graph.communities : texts.evidence.children}</caption>
         <thead><tr>
           <th scope="col">{texts.columns.title}</th>
           <th scope="col" class="number">{texts.tables.entities}</th>
@@ -51,10 +53,9 @@ function CommunityTable() {
 
 const SORTS = ["-degree", "title", "-frequency"] as const;
 
-function EntityTable() {
+function EntityTable({ highlight }: { highlight: Highlight }) {
   const { data } = useData();
   const { address, select } = useAddress();
-  const { highlight } = useHighlight();
   const [sort, setSort] = useState<(typeof SORTS)[number]>("-degree");
   const filters = filterQuery(address.filters);
   const pages = usePages<Entity>(
