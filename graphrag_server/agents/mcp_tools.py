@@ -59,8 +59,10 @@ class AskArguments(IndexArguments):
 
     question: Text
     method: Method = "ask"
+    path: Name = Field("", description="Pattern of files, such as letters/*")
     since: Name = ""
     until: Name = ""
+    version: int | None = Field(None, description="An earlier version of the index")
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
 

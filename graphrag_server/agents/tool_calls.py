@@ -109,10 +109,12 @@ class ToolCalls:
     async def _ask(self, arguments: AskArguments, progress: Progress) -> CallToolResult:
         require_scope(self.caller, Scope.ASK)
         hosted = self.find(arguments.index)
-        dates = {"since": arguments.since, "until": arguments.until}
+        documents = {"path": arguments.path} if arguments.path else {}
+        filters = {"documents": documents, "since": arguments.since, "until": arguments.until}
         asked = AskedQuestion(
             *(hosted, self.caller, arguments.question, arguments.method),
-            filters={name: date for name, date in dates.items() if date},
+            filters={name: value for name, value in filters.items() if value},
+            as_of=arguments.version,
         )
         async with aclosing(self.asker.events(asked)) as events:
             answer = await _wait_for_answer(events, progress)
@@ -156,10 +158,12 @@ class ToolCalls:
         return Record("citations", values, link_passage(row, citation.document, start, end))
 
     def search(self, arguments: SearchArguments) -> CallToolResult:
-        """Find rows in one index, or in all."""
+        """Find rows in one index, or in all that have been built."""
         indexes = [self.find(arguments.index)] if arguments.index else self.visible()
         lists = []
         for hosted in indexes:
+            if not arguments.index and not summarize_index(hosted).version:
+                continue
             opened = self.open(hosted.name)
             found = opened.index.context(
                 arguments.query, _passage_method(opened), max_context_tokens=MAX_TOKENS
@@ -180,7 +184,7 @@ class ToolCalls:
             start = " ".join(values["text"].split())[:_MAX_TITLE_CHARS]
             title = f"{values['document']}: {start}"
         else:
-            title = values.get("title") or values["text"].strip("# ").partition("\n")[0]
+            title = values["title"][:_MAX_TITLE_CHARS]
         return {"id": str(row), "title": title, "url": row.address(self.base_url)}
 
     def fetch(self, arguments: FetchArguments) -> CallToolResult:

@@ -1,6 +1,7 @@
 """The tools for agents, called by the official client over HTTP."""
 
 import json
+import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -176,6 +177,23 @@ def test_pages_are_within_their_limit_and_repeat_nothing(
         if not cursor:
             break
     assert len(rows) == len(set(rows)) > 1
+
+
+def test_an_index_that_is_not_built_hides_no_other(sample_project: Path, tmp_path: Path) -> None:
+    shutil.copy(sample_project / "settings.yaml", tmp_path)
+    indexes = {"empty": tmp_path, "sample": sample_project}
+    with serve(ServerSettings(indexes=indexes, state_folder=tmp_path)) as served:
+        assert values(call(served, "search", query=QUESTION))["results"]
+        named = call(served, "search", index="empty", query=QUESTION)
+        assert named.content[0].text.startswith("no_index_yet")
+        listed = values(call(served, "status"))["indexes"]
+    assert [index["version"] for index in listed] == [0, 1]
+
+
+def test_a_question_to_some_files(served: Served) -> None:
+    asked = {"question": QUESTION, "path": "*tom-crean*", "version": 1}
+    citations = values(call(served, "ask", **asked))["citations"]
+    assert {citation["document"] for citation in citations} == {"tom-crean.txt"}
 
 
 def test_a_path_and_its_rows(served: Served) -> None:
