@@ -34,6 +34,10 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")
     ] = None,
+    root_path: Annotated[
+        str | None,
+        typer.Option("--root-path", help="Path under which a proxy offers the server."),
+    ] = None,
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Let everybody who reaches the server do everything.")
     ] = False,
@@ -47,11 +51,9 @@ def serve(
             'install it with `pip install "graphrag-index[serve]"`.'
         ) from None
     settings = _server_settings(root, config)
-    given = {"host": host, "port": port, "no_auth": no_auth or None}
+    given = {"host": host, "port": port, "root_path": root_path, "no_auth": no_auth or None}
     run_server(
-        settings.model_copy(
-            update={name: value for name, value in given.items() if value is not None}
-        )
+        settings.with_values({name: value for name, value in given.items() if value is not None})
     )
 
 

@@ -66,6 +66,9 @@ def fault_of(
         return "got in"
     if not 200 <= status < 300 and not 400 <= status < 500:
         return "neither refused nor answered"
+    if request.kind == "agent":
+        # Errors have the shape of the agents' protocol.
+        return "tells of the other index" if b'"tables"' in body and b"secret" in body else None
     kind = headers.get("content-type", "").partition(";")[0]
     if status >= 400:
         if kind != "application/problem+json" or set(json.loads(body)) != PROBLEM:

@@ -1,8 +1,9 @@
 """No reply holds data of an index that its key may not see, however requests are interleaved."""
 
+import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import run_project
 from tests.fixtures.examples import examples
+from tests.fixtures.hostile_requests import AGENT_PATH, agent_call
 from tests.server.conftest import ADDRESS
 
 # The unique word of each index. All indexes hold the same sentences with another word.
@@ -25,6 +27,14 @@ Harbour. In 1911 Ada {word} met Roald Amundsen at {word} Harbour. Roald Amundsen
 South Pole from {word} Harbour with the ship Fram. The ship Fram belongs to the {word} Museum."""
 QUESTION = "Who keeps the lighthouse and met Roald Amundsen?"
 # Values of parameters that a route needs.
+AGENT_CALLS: Mapping[str, Mapping[str, Any]] = {
+    "ask": {"question": QUESTION},
+    "search": {"query": "lighthouse"},
+    "context": {"question": QUESTION},
+    "graph": {"entity": "Roald Amundsen"},
+    "reports": {},
+    "status": {},
+}
 NEEDED = {"q": "Amundsen", "entity": "0", "from": "1", "to": "1", "number": "0", "community": "0"}
 
 
@@ -35,10 +45,16 @@ class Route:
     method: str
     path: str
     body: Mapping[str, Any] | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    # Whether an index that the key may not see is told by the status.
+    has_status: bool = True
 
 
 def routes_of(openapi: Mapping[str, Any]) -> Iterator[Route]:
-    """Yield a valid request for each route under an index that reads."""
+    """Yield a valid request for each route that reads an index, and for each tool of agents."""
+    for tool, arguments in AGENT_CALLS.items():
+        headers, call = agent_call(tool, {"index": "{index}", **arguments})
+        yield Route("POST", AGENT_PATH, call, headers, has_status=False)
     for path, operations in openapi["paths"].items():
         for method, operation in operations.items():
             if "{index}" not in path or method not in ("get", "post"):
@@ -80,11 +96,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 def send(client: TestClient, route: Route, word: str, key: str) -> tuple[int, str]:
+    body = json.dumps(route.body).replace("{index}", word.lower())
     reply = client.request(
         route.method,
         route.path.replace("{index}", word.lower()),
-        json=route.body,
-        headers={"X-API-Key": client.app.state.tokens[key]},
+        json=route.body and json.loads(body),
+        headers={**route.headers, "X-API-Key": client.app.state.tokens[key]},
     )
     return reply.status_code, reply.text
 
@@ -113,7 +130,7 @@ def test_no_reply_holds_data_of_another_index(client: TestClient, data: st.DataO
             assert status == 200, (route, text)
             others = [other for other in WORDS if other != word]
         else:
-            # The name of the index in the message is that of the request.
-            assert status == 404, (route, text)
-            others = [other for other in WORDS if other != word] + [f"{word} harbour"]
+            assert status == 404 or not route.has_status, (route, text)
+            # A message may repeat the name of the index, or list the indexes of the key.
+            others = [other for other in WORDS if other not in (word, key)] + [f"{word} harbour"]
         assert not [other for other in others if other.casefold() in folded], (route, text)
