@@ -5,12 +5,16 @@ import { type MapPart, parseMapPart, type Place, ROOT } from "./graph/mapPart";
 import type { Filters } from "./state";
 import { texts } from "./texts";
 
+export type Scope = "read" | "ask" | "index" | "admin";
+
 export interface IndexSummary {
   name: string;
   version: number;
   workflow: string;
   tables: Record<string, number>;
   methods: string[];
+  /** What the reader's key allows. */
+  scopes: Scope[];
 }
 
 // Rows of the index. Numbers are those of one version; documents and passages count code points.

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
-from graphrag_server.access import CurrentCaller, ReadIndex
+from graphrag_server.access import Caller, CurrentCaller, ReadIndex
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.problems import RequestError
 
@@ -22,17 +22,29 @@ class IndexSummary(BaseModel):
     methods: list[str]
 
 
+class VisibleIndex(IndexSummary):
+    """An index, and the scopes of the caller: read, ask, index, admin."""
+
+    scopes: list[str]
+
+
 @router.get("/v1/indexes")
-def list_indexes(request: Request, caller: CurrentCaller) -> dict[str, list[IndexSummary]]:
+def list_indexes(request: Request, caller: CurrentCaller) -> dict[str, list[VisibleIndex]]:
     """List the indexes that the caller may see."""
     indexes: HostedIndexes = request.app.state.indexes
-    return {"indexes": [summarize_index(index) for index in indexes if caller.may_see(index.name)]}
+    visible = [index for index in indexes if caller.may_see(index.name)]
+    return {"indexes": [_describe_index(index, caller) for index in visible]}
 
 
 @router.get("/v1/indexes/{index}")
-def read_index(index: ReadIndex) -> IndexSummary:
+def read_index(index: ReadIndex, caller: CurrentCaller) -> VisibleIndex:
     """Return the name, version and sizes of an index."""
-    return summarize_index(index)
+    return _describe_index(index, caller)
+
+
+def _describe_index(hosted: HostedIndex, caller: Caller) -> VisibleIndex:
+    scopes = sorted(scope.value for scope in caller.scopes)
+    return VisibleIndex(**summarize_index(hosted).model_dump(), scopes=scopes)
 
 
 def summarize_index(hosted: HostedIndex) -> IndexSummary:

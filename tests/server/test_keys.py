@@ -77,7 +77,7 @@ def test_any_valid_credential_is_enough_and_the_first_valid_one_counts(
 def test_an_index_of_another_key_looks_like_no_index(client: TestClient, keys: KeyFile) -> None:
     token = keys.add("one", READ, frozenset({"one"}))
     headers = {"X-API-Key": token, "X-Request-ID": "same"}
-    assert client.get("/v1/indexes/one", headers=headers).status_code == 200
+    assert client.get("/v1/indexes/one", headers=headers).json()["scopes"] == ["read"]
     other = client.get("/v1/indexes/two", headers=headers)
     missing = client.get("/v1/indexes/six", headers=headers)
     assert other.status_code == missing.status_code == 404

@@ -44,11 +44,11 @@ export function EntityView({ entity }: { entity: EntityDetails }) {
 
 function EntityActions({ entity }: { entity: EntityDetails }) {
   const { go, href } = useAddress();
-  const { data } = useData();
+  const { data, summary } = useData();
   const question = texts.ask.about(entity.title);
   return (
     <div class="actions">
-      {data.ask && (
+      {data.ask && summary.scopes.includes("ask") && (
         <a class="button" href={href({ panel: "ask", question, method: "ask" })}>{texts.ask.aboutThis}</a>
       )}
       <EntityChooser label={texts.path.to} placeholder={texts.path.toPlaceholder}

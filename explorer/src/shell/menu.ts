@@ -1,6 +1,7 @@
 /** The panels on the left, in the order of the menu. A part of the page adds its line here. */
 
 import type { ComponentType } from "preact";
+import type { Scope } from "../api";
 import { AskPanel } from "../ask/AskPanel";
 import { BrowsePanel } from "../find/BrowsePanel";
 import { FilterPanel } from "../find/FilterPanel";
@@ -13,6 +14,8 @@ export interface MenuPanel {
   name: string;
   title: string;
   component: ComponentType;
+  /** The scope that the panel needs; "read" if it is not given. */
+  scope?: Scope;
   /** Whether the panel stands under "More" instead of among the tabs. */
   isMore?: boolean;
   /** Whether the panel is of use before the first run, when the index has no rows. */
@@ -22,7 +25,7 @@ export interface MenuPanel {
 }
 
 const MENU: readonly MenuPanel[] = [
-  { name: "ask", title: texts.menu.ask, component: AskPanel },
+  { name: "ask", title: texts.menu.ask, component: AskPanel, scope: "ask" },
   { name: "browse", title: texts.menu.browse, component: BrowsePanel, worksStatic: true },
   { name: "filters", title: texts.menu.filters, component: FilterPanel },
   { name: "versions", title: texts.menu.versions, component: VersionsPanel },
@@ -30,8 +33,8 @@ const MENU: readonly MenuPanel[] = [
 
 /** Return the panels that an index offers. */
 export function listPanels({ data, summary }: OpenIndex): MenuPanel[] {
-  return MENU.filter(({ worksEmpty, worksStatic }) =>
-    (summary.version || worksEmpty) && (data.ask || worksStatic),
+  return MENU.filter(({ scope = "read", worksEmpty, worksStatic }) =>
+    summary.scopes.includes(scope) && (summary.version || worksEmpty) && (data.ask || worksStatic),
   );
 }
 
