@@ -181,6 +181,7 @@ export const texts = {
     cutOff: "The connection ended before the answer was complete: ask again.",
     unexpected: "Something in this page failed: load the page again.",
     status: (status: number) => `The server answered with status ${status}: try again, or ask the person who runs it.`,
+    notInChat: "This view has only the graph: ask the agent for this, or open the explorer of the server.",
     noIndexes: "This key may see no index: ask the person who runs the server.",
     noSuchIndex: (name: string) => `There is no index “${name}” here: choose one above.`,
   },

@@ -30,13 +30,22 @@ export function AddressProvider({ children }: { children: ComponentChildren }) {
       const hash = formatAddress({ ...parseAddress(location.hash), ...change });
       if (!replace) location.hash = hash;
       else if (hash !== location.hash) {
-        history.replaceState(null, "", hash);
+        replaceHash(hash);
         setAddress(parseAddress(hash));
       }
     };
     return { address, go, href, select: (selection) => href({ selection }) };
   }, [address]);
   return <AddressContext.Provider value={store}>{children}</AddressContext.Provider>;
+}
+
+function replaceHash(hash: string): void {
+  try {
+    history.replaceState(null, "", hash);
+  } catch {
+    // A frame without an address of its own, inside a chat, has no history.
+    location.hash = hash;
+  }
 }
 
 /** Make the links inside open a version of the index, whichever version the page shows. */
