@@ -45,6 +45,20 @@ class Citation:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """A text unit that fits a question: ``documents.text[start_char:end_char]``."""
+
+    number: int  # human_readable_id of the text unit
+    score: float  # 0 to 1
+    document: int  # human_readable_id of the document
+    title: str
+    path: str
+    start_char: int
+    end_char: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Usage:
     """The calls, tokens and cost of an answer; zero without a language model.
 

@@ -12,13 +12,14 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.spans import span
 from graphrag_index.text.normalize import replace_surrogates
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Outcome, Passage
 from graphrag_query.answering.llm import LLMPool, usage_of
 from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.text_unit_ranking import start_search
 from graphrag_query.searches.global_search import report_context
 from graphrag_query.searches.router import METHODS, SEARCHES, check_method, choose_search
 from graphrag_query.searches.suggestion import suggest_search
@@ -255,6 +256,30 @@ class Index:
             with self.store.pinned_version():
                 return report_context(asked, self.settings.global_search.with_values(values))
         return found.context or Context({}, "", 0, {})
+
+    def passages(self, question: str, limit: int = 10) -> list[Passage]:
+        """Return the passages that fit a question best, with scores, without a chat model.
+
+        The ranking is that of local search. Raises `TableError` if the index has no vectors, and
+        `ModelError` if the embedding model fails.
+        """
+        asked = self._build_question("local", question, (), None)
+        with self.store.pinned_version():
+            ranked = start_search(asked)()[:limit]
+            rows = self.store.text_units(unit.number for unit in ranked)
+            return [
+                Passage(
+                    number=unit.number,
+                    score=max(0.0, min(1.0, unit.score)),
+                    document=rows[unit.number]["document"],
+                    title=rows[unit.number]["title"] or "",
+                    path=rows[unit.number]["path"] or "",
+                    start_char=rows[unit.number]["start_char"],
+                    end_char=rows[unit.number]["end_char"],
+                    text=rows[unit.number]["text"],
+                )
+                for unit in ranked
+            ]
 
     def where(
         self,

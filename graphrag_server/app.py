@@ -17,6 +17,7 @@ from graphrag_server.metrics import Metrics
 from graphrag_server.openapi_document import PROBLEM_RESPONSES, DocumentedApp, operation_id
 from graphrag_server.origin_guard import OriginGuard
 from graphrag_server.problems import add_problem_handlers
+from graphrag_server.protocols import shapes as protocols
 from graphrag_server.question_record import QuestionRecorder
 from graphrag_server.request_recorder import RequestRecorder
 from graphrag_server.routes import (
@@ -42,6 +43,7 @@ ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
     *(suggest.router, versions.router, map.router, operation.router),
+    *protocols.ROUTERS,
 )
 
 
@@ -83,7 +85,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     recorder = QuestionRecorder(app.state.access.keys, app.state.metrics, settings.log_questions)
     app.state.asker.admissions.append(recorder.admit)
     app.state.asker.observers.append(recorder.record)
-    add_problem_handlers(app)
+    add_problem_handlers(app, protocols.ERROR_SHAPES)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=settings.allowed_origins,

@@ -1,7 +1,7 @@
 """Errors of the HTTP API, all in one shape: problem details (RFC 9457)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -101,11 +101,24 @@ def as_request_error(error: Exception) -> RequestError:
     return RequestError(500, "internal_error", "The server failed; its log has the reason.")
 
 
-def add_problem_handlers(app: FastAPI) -> None:
-    """Answer every error of an application with problem details."""
+# A function that writes the body of an error reply in the shape of another protocol.
+ErrorShape = Callable[[RequestError], dict[str, Any]]
+
+
+def add_problem_handlers(app: FastAPI, shapes: Mapping[str, ErrorShape]) -> None:
+    """Answer every error of an application with problem details.
+
+    `shapes` has the shapes of other protocols, by the beginnings of their paths.
+    """
 
     async def respond(request: Request, error: Exception) -> JSONResponse:
-        return as_request_error(error).response()
+        found = as_request_error(error)
+        # The path of the mounted application, without the root path of a proxy.
+        path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+        for beginning, shape in shapes.items():
+            if path.startswith(beginning):
+                return JSONResponse(shape(found), found.status, found.headers)
+        return found.response()
 
     # The middleware RequestRecorder answers all other exceptions.
     for kind in (RequestError, RequestValidationError, HTTPException, GraphRAGError):

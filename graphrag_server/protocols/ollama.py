@@ -1,0 +1,220 @@
+"""Ollama's chat, with the prefixes of LightRAG, for the users of their front ends."""
+
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import ConfigDict, Field
+
+import graphrag_index
+from graphrag_query.answer import Answer
+from graphrag_query.answering.written_answer import RESTART_TEXT
+from graphrag_query.searches.router import METHODS
+from graphrag_server.access import CurrentCaller
+from graphrag_server.asking import (
+    AnswerEvent,
+    Asker,
+    AskEvent,
+    ErrorEvent,
+    RestartEvent,
+    TextEvent,
+)
+from graphrag_server.problems import RequestError
+from graphrag_server.protocols.chat_completions import check_provider
+from graphrag_server.protocols.chat_request import (
+    ChatMessage,
+    SearchOptions,
+    ask_model,
+    model_names,
+    read_chat,
+)
+from graphrag_server.protocols.cited_answer import describe
+from graphrag_server.protocols.task_prompts import answer_task
+
+router = APIRouter(prefix="/api", tags=["Ollama"])
+
+# The modes of LightRAG, written before a question, and the searches that come nearest.
+_PREFIXES = {"naive": "basic", "hybrid": "ask", "mix": "ask", **{name: name for name in METHODS}}
+
+
+class OllamaBody(SearchOptions):
+    """A request for a chat or a text. Fields of Ollama without a use here are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str
+    messages: list[ChatMessage] = Field([], description="The chat; the last question is answered.")
+    prompt: str = ""
+    stream: bool = True
+
+
+@router.get("/version")
+def read_version() -> dict[str, str]:
+    """Return the version of this program."""
+    return {"version": graphrag_index.__version__}
+
+
+@router.get("/tags")
+def list_tags(request: Request, caller: CurrentCaller) -> dict[str, Any]:
+    """List the models: one for each index and search."""
+    return {
+        "models": [
+            {
+                "name": f"{name}:latest",
+                "model": f"{name}:latest",
+                "modified_at": "1970-01-01T00:00:00Z",
+                "size": 0,
+                "digest": "",
+                "details": _DETAILS,
+            }
+            for name in model_names(request, caller)
+        ]
+    }
+
+
+@router.post("/show")
+def show_model(body: OllamaBody, request: Request, caller: CurrentCaller) -> dict[str, Any]:
+    """Describe one model."""
+    if body.model.removesuffix(":latest") not in model_names(request, caller):
+        raise RequestError(404, "model_not_found", f"There is no model {body.model!r}.")
+    return {"details": _DETAILS, "model_info": {}, "capabilities": ["completion"]}
+
+
+@router.post("/chat", response_model=None)
+async def chat(body: OllamaBody, request: Request, caller: CurrentCaller) -> Response:
+    """Answer the last question of a chat; the reply is streamed unless `stream` is false."""
+    return await _answer(body, body.messages, "message", request, caller)
+
+
+@router.post("/generate", response_model=None)
+async def generate(body: OllamaBody, request: Request, caller: CurrentCaller) -> Response:
+    """Answer a prompt; the reply is streamed unless `stream` is false."""
+    messages = [ChatMessage(role="user", content=body.prompt)]
+    return await _answer(body, messages, "response", request, caller)
+
+
+_DETAILS = {
+    "parent_model": "",
+    "format": "graphrag",
+    "family": "graphrag",
+    "families": ["graphrag"],
+    "parameter_size": "",
+    "quantization_level": "",
+}
+
+
+async def _answer(
+    body: OllamaBody,
+    messages: list[ChatMessage],
+    field: str,
+    request: Request,
+    caller: CurrentCaller,
+) -> Response:
+    asker: Asker = request.app.state.asker
+    chat = read_chat(messages)
+    asked = ask_model(request, caller, body.model, chat, body)
+    lines = _Lines(body.model, field)
+    if (task := answer_task(chat.question)) is not None:
+        return lines.reply_at_once(task, body.stream)
+    prefix, question = _split_prefix(chat.question)
+    if prefix == "bypass":
+        raise RequestError(
+            400, "unsupported_prefix", "/bypass is not supported: every question is searched for."
+        )
+    if prefix == "context":
+        index = await run_in_threadpool(asked.open)
+        found = await run_in_threadpool(index.context, question, "local")
+        return lines.reply_at_once(found.text, body.stream)
+    asked = replace(asked, question=question, method=_PREFIXES.get(prefix, asked.method))
+    if not body.stream:
+        answer = await asker.answer(asked)
+        check_provider(answer)
+        return JSONResponse(lines.last(answer.text, answer))
+    events = asker.events(asked)
+    # The first event is awaited here, so that a refused question gets its status.
+    await anext(events)
+    return lines.stream(events)
+
+
+def _split_prefix(question: str) -> tuple[str, str]:
+    """Split "/local Who …" into the prefix and the question; without a prefix, it is empty."""
+    head, _, rest = question.partition(" ")
+    name = head.removeprefix("/")
+    known = name in _PREFIXES or name in ("bypass", "context")
+    return (
+        (name, rest.strip()) if head.startswith("/") and known and rest.strip() else ("", question)
+    )
+
+
+class _Lines:
+    """The replies of Ollama: one JSON object, or a stream with one on each line."""
+
+    def __init__(self, model: str, field: str) -> None:
+        self._model, self._field = model, field
+        self._started = time.perf_counter_ns()
+
+    def reply_at_once(self, text: str, is_stream: bool) -> Response:
+        """Return a reply whose text is already there."""
+        if not is_stream:
+            return JSONResponse(self.last(text))
+        lines = [_write_line(self._part(text)), _write_line(self.last(""))]
+        return StreamingResponse(iter(lines), media_type="application/x-ndjson")
+
+    def stream(self, events: Any) -> Response:
+        """Return a reply that sends the text of an answer while it is being written."""
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(
+            self._write(events), media_type="application/x-ndjson", headers=headers
+        )
+
+    async def _write(self, events: Any) -> AsyncIterator[bytes]:
+        async with aclosing(events):
+            async for event in events:
+                if line := self._write_event(event):
+                    yield line
+
+    def _write_event(self, event: AskEvent) -> bytes:
+        if isinstance(event, TextEvent):
+            return _write_line(self._part(event.text))
+        if isinstance(event, RestartEvent):
+            return _write_line(self._part(RESTART_TEXT))
+        if isinstance(event, ErrorEvent):
+            return _write_line({"error": event.error.detail})
+        if isinstance(event, AnswerEvent):
+            try:
+                check_provider(event.answer)
+            except RequestError as error:
+                return _write_line({"error": error.detail})
+            return _write_line(self.last("", event.answer))
+        return b""
+
+    def last(self, text: str, answer: Answer | None = None) -> dict[str, Any]:
+        """Return the last object of a reply, with its counts."""
+        more: dict[str, Any] = {"done": True, "done_reason": "stop"}
+        more["total_duration"] = time.perf_counter_ns() - self._started
+        if answer is not None:
+            more["prompt_eval_count"] = answer.usage.prompt_tokens
+            more["eval_count"] = answer.usage.completion_tokens
+            more["graphrag"] = describe(answer)
+        return {**self._part(text), **more}
+
+    def _part(self, text: str) -> dict[str, Any]:
+        message: Any = {"role": "assistant", "content": text}
+        created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        return {
+            "model": self._model,
+            "created_at": created,
+            self._field: message if self._field == "message" else text,
+            "done": False,
+        }
+
+
+def _write_line(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, ensure_ascii=False, default=str).encode() + b"\n"

@@ -1,0 +1,43 @@
+"""Answers to the hidden prompts of Open WebUI, without a search.
+
+Open WebUI sends prompts that begin with "### Task:" to the model of the chat: for a title, tags,
+further questions, search queries and so on. They are no questions to the documents.
+"""
+
+import json
+import re
+
+_BEGINNING = "### Task:"
+_HISTORY = re.compile(r"<chat_history>\s*(.*?)\s*</chat_history>", re.DOTALL)
+_USER_LINE = re.compile(r"^\s*(?:USER|User)\s*:\s*(.+)$", re.MULTILINE)
+# The key of the JSON object that a prompt asks for.
+_KEY = re.compile(r'"(title|tags|follow_ups|queries|text|prompt)"\s*:')
+_MAX_TITLE_WORDS = 6
+
+
+def answer_task(prompt: str) -> str | None:
+    """Return the reply to a hidden prompt; None if the prompt is a question."""
+    if not prompt.lstrip().startswith(_BEGINNING):
+        return None
+    history = _HISTORY.search(prompt)
+    questions = _USER_LINE.findall(history[1]) if history else []
+    first = questions[0].strip() if questions else ""
+    last = questions[-1].strip() if questions else ""
+    key = _KEY.search(prompt)
+    replies: dict[str, object] = {
+        "title": _make_title(first),
+        "tags": ["Documents"],
+        "follow_ups": [],
+        "queries": [last] if last else [],
+        "text": "",
+        "prompt": last,
+    }
+    if key is None:
+        return _make_title(first)
+    return json.dumps({key[1]: replies[key[1]]}, ensure_ascii=False)
+
+
+def _make_title(question: str) -> str:
+    words = question.split()
+    title = " ".join(words[:_MAX_TITLE_WORDS]).rstrip("?!.,;:")
+    return (f"{title} …" if len(words) > _MAX_TITLE_WORDS else title) or "Conversation"

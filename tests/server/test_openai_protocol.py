@@ -1,0 +1,212 @@
+"""OpenAI's protocol, by its own client and as Open WebUI speaks it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import openai
+import pytest
+from fastapi.testclient import TestClient
+
+from graphrag_server.server_settings import ServerSettings
+from tests.fixtures.served import project_with_model, serve
+from tests.model_server import Faults, Server
+
+QUESTION = [{"role": "user", "content": "Who was Tom Crean?"}]
+MODEL = "graphrag/sample/local"
+
+
+@pytest.fixture(scope="module")
+def client(
+    sample_project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[openai.OpenAI]:
+    state = tmp_path_factory.mktemp("state")
+    settings = ServerSettings(indexes={"sample": sample_project}, state_folder=state)
+    with (
+        serve(settings) as served,
+        openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as client,
+    ):
+        yield client
+
+
+def check_annotations(text: str, annotations: list[dict]) -> None:
+    """Check that each annotation marks its citation, and opens a passage in the explorer."""
+    assert annotations
+    for annotation in annotations:
+        mark = text[annotation["start_index"] : annotation["end_index"]]
+        assert mark.startswith("[")
+        assert mark.endswith("]")
+        assert "/#/sample/document/" in annotation["url"]
+        assert annotation["title"]
+
+
+def test_each_search_of_each_index_is_a_model(client: openai.OpenAI) -> None:
+    names = {model.id for model in client.models.list()}
+    assert {MODEL, "graphrag/sample/ask", "graphrag/sample/global"} <= names
+    assert client.models.retrieve(MODEL).id == MODEL
+
+
+def test_a_completion_has_citations_outcome_and_usage(client: openai.OpenAI) -> None:
+    reply = client.chat.completions.create(model=MODEL, messages=QUESTION)
+    message = reply.choices[0].message
+    assert "Irish seaman" in message.content
+    found = [a.url_citation.model_dump() for a in message.annotations]
+    check_annotations(message.content, found)
+    assert reply.choices[0].finish_reason == "stop"
+    assert (reply.usage.total_tokens, reply.graphrag["outcome"]) == (0, "answered")
+
+
+def test_a_streamed_completion_is_the_whole_one(client: openai.OpenAI) -> None:
+    whole = client.chat.completions.create(model=MODEL, messages=QUESTION)
+    text, annotations, outcome, usage, finish = "", [], None, None, None
+    for chunk in client.chat.completions.create(
+        model=MODEL, messages=QUESTION, stream=True, stream_options={"include_usage": True}
+    ):
+        usage = chunk.usage or usage
+        outcome = getattr(chunk, "graphrag", None) or outcome
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            annotations += getattr(choice.delta, "annotations", None) or []
+            finish = choice.finish_reason or finish
+    assert text == whole.choices[0].message.content
+    check_annotations(text, [annotation["url_citation"] for annotation in annotations])
+    assert (outcome["outcome"], usage.total_tokens, finish) == ("answered", 0, "stop")
+
+
+def test_history_becomes_a_conversation(client: openai.OpenAI) -> None:
+    messages = [
+        {"role": "system", "content": "Answer like a pirate."},
+        *QUESTION,
+        {"role": "assistant", "content": "An Irish seaman."},
+        {"role": "user", "content": [{"type": "text", "text": "Where was he born?"}]},
+    ]
+    reply = client.chat.completions.create(model=MODEL, messages=messages)
+    assert "Annascaul" in reply.choices[0].message.content
+
+
+def test_no_evidence_is_a_normal_end(client: openai.OpenAI) -> None:
+    asked = [{"role": "user", "content": "Who invented the telephone?"}]
+    reply = client.chat.completions.create(model=MODEL, messages=asked)
+    assert reply.choices[0].finish_reason == "stop"
+    assert reply.graphrag["outcome"] == "no_evidence"
+
+
+def test_filters_and_versions_are_extra_fields(client: openai.OpenAI) -> None:
+    filters = {"documents": {"path": ["*amundsen*"]}}
+    reply = client.chat.completions.create(
+        model=MODEL, messages=QUESTION, extra_body={"filters": filters, "as_of": 1}
+    )
+    assert {c["document"] for c in reply.graphrag["citations"]} <= {"roald-amundsen.txt"}
+    with pytest.raises(openai.NotFoundError, match="no version 9"):
+        client.chat.completions.create(model=MODEL, messages=QUESTION, extra_body={"as_of": 9})
+
+
+def test_a_response_and_its_stream(client: openai.OpenAI) -> None:
+    whole = client.responses.create(model=MODEL, input="Who was Tom Crean?")
+    found = [a.model_dump() for a in whole.output[0].content[0].annotations]
+    check_annotations(whole.output_text, found)
+    kinds, text = [], ""
+    with client.responses.stream(model=MODEL, input=QUESTION) as stream:
+        for event in stream:
+            kinds.append(event.type)
+            text += event.delta if event.type == "response.output_text.delta" else ""
+        final = stream.get_final_response()
+    assert text == final.output_text == whole.output_text
+    assert kinds[:2] == ["response.created", "response.in_progress"]
+    assert "response.output_text.annotation.added" in kinds
+    assert kinds[-1] == "response.completed"
+    with pytest.raises(openai.BadRequestError, match="previous_response_id"):
+        client.responses.create(model=MODEL, input="And?", previous_response_id="resp_1")
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "graphrag/other/local", "graphrag/sample/none"])
+def test_an_unknown_model_is_explained(client: openai.OpenAI, model: str) -> None:
+    with pytest.raises(openai.NotFoundError, match=r"GET /v1/models") as caught:
+        client.chat.completions.create(model=model, messages=QUESTION)
+    assert caught.value.code == "model_not_found"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [{"role": "assistant", "content": "Hello"}],
+        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}],
+    ],
+)
+def test_a_chat_without_a_question_is_refused(client: openai.OpenAI, messages: list) -> None:
+    with pytest.raises(openai.BadRequestError):
+        client.chat.completions.create(model=MODEL, messages=messages)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions/chat/completions", "/v1/v1/models", "/models"]
+)
+def test_a_wrong_base_url_is_explained(sample_client: TestClient, path: str) -> None:
+    reply = sample_client.get(path)
+    assert reply.status_code == 404
+    assert "/v1." in reply.json()["error"]["message"]
+
+
+def open_webui_prompt(wanted: str) -> str:
+    """Return a hidden prompt of the kind that Open WebUI sends after a chat."""
+    history = "USER: Who was Tom Crean?\nASSISTANT: An Irish seaman."
+    return (
+        f"### Task:\nGenerate what is described.\n### Output:\nJSON format: {wanted}\n"
+        f"### Chat History:\n<chat_history>\n{history}\n</chat_history>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reply"),
+    [
+        ('{ "title": "your concise title here" }', {"title": "Who was Tom Crean"}),
+        ('{ "tags": ["tag1", "tag2"] }', {"tags": ["Documents"]}),
+        ('{ "follow_ups": ["Question 1?"] }', {"follow_ups": []}),
+        ('{ "queries": ["query1"] }', {"queries": ["Who was Tom Crean?"]}),
+        ('{ "text": "<completion>" }', {"text": ""}),
+    ],
+)
+def test_hidden_prompts_are_answered_without_a_search(
+    sample_client: TestClient, wanted: str, reply: dict
+) -> None:
+    """The exchange of Open WebUI: the prompt as a user message, streamed or not."""
+    messages = [{"role": "user", "content": open_webui_prompt(wanted)}]
+    body = {"model": MODEL, "messages": messages, "stream": False}
+    found = sample_client.post("/v1/chat/completions", json=body).json()
+    assert json.loads(found["choices"][0]["message"]["content"]) == reply
+    assert "graphrag" not in found
+    streamed = sample_client.post("/v1/chat/completions", json={**body, "stream": True}).text
+    assert streamed.endswith("data: [DONE]\n\n")
+
+
+def test_open_webui_sees_status_sources_and_usage(sample_client: TestClient) -> None:
+    """Read a stream as the middleware of Open WebUI does: line by line, event by event."""
+    body = {"model": MODEL, "messages": QUESTION, "stream": True, "metadata": {"chat_id": "1"}}
+    body |= {"stream_options": {"include_usage": True}, "params": {}, "features": {}}
+    lines = sample_client.post("/v1/chat/completions", json=body).text.splitlines()
+    chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    statuses = [chunk["event"]["data"] for chunk in chunks if "event" in chunk]
+    assert [status["done"] for status in statuses][-1] is True
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    sources = [source for delta in deltas for source in delta.get("annotations", [])]
+    assert sources
+    assert all(source["type"] == "url_citation" for source in sources)
+    assert chunks[-1]["usage"]["total_tokens"] == 0
+
+
+def test_a_failure_after_the_first_byte_is_an_error_chunk(
+    sample_project: Path, tmp_path: Path
+) -> None:
+    with Server(faults=Faults(rate=1, kinds=["close_half"])) as server:
+        root = project_with_model(tmp_path / "project", sample_project, server.url)
+        settings = ServerSettings(indexes={"sample": root}, state_folder=tmp_path)
+        with (
+            serve(settings) as served,
+            openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as client,
+        ):
+            with pytest.raises(openai.APIError):
+                list(client.chat.completions.create(model=MODEL, messages=QUESTION, stream=True))
+            with pytest.raises(openai.APIStatusError) as caught:
+                client.chat.completions.create(model=MODEL, messages=QUESTION)
+    assert (caught.value.status_code, caught.value.code) == (502, "provider_error")
