@@ -129,12 +129,17 @@ class Asker:
                 f"The server answers {self.n_open} questions already: ask again in a moment.",
                 {"Retry-After": str(RETRY_AFTER)},
             )
-        for admit in self.admissions:
-            await run_in_threadpool(admit, asked)
+        # Counted before it is admitted, so that others that are admitted meanwhile see it.
+        self.n_open += 1
+        try:
+            for admit in self.admissions:
+                await run_in_threadpool(admit, asked)
+        except BaseException:
+            self.n_open -= 1
+            raise
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[AskEvent] = asyncio.Queue()
         stream = _EventSink(lambda event: loop.call_soon_threadsafe(events.put_nowait, event))
-        self.n_open += 1
         # The thread sees the context of the request, such as its id.
         run = copy_context().run
         future = loop.run_in_executor(self._threads, run, self._run, asked, stream)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fastapi import Response
 from fastapi.testclient import TestClient
 
 from graphrag_server import http_protocol, request_recorder
@@ -224,6 +225,22 @@ def test_slow_clients_are_ended(served: Served, monkeypatch: pytest.MonkeyPatch)
     assert (status, problem["code"]) == (408, "request_timeout")
     monkeypatch.setattr(http_protocol, "MAX_CONNECTIONS", 0)
     assert exchange(served.port, b"")[1]["code"] == "too_many_connections"
+
+
+def test_a_client_that_does_not_read_is_left(
+    sample_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_protocol, "UNREAD_SECONDS", 0.05)
+    with serve(ServerSettings(indexes={"sample": sample_project})) as served:
+
+        @served.app.get("/large")
+        def read_large() -> Response:
+            return Response(b"x" * 50_000_000)
+
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+            connection.sendall(b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            connection.recv(1)
+            wait_for(lambda: not served.server.server_state.connections)
 
 
 def test_a_stopping_server_ends_its_streams_with_an_error(
