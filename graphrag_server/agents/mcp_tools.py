@@ -62,7 +62,7 @@ class AskArguments(IndexArguments):
     path: Name = Field("", description="Pattern of files, such as letters/*")
     since: Name = ""
     until: Name = ""
-    version: int | None = Field(None, description="An earlier version of the index")
+    version: int | None = Field(None, ge=1, description="An earlier version of the index")
     max_tokens: MaxTokens = DEFAULT_TOKENS
 
 

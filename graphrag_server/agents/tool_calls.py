@@ -1,5 +1,7 @@
 """The calls of the tools: the same searches and rows as those of the HTTP API."""
 
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -44,6 +46,7 @@ from graphrag_server.asking import (
     Asker,
     ErrorEvent,
     StatusEvent,
+    TextEvent,
 )
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.keys import Scope
@@ -253,7 +256,7 @@ class ToolCalls:
             for item in found.items
         ]
         number = opened.index.store.version.number
-        n_more = found.total - offset - len(records)
+        n_more = max(0, found.total - offset - len(records))
         return build_result(
             {"index": opened.hosted.name, "version": number},
             records,
@@ -311,9 +314,16 @@ async def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
 
 
 async def _wait_for_answer(events: AsyncIterator[Any], progress: Progress) -> Answer:
+    n_characters, reported = 0, -math.inf
     async for event in events:
         if isinstance(event, StatusEvent):
             await progress(event.message)
+        elif isinstance(event, TextEvent):
+            n_characters += len(event.text)
+            # Clients give up on a call that is silent for long.
+            if time.monotonic() - reported >= 1:
+                reported = time.monotonic()
+                await progress(f"Writing the answer: {n_characters:,} characters.")
         elif isinstance(event, ErrorEvent):
             raise event.error
         elif isinstance(event, AnswerEvent):
