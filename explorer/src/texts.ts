@@ -159,7 +159,7 @@ export const texts = {
     noModel: "no model was called",
     tokens: counted("token", "tokens"),
     cost: (cost: number | null) => (cost === null ? "cost unknown" : money.format(cost)),
-    pin: "Show the index at this version",
+    pin: "Show the index at this version", copy: "Copy", copied: "Copied",
   },
   sections: {
     Reports: "Reports", Sources: "Passages", Entities: "Entities", Relationships: "Relationships",

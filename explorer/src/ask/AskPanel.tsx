@@ -8,20 +8,12 @@ import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
 import { ConversationContext } from "./conversation";
 import { TurnView } from "./TurnView";
-
-/** Ask a question; `names` are further names for the searches path and neighbourhood. */
-export type Ask = (question: string, method?: string, names?: string[]) => void;
+import { type Ask, useAsk } from "./useAsk";
 
 export function AskPanel() {
-  const conversation = useContext(ConversationContext);
-  const { address, go } = useAddress();
-  const { data } = useData();
+  const { address } = useAddress();
   const turns = useTurns();
-  const ask: Ask = (question, method = address.method, names) => {
-    go({ question, method: names ? address.method : method });
-    const { filters, version } = address;
-    void conversation.ask(data, { question, method, ...(names ? { names } : {}), filters, version });
-  };
+  const ask = useAsk();
   const body = useRef<HTMLDivElement>(null);
   const last = turns.at(-1);
   useEffect(() => {

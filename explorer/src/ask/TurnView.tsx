@@ -1,6 +1,6 @@
 /** One question with its answer: text, citations, what was looked at, cost and time. */
 
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
 import { EntityChip } from "../parts/Link";
@@ -8,12 +8,12 @@ import { AtVersion, useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useHighlight } from "../parts/useHighlight";
 import { texts } from "../texts";
-import type { Ask } from "./AskPanel";
 import { CitationList, CitationMark } from "./Citations";
 import type { Turn } from "./conversation";
 import { CountBars } from "./CountBars";
 import { contextRows, highlightOfAnswer } from "./citedRows";
 import { LookedAt } from "./LookedAt";
+import type { Ask } from "./useAsk";
 
 interface TurnProps { turn: Turn; ask: Ask; isLast: boolean }
 
@@ -142,6 +142,25 @@ function Cost({ answer }: { answer: Answer }) {
       <span>{texts.methods[method]?.[0] ?? method}</span>
       {parts.map((part) => <span key={part}>{part}</span>)}
       <a href={href({ version })} title={texts.ask.pin}>{texts.version(version)}</a>
+      <CopyButton answer={answer} />
     </p>
+  );
+}
+
+/** A button that copies the answer, followed by the passages that it cites. */
+function CopyButton({ answer }: { answer: Answer }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    const sources = answer.citations.map(({ number, document, quote }) => `[${number}] ${document}: “${quote}”`);
+    await navigator.clipboard.writeText([answer.answer, ...sources].join("\n\n"));
+    setCopied(true);
+  };
+  // A browser offers the clipboard only to pages of this computer and over HTTPS.
+  if (!navigator.clipboard) return null;
+  return (
+    <>
+      <button type="button" class="plain" onClick={() => void copy()}>{texts.ask.copy}</button>
+      <span role="status">{isCopied ? texts.ask.copied : ""}</span>
+    </>
   );
 }

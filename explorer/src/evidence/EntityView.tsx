@@ -1,6 +1,7 @@
 /** The details of an entity: what the index knows about it, and where that stands. */
 
 import type { EntityDetails } from "../api";
+import { useAsk } from "../ask/useAsk";
 import { EntityChooser } from "../find/EntityChooser";
 import { CommunityLink, RelationshipLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
@@ -43,13 +44,14 @@ export function EntityView({ entity }: { entity: EntityDetails }) {
 }
 
 function EntityActions({ entity }: { entity: EntityDetails }) {
-  const { go, href } = useAddress();
+  const { go } = useAddress();
+  const ask = useAsk();
   const { data, summary } = useData();
   const question = texts.ask.about(entity.title);
   return (
     <div class="actions">
       {data.ask && summary.scopes.includes("ask") && (
-        <a class="button" href={href({ panel: "ask", question, method: "ask" })}>{texts.ask.aboutThis}</a>
+        <button type="button" onClick={() => ask(question, "ask")}>{texts.ask.aboutThis}</button>
       )}
       <EntityChooser label={texts.path.to} placeholder={texts.path.toPlaceholder}
         onChoose={({ number }) => go({ path: { from: entity.number, to: number }, selection: null })} />

@@ -24,18 +24,19 @@ interface WorkspaceProps {
 export function Workspace({ onRetry }: WorkspaceProps) {
   const open = useData();
   const { address } = useAddress();
-  const { selection, path, panel } = address;
+  const { selection, path, panel, question } = address;
   const [left, setLeft] = useState(WIDTH.initial);
   const [right, setRight] = useState(WIDTH.initial);
   const chosen = findPanel(open, panel);
   const hasEvidence = Boolean(selection ?? path);
   const [part, setPart] = useState<Part>(hasEvidence ? "evidence" : "left");
   useEffect(() => setPart(hasEvidence ? "evidence" : "left"), [JSON.stringify(selection ?? path)]);
-  const shownPanel = useRef(panel);
+  const leftKey = `${panel}/${question}`;
+  const shownLeft = useRef(leftKey);
   useEffect(() => {
-    if (shownPanel.current !== panel) setPart("left");
-    shownPanel.current = panel;
-  }, [panel]);
+    if (shownLeft.current !== leftKey) setPart("left");
+    shownLeft.current = leftKey;
+  }, [leftKey]);
   return (
     <main class="workspace" data-part={part} data-evidence={hasEvidence}
       style={{ "--left": `${left}px`, "--right": `${right}px` }}>
