@@ -68,7 +68,8 @@ class LimitedProtocol(H11Protocol):
         """Write an error reply, and close the connection."""
         if self.transport.is_closing():
             return
-        if self.cycle is not None and not self.cycle.response_complete:
+        cycle = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
             # The bytes would land in the middle of the reply that is being written.
             self.transport.close()
             return

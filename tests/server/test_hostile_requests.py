@@ -16,7 +16,13 @@ from tests.fixtures.hostile_requests import HostileRequest, hostile_requests
 from tests.fixtures.served import Served, serve
 
 PROBLEM = {"type", "title", "status", "detail", "code", "request_id"}
-
+SHAPES = {
+    "/v1/chat/": ("application/json", {"error"}),
+    "/v1/responses": ("application/json", {"error"}),
+    "/v1/models": ("application/json", {"error"}),
+    "/api/": ("application/json", {"error"}),
+    "/dify/": ("application/json", {"error_code", "error_msg"}),
+}
 
 Reply = tuple[int, dict[str, str], bytes]
 
@@ -71,8 +77,11 @@ def fault_of(
         return "tells of the other index" if b'"tables"' in body and b"secret" in body else None
     kind = headers.get("content-type", "").partition(";")[0]
     if status >= 400:
-        if kind != "application/problem+json" or set(json.loads(body)) != PROBLEM:
-            return "no problem details"
+        # Other protocols have errors of their own shapes.
+        shapes = [shape for start, shape in SHAPES.items() if request.path.startswith(start)]
+        media, shape = shapes[0] if shapes else ("application/problem+json", PROBLEM)
+        if kind != media or set(json.loads(body)) != shape:
+            return "not in the shape of errors"
     elif kind not in ("application/json", "text/event-stream", "application/octet-stream"):
         return f"could be shown as {kind}"
     if headers.get("x-content-type-options") != "nosniff" or "set-cookie" in headers:

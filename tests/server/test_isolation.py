@@ -35,6 +35,21 @@ AGENT_CALLS: Mapping[str, Mapping[str, Any]] = {
     "reports": {},
     "status": {},
 }
+DIFY = {"top_k": 3, "score_threshold": 0}
+MODEL = "graphrag/{index}/local"
+MESSAGES = [{"role": "user", "content": QUESTION}]
+PROTOCOL_CALLS: tuple[tuple[str, Mapping[str, Any] | None], ...] = (
+    ("/v1/models", None),
+    (f"/v1/models/{MODEL}", None),
+    ("/v1/chat/completions", {"model": MODEL, "messages": MESSAGES}),
+    ("/v1/chat/completions", {"model": MODEL, "messages": MESSAGES, "stream": True}),
+    ("/v1/responses", {"model": MODEL, "input": QUESTION}),
+    ("/api/tags", None),
+    ("/api/show", {"model": MODEL}),
+    ("/api/chat", {"model": MODEL, "messages": MESSAGES, "stream": False}),
+    ("/api/generate", {"model": MODEL, "prompt": QUESTION, "stream": False}),
+    ("/dify/retrieval", {"knowledge_id": "{index}", "query": QUESTION, "retrieval_setting": DIFY}),
+)
 NEEDED = {"q": "Amundsen", "entity": "0", "from": "1", "to": "1", "number": "0", "community": "0"}
 
 
@@ -51,10 +66,12 @@ class Route:
 
 
 def routes_of(openapi: Mapping[str, Any]) -> Iterator[Route]:
-    """Yield a valid request for each route that reads an index, and for each tool of agents."""
+    """Yield a valid request for each route that reads an index, and for each protocol."""
     for tool, arguments in AGENT_CALLS.items():
         headers, call = agent_call(tool, {"index": "{index}", **arguments})
         yield Route("POST", AGENT_PATH, call, headers, has_status=False)
+    for path, body in PROTOCOL_CALLS:
+        yield Route("GET" if body is None else "POST", path, body, has_status=False)
     for path, operations in openapi["paths"].items():
         for method, operation in operations.items():
             if "{index}" not in path or method not in ("get", "post"):
