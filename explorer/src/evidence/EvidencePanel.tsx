@@ -1,6 +1,6 @@
 /** The panel with the details of what is selected. */
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Details, TextUnitDetails } from "../api";
 import { Await } from "../parts/Loading";
@@ -20,18 +20,7 @@ export function EvidencePanel() {
   const { selection, path } = address;
   const panel = useRef<HTMLElement>(null);
   const key = JSON.stringify(selection ?? path);
-  const focusedKey = useRef(key);
-  useEffect(() => {
-    // A link inside the panel replaces its content: the focus moves to the new heading, unless
-    // the reader is elsewhere, such as in the answer.
-    if (focusedKey.current === key) return;
-    focusedKey.current = key;
-    const { current } = panel;
-    current?.scrollTo(0, 0);
-    if (current && (current.contains(document.activeElement) || document.activeElement === document.body)) {
-      current.focus({ preventScroll: true });
-    }
-  }, [key]);
+  useMovingFocus(panel, key, Boolean(selection ?? path));
   if (!selection && !path) return null;
   const close = () => go(selection ? { selection: null } : { path: null });
   return (
@@ -48,6 +37,31 @@ export function EvidencePanel() {
       </div>
     </section>
   );
+}
+
+/**
+ * Move the focus to a panel when its content changes, if the reader uses the keyboard or was in the
+ * panel. When the panel closes, the focus returns to where it came from.
+ */
+function useMovingFocus(panel: RefObject<HTMLElement | null>, key: string, isOpen: boolean): void {
+  const shownKey = useRef(key);
+  const opener = useRef<HTMLElement | null>(null);
+  useEffect(() => {
+    if (shownKey.current === key) return;
+    shownKey.current = key;
+    const { activeElement } = document;
+    if (!isOpen) {
+      opener.current?.focus();
+      opener.current = null;
+      return;
+    }
+    panel.current?.scrollTo(0, 0);
+    // A link inside the panel is gone with the content before, which leaves the focus on the body.
+    const wasInside = activeElement === document.body || panel.current?.contains(activeElement);
+    if (!wasInside && !activeElement?.matches(":focus-visible")) return;
+    if (!wasInside && activeElement instanceof HTMLElement) opener.current = activeElement;
+    panel.current?.focus({ preventScroll: true });
+  }, [key]);
 }
 
 /** Load the row of a selection, and show its details. */
