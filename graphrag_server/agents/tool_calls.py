@@ -63,6 +63,8 @@ _MAX_CONTEXT_TOKENS = 100_000
 _KINDS = {"Sources": "text-unit", "Entities": "entity", "Reports": "report"}
 # Tokens of the fields of `fetch` besides the text.
 _FETCH_FRAME = 200
+# Tokens of the fields of `ask` besides the answer and the citations.
+_ANSWER_FRAME = 400
 _MAX_TITLE_CHARS = 100
 _MAX_COMPLETIONS = 50
 # A function that is told what a search does.
@@ -125,8 +127,9 @@ class ToolCalls:
 
     def _write_answer(self, index: str, answer: Answer, max_tokens: int) -> CallToolResult:
         usage = answer.usage
+        text, stop = cut_text(answer.text, 0, max_tokens - _ANSWER_FRAME)
         head: dict[str, Any] = {
-            "answer": answer.text,
+            "answer": text,
             "outcome": answer.outcome.value,
             "search": answer.method,
             "index": index,
@@ -134,6 +137,8 @@ class ToolCalls:
             "cost": usage.cost,
             "seconds": usage.seconds,
         }
+        if stop < len(answer.text):
+            head["shortened"] = len(answer.text) - stop
         if answer.notes:
             head["notes"] = answer.notes
         if answer.suggestion is not None:
