@@ -16,6 +16,8 @@ from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError
 
 MAX_LIMIT = 500
+# Polars takes positions of rows of 32 bits.
+MAX_OFFSET = 2**32 - 1
 VERSION_HEADER = "X-Index-Version"
 AsOf = Annotated[int | None, Query(ge=1, description="Version of the index; default: current.")]
 
@@ -68,6 +70,7 @@ class OpenVersion:
     index: Index
     store: IndexStore
     whole: IndexStore  # without the filters
+    offset: int = 0  # of the first row of the page, from its cursor
 
     def check_row(self, table: str, number: int, what: str) -> None:
         """Raise RequestError if a mapped table has no row of this number."""
@@ -88,13 +91,14 @@ def open_version(
     cursor: Annotated[str, Query(description="`next_cursor` of the page before.")] = "",
 ) -> OpenVersion:
     """Open the version of a request. A page stays in the version of the page before."""
+    version, offset = read_cursor(cursor) if cursor else (None, 0)
     if cursor and as_of is None:
-        as_of = _read_cursor(cursor)[0]
+        as_of = version
         if as_of == index.open().store.version.number:
             as_of = None
     opened = index.open(as_of)
     response.headers[VERSION_HEADER] = str(opened.store.version.number)
-    return OpenVersion(index, opened, filters.apply(opened), opened.store)
+    return OpenVersion(index, opened, filters.apply(opened), opened.store, offset)
 
 
 Version = Annotated[OpenVersion, Depends(open_version)]
@@ -119,20 +123,30 @@ def read_page_query(
     q: Annotated[str, Query(max_length=200, description="Text that the rows contain.")] = "",
 ) -> PageQuery:
     """Read the position of a page."""
-    return PageQuery(limit, _read_cursor(cursor)[1] if cursor else 0, sort, q.strip().lower())
+    return PageQuery(limit, read_cursor(cursor)[1] if cursor else 0, sort, q.strip().lower())
 
 
 Paging = Annotated[PageQuery, Depends(read_page_query)]
 
 
-def _read_cursor(cursor: str) -> tuple[int, int]:
+def read_cursor(cursor: str) -> tuple[int, int]:
+    """Return the version and the position of a cursor. Raises RequestError."""
     version, _, offset = cursor.partition(".")
     if not (version.isdecimal() and offset.isdecimal() and len(cursor) < 24):
         raise RequestError(400, "invalid_cursor", "The cursor is not that of an earlier page.")
     return int(version), int(offset)
 
 
-def read_page(
+@dataclass(frozen=True)
+class PageNumbers:
+    """The rows of a page by `human_readable_id`. `total` counts the rows of all pages."""
+
+    numbers: list[int]
+    total: int
+    next_cursor: str | None
+
+
+def read_page_numbers(
     opened: OpenVersion,
     rows: pl.LazyFrame,
     page: PageQuery,
@@ -140,8 +154,8 @@ def read_page(
     sorts: Mapping[str, str],
     default_sort: str,
     searched: Sequence[str],
-) -> dict[str, Any]:
-    """Return one page of rows as {items, total, next_cursor}.
+) -> PageNumbers:
+    """Return the numbers of the rows of a page; only the columns for them are read.
 
     `sorts` maps the names of sort orders to columns. `searched` are the columns of text in which
     `page.text` is looked for.
@@ -157,26 +171,41 @@ def read_page(
     if name not in sorts:
         known = ", ".join(sorts)
         raise RequestError(400, "invalid_sort", f"sort={sort}: choose one of {known}.")
-    numbers = rows.select(pl.col("human_readable_id"), pl.col(sorts[name]).alias("key"))
-    order = numbers.sort(
+    keys = rows.select(pl.col("human_readable_id"), pl.col(sorts[name]).alias("key"))
+    order = keys.sort(
         "key", "human_readable_id", descending=[sort.startswith("-"), False], nulls_last=True
     )
-    found = order.select("human_readable_id").collect()["human_readable_id"]
-    taken = found.slice(page.offset, page.limit).to_frame()
-    items = (
-        rows.join(taken.lazy(), on="human_readable_id", how="semi")
-        .collect()
-        .join(taken.with_row_index("position"), on="human_readable_id")
-        .sort("position")
-        .drop("position")
+    offset = min(page.offset, MAX_OFFSET)
+    found = order.select("human_readable_id").slice(offset, page.limit)
+    numbers, count = pl.collect_all([found, rows.select(pl.len())])
+    taken = numbers["human_readable_id"].to_list()
+    return PageNumbers(taken, count.item(), next_cursor(opened, offset + len(taken), count.item()))
+
+
+def next_cursor(opened: OpenVersion, stop: int, total: int) -> str | None:
+    """Return the cursor of the page that begins with row `stop`; None if there is none."""
+    return f"{opened.index.store.version.number}.{stop}" if stop < total else None
+
+
+def read_page(
+    opened: OpenVersion,
+    rows: pl.LazyFrame,
+    page: PageQuery,
+    *,
+    sorts: Mapping[str, str],
+    default_sort: str,
+    searched: Sequence[str],
+) -> dict[str, Any]:
+    """Return one page of rows as {items, total, next_cursor}; see `read_page_numbers`."""
+    found = read_page_numbers(
+        opened, rows, page, sorts=sorts, default_sort=default_sort, searched=searched
     )
-    stop = page.offset + len(taken)
-    version = opened.index.store.version.number
-    return {
-        "items": items.rename({"human_readable_id": "number"}).to_dicts(),
-        "total": len(found),
-        "next_cursor": f"{version}.{stop}" if stop < len(found) else None,
+    by_number = {
+        row["human_readable_id"]: {"number": row.pop("human_readable_id"), **row}
+        for row in rows.filter(number_in(found.numbers)).collect().to_dicts()
     }
+    items = [by_number[number] for number in found.numbers]
+    return {"items": items, "total": found.total, "next_cursor": found.next_cursor}
 
 
 def kept_rows(store: IndexStore, table: str) -> pl.Expr | None:

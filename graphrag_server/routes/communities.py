@@ -9,12 +9,14 @@ from pydantic import BaseModel
 
 from graphrag_query.retrieval.filtered_index import FilteredIndex
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_server.routes.entities import EntityPage, list_entities
 from graphrag_server.table_pages import Paging, Version, no_such_row, read_page
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["communities"])
 
 # Maximum number of neighbours of a community.
 MAX_NEIGHBOURS = 50
+Level = Annotated[int | None, Query(ge=0, le=1_000, description="0 is the coarsest level.")]
 
 
 class Community(BaseModel):
@@ -96,8 +98,10 @@ class CommunityDetails(Community):
 def list_communities(
     opened: Version,
     page: Paging,
-    level: Annotated[int | None, Query(ge=0)] = None,
-    parent: Annotated[int | None, Query(description="Number of the parent; -1: none.")] = None,
+    level: Level = None,
+    parent: Annotated[
+        int | None, Query(ge=-1, lt=2**31, description="Number of the parent; -1: none.")
+    ] = None,
 ) -> CommunityPage:
     """List communities, the coarsest and largest first. Sort by size, level, title or number."""
     rows = opened.store.scan("communities").with_columns(human_readable_id=pl.col("community"))
@@ -157,10 +161,26 @@ def read_community(opened: Version, number: int) -> CommunityDetails:
     )
 
 
+@router.get("/communities/{number}/members")
+def list_members(opened: Version, number: int, page: Paging) -> EntityPage:
+    """List the entities of a community, those with the most relationships first."""
+    return list_entities(opened, page, community=number)
+
+
+@router.get("/communities/{number}/children")
+def list_children(opened: Version, number: int) -> list[Community]:
+    """List the communities one level below a community."""
+    return read_community(opened, number).child_communities
+
+
+@router.get("/communities/{number}/neighbours")
+def list_neighbours(opened: Version, number: int) -> list[CommunityNeighbour]:
+    """List the communities of the same level with relationships to a community, at most 50."""
+    return read_community(opened, number).neighbours
+
+
 @router.get("/reports")
-def list_reports(
-    opened: Version, page: Paging, level: Annotated[int | None, Query(ge=0)] = None
-) -> ReportPage:
+def list_reports(opened: Version, page: Paging, level: Level = None) -> ReportPage:
     """List reports, those with the highest rank first. Sort by rank, size, level or title."""
     rows = opened.store.scan("community_reports").select(
         *("community", "level", "title", "summary", "rank", "size"),

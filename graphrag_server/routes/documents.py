@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_server.document_spans import read_texts
 from graphrag_server.routes.entities import Entity, read_entities
-from graphrag_server.table_pages import Paging, Version, kept_rows, read_page
+from graphrag_server.table_pages import Paging, Version, kept_rows, read_page, read_page_numbers
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["documents"])
 
@@ -176,14 +176,14 @@ def list_text_units(
 ) -> TextUnitPage:
     """List text units in the order of their documents. Sort by number or n_tokens."""
     store = opened.store
-    rows = store.scan("text_units").select("human_readable_id", "n_tokens", "text")
+    rows = store.scan("text_units")
     if (kept := kept_rows(store, "text_units")) is not None:
         rows = rows.filter(kept)
     if document is not None:
         opened.check_row("document_rows", document, "document")
         found = opened.whole.open_mapped("text_unit_rows").find_rows("document", document)
         rows = rows.filter(pl.col("human_readable_id").is_between(found.start, found.stop - 1))
-    result = read_page(
+    found_page = read_page_numbers(
         opened,
         rows,
         page,
@@ -191,9 +191,12 @@ def list_text_units(
         default_sort="number",
         searched=("text",),
     )
-    numbers = [item["number"] for item in result.pop("items")]
-    found_rows = opened.whole.text_units(numbers)
-    return TextUnitPage(items=[build_text_unit(found_rows[number]) for number in numbers], **result)
+    found_rows = opened.whole.text_units(found_page.numbers)
+    return TextUnitPage(
+        items=[build_text_unit(found_rows[number]) for number in found_page.numbers],
+        total=found_page.total,
+        next_cursor=found_page.next_cursor,
+    )
 
 
 @router.get("/text_units/{number}")
@@ -206,6 +209,12 @@ def read_text_unit(opened: Version, number: int) -> TextUnitDetails:
     return TextUnitDetails(
         **build_text_unit(row).model_dump(), entities=read_entities(store, entities)
     )
+
+
+@router.get("/text_units/{number}/entities")
+def list_entities_of_text_unit(opened: Version, number: int) -> list[Entity]:
+    """List the entities that a text unit names."""
+    return read_text_unit(opened, number).entities
 
 
 def build_text_unit(row: Any) -> TextUnit:

@@ -13,18 +13,14 @@ from graphrag_server.table_pages import (
     Paging,
     Version,
     kept_rows,
+    next_cursor,
     no_such_row,
     number_in,
-    read_page,
+    read_page_numbers,
 )
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])
 
-_ENTITY_COLUMNS = ("human_readable_id", "title", "type", "description", "degree", "frequency")
-_RELATIONSHIP_COLUMNS = (
-    *("human_readable_id", "source", "target", "type", "description", "weight"),
-    "combined_degree",
-)
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 
 
@@ -51,7 +47,10 @@ class EntityPage(BaseModel):
 class Relationship(BaseModel):
     """One relationship. `stated` is false if the two are only named in the same text units.
 
-    A relationship is stated if it has a type, or a sentence that names both entities.
+    A relationship is stated if it has evidence (a sentence that names both entities), a
+    description (that sentence, or what a model read in the texts) or a type (from a model).
+    Relationships that a workflow without a model counted in text units, but for which no sentence
+    names both entities, have none of the three.
     """
 
     number: int
@@ -96,11 +95,19 @@ class RelationshipDetails(Relationship):
     text_units: list[int]
 
 
+class RelationshipEvidence(BaseModel):
+    """The sentences that state a relationship; without one, `stated` tells whether a model did."""
+
+    stated: bool
+    items: list[Span]
+
+
 class MentionPage(BaseModel):
     """The passages that name an entity, those that describe it first."""
 
     items: list[Span]
     total: int
+    next_cursor: str | None
 
 
 @router.get("/entities")
@@ -115,7 +122,7 @@ def list_entities(
     Sort by degree, frequency, title or number.
     """
     store = opened.store
-    rows = store.scan("entities").select(*_ENTITY_COLUMNS, "aliases")
+    rows = store.scan("entities")
     if (kept := kept_rows(store, "entities")) is not None:
         rows = rows.filter(kept)
     if document is not None:
@@ -127,15 +134,19 @@ def list_entities(
             raise no_such_row("community", community)
         rows = rows.filter(number_in(found["entities"][0].to_numpy()))
     sorts = {"degree": "degree", "frequency": "frequency", "title": "title"}
-    result = read_page(
+    found_page = read_page_numbers(
         opened,
-        rows.with_columns(pl.col("title", "type", "description").fill_null("")),
+        rows,
         page,
         sorts=sorts | {"number": "human_readable_id"},
         default_sort="-degree",
         searched=("title", "description"),
     )
-    return EntityPage.model_validate(result)
+    return EntityPage(
+        items=read_entities(opened.whole, found_page.numbers),
+        total=found_page.total,
+        next_cursor=found_page.next_cursor,
+    )
 
 
 @router.get("/entities/{number}")
@@ -157,6 +168,12 @@ def read_entity(opened: Version, number: int) -> EntityDetails:
     )
 
 
+@router.get("/entities/{number}/communities")
+def list_communities_of_entity(opened: Version, number: int) -> list[EntityCommunity]:
+    """List the communities that hold an entity, the coarsest first."""
+    return read_entity(opened, number).communities
+
+
 @router.get("/entities/{number}/relationships")
 def list_relationships_of_entity(
     opened: Version, number: int, limit: Limit = 50, offset: Annotated[int, Query(ge=0)] = 0
@@ -164,13 +181,12 @@ def list_relationships_of_entity(
     """List the relationships of an entity, those with the highest weights first."""
     opened.check_row("entity_rows", number, "entity")
     numbers = opened.store.links.relationships_of(number).relationships.tolist()
-    taken = numbers[offset : offset + limit]
-    stop = offset + len(taken)
-    version = opened.index.store.version.number
+    first = offset or opened.offset
+    taken = numbers[first : first + limit]
     return RelationshipPage(
         items=read_relationships(opened.whole, taken),
         total=len(numbers),
-        next_cursor=f"{version}.{stop}" if stop < len(numbers) else None,
+        next_cursor=next_cursor(opened, first + len(taken), len(numbers)),
     )
 
 
@@ -185,7 +201,8 @@ def list_mentions(
         zip(linked.numbers.tolist(), linked.is_subject.tolist(), strict=True),
         key=lambda pair: not pair[1],
     )
-    taken = [text_unit for text_unit, _ in pairs[offset : offset + limit]]
+    first = offset or opened.offset
+    taken = [text_unit for text_unit, _ in pairs[first : first + limit]]
     rows = opened.whole.text_units(taken)
     items = [
         Span(
@@ -198,7 +215,11 @@ def list_mentions(
         )
         for text_unit in taken
     ]
-    return MentionPage(items=items, total=len(pairs))
+    return MentionPage(
+        items=items,
+        total=len(pairs),
+        next_cursor=next_cursor(opened, first + len(taken), len(pairs)),
+    )
 
 
 @router.get("/relationships")
@@ -210,14 +231,14 @@ def list_relationships(
 ) -> RelationshipPage:
     """List relationships, those with the highest weights first. Sort by weight or number."""
     store = opened.store
-    rows = store.scan("relationships").select(*_RELATIONSHIP_COLUMNS, _is_stated())
+    rows = store.scan("relationships")
     if (kept := kept_rows(store, "relationships")) is not None:
         rows = rows.filter(kept)
     if min_weight:
         rows = rows.filter(pl.col("weight") >= min_weight)
     if stated is not None:
-        rows = rows.filter(pl.col("stated") == stated)
-    result = read_page(
+        rows = rows.filter(_is_stated() == stated)
+    found = read_page_numbers(
         opened,
         rows,
         page,
@@ -225,8 +246,11 @@ def list_relationships(
         default_sort="-weight",
         searched=("source", "target", "type", "description"),
     )
-    numbers = [item["number"] for item in result.pop("items")]
-    return RelationshipPage(items=read_relationships(opened.whole, numbers), **result)
+    return RelationshipPage(
+        items=read_relationships(opened.whole, found.numbers),
+        total=found.total,
+        next_cursor=found.next_cursor,
+    )
 
 
 @router.get("/relationships/{number}")
@@ -243,6 +267,13 @@ def read_relationship(opened: Version, number: int) -> RelationshipDetails:
     )
 
 
+@router.get("/relationships/{number}/evidence")
+def list_evidence(opened: Version, number: int) -> RelationshipEvidence:
+    """List the sentences that state a relationship; none if it was only counted together."""
+    details = read_relationship(opened, number)
+    return RelationshipEvidence(stated=details.stated, items=details.evidence)
+
+
 def read_relationships(store: IndexStore, numbers: list[int]) -> list[Relationship]:
     """Read relationships by number, in this order."""
     rows = store.relationships(numbers)
@@ -256,7 +287,7 @@ def read_relationships(store: IndexStore, numbers: list[int]) -> list[Relationsh
             type=row["type"] or "",
             description=row["description"] or "",
             weight=row["weight"],
-            stated=bool(row["type"] or row["evidence"]),
+            stated=bool(row["type"] or row["description"] or row["evidence"]),
         )
         for row in rows.iter_rows(named=True)
     ]
@@ -269,8 +300,8 @@ def read_entities(store: IndexStore, numbers: list[int]) -> list[Entity]:
 
 
 def _is_stated() -> pl.Expr:
-    has_type = pl.col("type").fill_null("") != ""
-    return (has_type | (pl.col("evidence").list.len() > 0)).alias("stated")
+    texts = [pl.col(name).fill_null("") != "" for name in ("type", "description")]
+    return pl.any_horizontal(*texts, pl.col("evidence").list.len().fill_null(0) > 0)
 
 
 def _entity_fields(row: dict[str, Any]) -> dict[str, Any]:

@@ -77,12 +77,43 @@ def test_an_entity_has_its_communities_relationships_and_mentions(
     assert number in {member["number"] for member in members["items"]}
 
 
+@pytest.mark.parametrize("path", ["relationships", "mentions"])
+def test_what_belongs_to_an_entity_is_paged(sample_client: TestClient, path: str) -> None:
+    number = find_entity(sample_client, "Tom Crean")
+    whole = read(sample_client, f"entities/{number}/{path}", limit=500)
+    paged, cursor = [], ""
+    while cursor is not None:
+        page = read(sample_client, f"entities/{number}/{path}", limit=7, cursor=cursor)
+        paged += page["items"]
+        cursor = page["next_cursor"]
+    assert paged == whole["items"]
+    assert len(paged) == whole["total"] > 7
+
+
+def test_parts_of_rows_are_those_of_their_details(sample_client: TestClient) -> None:
+    number = find_entity(sample_client, "Tom Crean")
+    entity = read(sample_client, f"entities/{number}")
+    communities = read(sample_client, f"entities/{number}/communities")
+    assert communities == entity["communities"]
+    community = communities[0]["community"]
+    members = read(sample_client, f"communities/{community}/members", limit=500)
+    assert number in {member["number"] for member in members["items"]}
+    details = read(sample_client, f"communities/{community}")
+    assert read(sample_client, f"communities/{community}/children") == details["child_communities"]
+    assert read(sample_client, f"communities/{community}/neighbours") == details["neighbours"]
+    mention = read(sample_client, f"entities/{number}/mentions")["items"][0]
+    named = read(sample_client, f"text_units/{mention['text_unit']}/entities")
+    assert number in {one["number"] for one in named}
+
+
 def test_a_stated_relationship_shows_its_sentences(sample_client: TestClient) -> None:
     for stated in (True, False):
         [first, *_] = read(sample_client, "relationships", stated=stated)["items"]
         details = read(sample_client, f"relationships/{first['number']}")
         assert details["stated"] is stated
         assert bool(details["evidence"]) is stated
+        evidence = read(sample_client, f"relationships/{first['number']}/evidence")
+        assert evidence == {"stated": stated, "items": details["evidence"]}
         assert details["text_units"]
 
 
