@@ -1,4 +1,4 @@
-"""Comparisons of documents and versions, and dry runs.
+"""Comparisons of documents, and dry runs.
 
 A dry run predicts the steps of a run and their price. It writes nothing and sends nothing.
 """
@@ -24,7 +24,7 @@ from graphrag_index.pipeline.workflow import (
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import derive_document_id
 from graphrag_index.step import Step
-from graphrag_index.storage.table_store import TableStore, scan_table
+from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 ADDED, CHANGED, RENAMED, DELETED = "added", "changed", "renamed", "deleted"
 CHANGE_KINDS = (ADDED, CHANGED, RENAMED, DELETED)
 UNCHANGED = "unchanged"
-REMOVED = "removed"
 
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 1_024
@@ -48,47 +47,6 @@ COMPARED_COLUMNS = {
 # Columns that pair a document of the index with a document of the input, most specific columns
 # first. A record with its own id is paired by the id alone.
 _PAIRING_COLUMNS = (["path", "text", "details"], ["path", "text"], ["text"], ["path"])
-
-# Pattern of citations. Their row numbers change when other rows change, so citations are removed.
-_CITATION_PATTERN = r"\[Data:[^\]]*\]"
-
-# For each table: the key of its rows, the display name of a row, and the compared columns. Weights,
-# degrees, positions and ids of text units are not compared, because a change of other documents
-# changes them too.
-COMPARED_TABLES = {
-    "entities": (
-        "id",
-        pl.col("title"),
-        [pl.col("title", "type", "description", "aliases", "frequency")],
-    ),
-    "relationships": (
-        "id",
-        pl.format("{} - {}", "source", "target"),
-        [pl.col("source", "target", "type", "description"), pl.col("text_unit_ids").list.len()],
-    ),
-    "communities": (
-        "community",
-        pl.col("title"),
-        [pl.col("level", "parent"), pl.col("entity_ids").list.sort()],
-    ),
-    "community_reports": (
-        "community",
-        pl.format("{}: {}", "community", "title"),
-        [pl.col("title"), pl.col("summary", "full_content").str.replace_all(_CITATION_PATTERN, "")],
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The changed rows of one table, grouped by the kind of change.
-
-    `counts` has the number of rows of each kind, and `names` has the names of the rows. Several
-    records of one file are listed under one name.
-    """
-
-    counts: Mapping[str, int]
-    names: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -198,62 +156,13 @@ def _number_equal_keys(rows: pl.DataFrame, keys: Sequence[str], prefix: str) -> 
     return rows.with_columns(key=key).with_columns(nth=pl.int_range(pl.len()).over("key"))
 
 
-def compare_versions(store: TableStore, before: Version, after: Version) -> dict[str, Difference]:
-    """Compare the tables of two versions. Return the differences by table name.
-
-    Rows of entities and relationships are matched by id. Rows of communities and reports are
-    matched by community number. Documents are paired by `compare_documents`. The names of changed
-    rows are in the order of the rows.
-    """
-    digests = []
-    for version in (before, after):
-        # Compare `loaded_documents` if a workflow only loads documents and has no table
-        # `documents`. An imported index has only the table `documents`.
-        table = "documents" if "documents" in version.tables else "loaded_documents"
-        digests.append(_digest_table(store, table, version.tables))
-    changes = compare_documents(*digests)
-    kinds = {ADDED: ADDED, REMOVED: DELETED, CHANGED: CHANGED, RENAMED: RENAMED}
-    counts = {kind: changes.count(found) for kind, found in kinds.items()}
-    names = {kind: changes.names(found) for kind, found in kinds.items()}
-    found = {"documents": Difference(counts, names)}
-    for name, (key, label, content) in COMPARED_TABLES.items():
-        changed: dict[str, list[str]] = {}
-        if before.tables.get(name) != after.tables.get(name):
-            # Compare hashes of the columns, because their texts may be long.
-            hashed = pl.struct(*content).hash()
-            compared = {"key": pl.col(key), "name": label, "content": hashed}
-            old, new = (scan_table(store, one, name).select(**compared) for one in (before, after))
-            rows = _find_changed_rows(old, new)
-            changed = dict(rows.group_by("kind", maintain_order=True).agg("name").iter_rows())
-        by_kind = {kind: changed.get(kind, []) for kind in (ADDED, REMOVED, CHANGED)}
-        found[name] = Difference({kind: len(rows) for kind, rows in by_kind.items()}, by_kind)
-    return found
-
-
-def _digest_table(store: TableStore, name: str, tables: Mapping[str, StoredTable]) -> pl.DataFrame:
+def digest_table(store: TableStore, name: str, tables: Mapping[str, StoredTable]) -> pl.DataFrame:
+    """Return the digests of the documents of a stored table; no rows if the table is missing."""
     if name not in tables:
         return digest_documents([])
     rows = store.scan(name, tables[name])
     starts = range(0, tables[name].rows, BATCH_DOCUMENTS)
     return digest_documents(rows.slice(start, BATCH_DOCUMENTS).collect() for start in starts)
-
-
-def _find_changed_rows(before: pl.LazyFrame, after: pl.LazyFrame) -> pl.DataFrame:
-    """Return the name and the kind of change of each row that was added, removed or changed."""
-    old, new = (frame.with_columns(row=pl.int_range(pl.len())) for frame in (before, after))
-    joined = new.join(old, on="key", how="full", coalesce=True, suffix="_before")
-    is_added, is_removed = pl.col("row_before").is_null(), pl.col("row").is_null()
-    kind = pl.when(is_added).then(pl.lit(ADDED)).when(is_removed).then(pl.lit(REMOVED))
-    return (
-        joined.filter(is_added | is_removed | (pl.col("content") != pl.col("content_before")))
-        .select(
-            name=pl.coalesce("name", "name_before"),
-            kind=kind.otherwise(pl.lit(CHANGED)),
-            row=pl.coalesce("row", "row_before"),
-        )
-        .sort("row", "name")
-        .collect(engine="streaming")
-    )
 
 
 @dataclass(frozen=True)
@@ -303,7 +212,7 @@ def dry_run(
             now, unread = _read_input_documents(loader, settings, root, watcher or Watcher())
             if before is not None or current is None:
                 tables = before.tables if before else {}
-                old = _digest_table(store, str(loader.input_table), tables)
+                old = digest_table(store, str(loader.input_table), tables)
                 changes = compare_documents(old, now)
             if before is not None and not changes and unread == unread_before:
                 run, kept = plan_steps(workflow, settings, root, same=(loader.name,))
@@ -326,7 +235,7 @@ def compare_with_index(
     before, table = _find_loader_record(store, version, loader), str(loader.input_table)
     if before is None or before.tables[table].digest == record.tables[table].digest:
         return None
-    old, new = (_digest_table(store, table, one.tables) for one in (before, record))
+    old, new = (digest_table(store, table, one.tables) for one in (before, record))
     return compare_documents(old, new)
 
 

@@ -1,16 +1,20 @@
 """Versions of an index: their list, their differences, their health and their statistics."""
 
 import json
+import threading
+from collections import OrderedDict
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import polars as pl
 from fastapi import APIRouter, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from graphrag_index.health.checked_index import open_own
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.health_report import report_as_json
-from graphrag_index.pipeline.changes import compare_versions
+from graphrag_index.pipeline.version_differences import compare_rows, compare_versions
+from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version as StoredVersion
 from graphrag_query.retrieval.filtered_index import FILTER_COLUMNS
 from graphrag_query.retrieval.index_store import IndexStore
@@ -19,12 +23,17 @@ from graphrag_query.structured.sandbox import Limits
 from graphrag_server.access import ReadIndex
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError
-from graphrag_server.table_pages import AsOf, Version
+from graphrag_server.table_pages import AsOf, Version, read_cursor
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["versions"])
 
 # Maximum number of names of changed rows, for each table and kind of change.
 MAX_NAMES = 1_000
+# Maximum number of changed rows of a page. They are small, and a page colours a whole table.
+MAX_CHANGED_ROWS = 10_000
+MAX_COMPARISONS = 8
+# Maximum length of a query.
+MAX_QUERY_CHARS = 100_000
 
 
 class VersionSummary(BaseModel):
@@ -61,12 +70,33 @@ class VersionDifference(BaseModel):
     tables: dict[str, TableDifference]
 
 
+class ChangedRow(BaseModel):
+    """A row that differs between two versions, with its number in each version that has it.
+
+    The number is the `community` for communities and their reports.
+    """
+
+    kind: str  # added, removed, changed or renamed
+    name: str
+    before: int | None
+    after: int | None
+
+
+class ChangedRowPage(BaseModel):
+    """A page of changed rows; `counts` has the number of rows of each kind, without the filter."""
+
+    items: list[ChangedRow]
+    total: int
+    next_cursor: str | None
+    counts: dict[str, int]
+
+
 class SQLBody(BaseModel):
     """A query over the public tables."""
 
-    query: str
-    max_rows: int = 1_000
-    timeout: float = 30.0
+    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
+    max_rows: int = Field(1_000, ge=1, description="At most structured_search.max_rows.")
+    timeout: float = Field(30.0, gt=0, description="Seconds; at most structured_search.timeout.")
 
 
 class SQLRows(BaseModel):
@@ -108,6 +138,37 @@ def diff(
             )
             for name, difference in found.items()
         },
+    )
+
+
+@router.get("/diff/{table}")
+def list_changed_rows(
+    index: ReadIndex,
+    table: Literal["documents", "entities", "relationships", "communities", "reports"],
+    from_: Annotated[int, Query(alias="from", ge=1)],
+    to: Annotated[int | None, Query(ge=1, description="Default: the current version.")] = None,
+    kind: Annotated[
+        Literal["added", "removed", "changed", "renamed"] | None, Query(description="Default: all.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_CHANGED_ROWS)] = 50,
+    cursor: Annotated[str, Query(description="`next_cursor` of the page before.")] = "",
+) -> ChangedRowPage:
+    """List the rows of a table that differ between two versions, in the order of the rows."""
+    after, offset = read_cursor(cursor) if cursor else (to, 0)
+    after = after or index.open().store.version.number
+    name = "community_reports" if table == "reports" else table
+    versions = _read_version(index, from_), _read_version(index, after)
+    rows = _compare_rows(index.store, *versions, name)
+    counts = dict(rows.group_by("kind").len().sort("kind").iter_rows())
+    kept = rows if kind is None else rows.filter(kind=kind)
+    stop = min(offset + limit, kept.height)
+    return ChangedRowPage.model_validate(
+        {
+            "items": kept[offset:stop].to_dicts() if offset < kept.height else [],
+            "total": kept.height,
+            "next_cursor": f"{after}.{stop}" if stop < kept.height else None,
+            "counts": counts,
+        }
     )
 
 
@@ -170,6 +231,30 @@ def sql(body: SQLBody, opened: Version) -> SQLRows:
         version=opened.whole.version.number,
         seconds=found.seconds,
     )
+
+
+# The comparisons of the last requests, for their next pages.
+_comparisons: OrderedDict[tuple[object, ...], pl.DataFrame] = OrderedDict()
+_comparisons_lock = threading.Lock()
+
+
+def _compare_rows(
+    store: TableStore, before: StoredVersion, after: StoredVersion, table: str
+) -> pl.DataFrame:
+    """Compare a table of two versions, or return the comparison of an earlier request."""
+    compared = (table, "loaded_documents") if table == "documents" else (table,)
+    stored = [version.tables.get(name) for version in (before, after) for name in compared]
+    key = (store.output, table, *(one and one.digest for one in stored))
+    with _comparisons_lock:
+        rows = _comparisons.get(key)
+    if rows is None:
+        rows = compare_rows(store, before, after, table)
+    with _comparisons_lock:
+        _comparisons[key] = rows
+        _comparisons.move_to_end(key)
+        if len(_comparisons) > MAX_COMPARISONS:
+            _comparisons.popitem(last=False)
+    return rows
 
 
 def _read_version(index: HostedIndex, number: int) -> StoredVersion:

@@ -16,10 +16,13 @@ from graphrag_index.pipeline.changes import (
     CHANGE_KINDS,
     COMPARED_COLUMNS,
     UNCHANGED,
-    Difference,
     compare_documents,
-    compare_versions,
     digest_documents,
+)
+from graphrag_index.pipeline.version_differences import (
+    Difference,
+    compare_rows,
+    compare_versions,
 )
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.table_store import TableStore
@@ -309,6 +312,11 @@ def test_communities_and_reports_are_the_same_by_number(tmp_path: Path) -> None:
             report(1, "Dogs.", "Of dogs."),
         ),
     )
+    assert compare_rows(store, one, two, "communities").rows() == [
+        ("removed", "Community 1", 1, None),
+        ("changed", "Community 2", 2, 2),
+        ("added", "Community 7", None, 7),
+    ]
     found = compare_versions(store, one, two)
     assert names(found["communities"]) == {
         "added": ["Community 7"],

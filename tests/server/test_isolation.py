@@ -76,7 +76,7 @@ def routes_of(openapi: Mapping[str, Any]) -> Iterator[Route]:
         for method, operation in operations.items():
             if "{index}" not in path or method not in ("get", "post"):
                 continue
-            filled = path.replace("{method}", "local").replace("{number}", "0")
+            filled = path.replace("{method}", "local").replace("{table}", "entities")
             query = "&".join(
                 f"{parameter['name']}={NEEDED[parameter['name']]}"
                 for parameter in operation.get("parameters", ())
