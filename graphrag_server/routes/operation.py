@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
@@ -57,7 +58,9 @@ def _gauges(request: Request) -> Iterator[Sample]:
     yield Sample("questions_running", n_running, {})
     yield Sample("questions_waiting", asker.n_open - n_running, {})
     for index in _hosted(request):
-        yield Sample("index_version", _open_version(index), {"index": index.name})
+        # A damaged index has no version; the metrics of the others are still wanted.
+        with suppress(GraphRAGError):
+            yield Sample("index_version", _open_version(index), {"index": index.name})
     yield Sample("build_info", 1, {"version": graphrag_index.__version__})
 
 

@@ -169,6 +169,7 @@ def test_a_damaged_index_is_not_ready_and_nobody_is_told_which(
         (root / "output" / "index.json").write_text("{", encoding="utf-8")
         reply = client.get("/ready")
         assert client.get("/health").json() == {"status": "ok"}
+        assert client.get("/metrics").is_success
     assert (reply.status_code, reply.json()["code"]) == (503, "not_ready")
     assert "secret" not in reply.text
     assert str(root) not in reply.text
