@@ -176,7 +176,14 @@ export const texts = {
     title: "This index is empty",
     notBuilt: "It has not been built yet: add documents and start a run, then try again.",
   },
+  staticPage: {
+    part: (drawn: number, all: number) =>
+      `This page holds the ${drawn.toLocaleString()} entities with the most relationships, of ${all.toLocaleString()} in the index.`,
+    documents: (held: number, all: number) =>
+      `It holds the texts of ${held.toLocaleString()} of ${all.toLocaleString()} documents.`,
+  },
   errors: {
+    notOnPage: "This page does not hold that row: open the index with `graphrag-index serve`.",
     noServer: "The server does not answer: check that it runs and that you are connected, then try again.",
     cutOff: "The connection ended before the answer was complete: ask again.",
     unexpected: "Something in this page failed: load the page again.",

@@ -17,7 +17,9 @@ def show(
     root: Root = Path(),
     html: Annotated[
         Path | None,
-        typer.Option("--html", help="Write a page with a drawing of the graph.", metavar="FILE"),
+        typer.Option(
+            "--html", help="Write the explorer as one page with the index.", metavar="FILE"
+        ),
     ] = None,
     set_: Set = None,
 ) -> None:
@@ -28,9 +30,9 @@ def show(
 
         write_overview(output, sys.stdout)
         return
-    from graphrag_index.export.graph_page import write_page
+    from graphrag_index.export.explorer_page import write_page
 
-    write_page(output, html)
+    write_page(output, html, name=root.resolve().name)
     print(f"Wrote {html}")
 
 

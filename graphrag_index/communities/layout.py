@@ -4,8 +4,6 @@ Nodes with many links lie near the centre of their disc. Discs of linked communi
 each other. Discs without links lie on rings around all other discs.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from graphrag_index.communities.leiden import partition_graph
@@ -20,7 +18,6 @@ from graphrag_index.communities.simple_graph import (
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 _RESERVED_RADIUS = 1.2  # radius that is reserved for a disc, as a multiple of the disc's own radius
-_RESERVED_RADIUS_OF_THEME = 1.05  # the same, for a disc that holds other discs
 _MAX_LAYOUT_POINTS = 256  # maximum number of points in one force-directed layout
 MAX_ITERATIONS = 200  # maximum number of moves of each point
 _MAX_PAIR_STEPS = 3_000_000  # maximum work of all layouts together: pairs of points × iterations
@@ -36,37 +33,6 @@ def layout_graph(graph: Graph, *, seed: int) -> Floats:
     radii = np.sqrt(size)
     centres = _place_discs(contract_graph(graph, community), radii * _RESERVED_RADIUS, seed)
     return _fit_into_unit_disc(centres[community] + inner * radii[community, None])
-
-
-def layout_hierarchy(graph: Graph, levels: Sequence[Integers], *, seed: int) -> Floats:
-    """Return the position of each node as `layout_graph` does, with discs inside discs.
-
-    `levels` has the part of each node, level by level, the coarsest first; every node has one on
-    each level. The disc of a part lies in the disc of its part one level up.
-    """
-    if graph.n_nodes == 0:
-        return np.zeros((0, 2))
-    numbered = [np.unique(labels, return_inverse=True)[1] for labels in levels]
-    everything = np.zeros(graph.n_nodes, dtype=np.int64)
-    radii = np.sqrt(np.bincount(numbered[-1]))
-    reserve = _RESERVED_RADIUS
-    positions = fill_discs(graph, numbered[-1]) * radii[numbered[-1], None]
-    for labels, above in zip(numbered[::-1], [everything, *numbered][-2::-1], strict=False):
-        parent = np.empty(len(radii), dtype=np.int64)
-        parent[labels] = above
-        parts, reserved = contract_graph(graph, labels), radii * reserve
-        centres = np.zeros((len(radii), 2))
-        order = np.argsort(parent, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(parent[order])) + 1):
-            inner = select_subgraph(parts, members)
-            packed = pack_discs(inner, reserved[members], seed, MAX_ITERATIONS)
-            centres[members] = pull_together(packed, reserved[members])
-        positions += centres[labels]
-        radii = np.zeros(int(parent.max()) + 1)
-        reach = np.linalg.norm(centres, axis=1) + reserved
-        np.maximum.at(radii, parent, reach)
-        reserve = _RESERVED_RADIUS_OF_THEME
-    return _fit_into_unit_disc(positions)
 
 
 def _fit_into_unit_disc(positions: Floats) -> Floats:

@@ -1,20 +1,14 @@
 """The explorer: one HTML file, the same for all indexes; it reads its data from the API."""
 
-import re
-from base64 import b64encode
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-router = APIRouter()
+from graphrag_index.export.explorer_page import read_explorer as read_page
+from graphrag_index.export.explorer_page import security_policy
 
-_INLINE = {
-    "script-src": re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL),
-    "style-src": re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL),
-}
+router = APIRouter()
 
 
 @router.get("/", include_in_schema=False)
@@ -27,16 +21,6 @@ def read_explorer() -> HTMLResponse:
 @cache
 def _read_page() -> tuple[str, str]:
     """Return the page, and a security policy that allows only its own scripts and styles."""
-    page = files("graphrag_index.export").joinpath("explorer.html").read_text(encoding="utf-8")
-    sources = {
-        name: " ".join(f"'sha256-{_digest(text)}'" for text in pattern.findall(page))
-        for name, pattern in _INLINE.items()
-    }
-    parts = ["default-src 'none'", "connect-src 'self'", "img-src 'self' data: blob:"]
-    parts += [f"{name} {allowed}" for name, allowed in sources.items() if allowed]
-    parts += ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
-    return page, "; ".join(parts)
-
-
-def _digest(text: str) -> str:
-    return b64encode(sha256(text.encode()).digest()).decode()
+    page = read_page()
+    policy = security_policy(page, connections="'self'")
+    return page, f"{policy}; frame-ancestors 'none'"

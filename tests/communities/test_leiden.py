@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from graphrag_index.communities.layout import (
     layout_graph,
-    layout_hierarchy,
     pull_together,
     spread_over_disc,
 )
@@ -194,24 +193,6 @@ def test_discs_of_communities_do_not_overlap(graph):
     for i, centre in enumerate(centres):
         for j in range(i):
             assert np.linalg.norm(centre - centres[j]) > radii[i] + radii[j]
-
-
-@pytest.mark.parametrize("n_parts", [1, 7, 300])
-def test_discs_of_themes_do_not_overlap_and_leave_no_ring(n_parts):
-    n = 6 * n_parts
-    part = np.arange(n) % n_parts
-    graph = graph_of(n, *((node, (node + n_parts) % n) for node in range(n) if n_parts < n / 2))
-    theme = part // 5
-    positions = layout_hierarchy(graph, [theme, part], seed=1)
-    assert np.linalg.norm(positions, axis=1).max() <= 1 + 1e-9
-    for labels in (theme, part):
-        groups = [positions[labels == label] for label in range(labels.max() + 1)]
-        middles = np.array([(g.min(axis=0) + g.max(axis=0)) / 2 for g in groups])
-        for label, group in enumerate(groups):
-            others = np.delete(middles, label, axis=0)
-            reach = np.linalg.norm(group - middles[label], axis=1).max()
-            gaps = np.linalg.norm(others - middles[label], axis=1)
-            assert gaps.min(initial=np.inf) > reach
 
 
 @given(st.lists(st.floats(0.1, 3), min_size=1, max_size=12))

@@ -15,8 +15,11 @@ import { Header } from "./Header";
 import { KeyPrompt } from "./KeyPrompt";
 import { Workspace } from "./Workspace";
 
+/** An index whose rows are in the page, with a sentence on what it lacks. */
+type EmbeddedIndex = OpenIndex & { notice?: string };
+
 /** With `embedded`, the page shows that index, and needs no server. */
-export function App({ embedded }: { embedded?: OpenIndex | undefined }) {
+export function App({ embedded }: { embedded?: EmbeddedIndex | undefined }) {
   return (
     <AddressProvider>
       <HighlightProvider>
@@ -26,7 +29,7 @@ export function App({ embedded }: { embedded?: OpenIndex | undefined }) {
   );
 }
 
-function StaticPage({ open }: { open: OpenIndex }) {
+function StaticPage({ open }: { open: EmbeddedIndex }) {
   const { address, go } = useAddress();
   const { name } = open.summary;
   useEffect(() => {
@@ -35,6 +38,7 @@ function StaticPage({ open }: { open: OpenIndex }) {
   return (
     <DataContext.Provider value={open}>
       <Header indexes={[]} />
+      {open.notice && <div class="banner">{open.notice}</div>}
       <Workspace onRetry={() => {}} />
     </DataContext.Provider>
   );
