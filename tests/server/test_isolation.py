@@ -84,6 +84,8 @@ def routes_of(openapi: Mapping[str, Any]) -> Iterator[Route]:
             )
             for name, value in NEEDED.items():
                 filled = filled.replace(f"{{{name}}}", value)
+            if "{" in filled.replace("{index}", ""):
+                continue  # for example the id of a job, of which there is none
             if method == "get":
                 yield Route("GET", f"{filled}?{query}", None)
             elif path.endswith(("/ask", "/{method}", "/context")):
@@ -103,7 +105,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         (root / "input" / "harbour.txt").write_text(TEXT.format(word=word), encoding="utf-8")
         run_project(root)
         indexes = frozenset({word.lower()})
-        tokens[word] = keys.add(word, frozenset({Scope.READ, Scope.ASK}), indexes)
+        tokens[word] = keys.add(word, frozenset(Scope) - {Scope.ADMIN}, indexes)
     keys.close()
     indexes_of = {word.lower(): folder / word.lower() for word in WORDS}
     app = create_app(ServerSettings(indexes=indexes_of, state_folder=folder))
