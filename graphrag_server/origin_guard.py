@@ -4,6 +4,8 @@ A page of another site can send requests to 127.0.0.1. It could read the replies
 led to 127.0.0.1 (DNS rebinding), so the `Host` header must name this server. It could write
 without reading the replies, so the `Origin` header of a writing request must be that of this
 server. Requests with a key need no such check: another page does not know the key.
+
+With keys, large bodies are refused here, before they are read, if their sender may not upload.
 """
 
 from urllib.parse import urlsplit
@@ -11,14 +13,16 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from graphrag_server.access import AccessControl, is_loopback
+from graphrag_server.access import AccessControl, is_loopback, require_scope
+from graphrag_server.keys import Scope as KeyScope
 from graphrag_server.problems import RequestError, as_request_error
+from graphrag_server.request_record import UPLOAD_PATH_END
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 class OriginGuard:
-    """Middleware that refuses requests of foreign web pages while no key is needed."""
+    """Middleware that refuses requests of foreign web pages, and uploads without a key."""
 
     def __init__(self, app: ASGIApp, access: AccessControl) -> None:
         self.app, self.access = app, access
@@ -26,8 +30,12 @@ class OriginGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
+                headers = Headers(scope=scope)
                 if not self.access.needs_key():
-                    self._check(scope["method"], Headers(scope=scope))
+                    self._check(scope["method"], headers)
+                elif scope["method"] == "POST" and scope["path"].endswith(UPLOAD_PATH_END):
+                    # The framework reads a body before it asks who sends it.
+                    require_scope(self.access.identify(headers), KeyScope.INDEX)
             except RequestError as error:
                 await as_request_error(error).response()(scope, receive, send)
                 return

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+# End of the paths to which files are uploaded.
+UPLOAD_PATH_END = "/files"
+
 
 @dataclass
 class RequestRecord:

@@ -12,15 +12,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphrag_server.metrics import Metrics
 from graphrag_server.problems import as_request_error
-from graphrag_server.request_record import CURRENT, RequestRecord
+from graphrag_server.request_record import CURRENT, UPLOAD_PATH_END, RequestRecord
 from graphrag_server.server_settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 
 # Seconds that a client may take to send the next part of a body.
 BODY_SECONDS = 30.0
-# End of the paths to which files are uploaded.
-UPLOAD_PATH_END = "/files"
 _MAX_LOGGED_PATH_CHARS = 300
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 # An id of the client is kept if it can stand in logs and headers as it is.

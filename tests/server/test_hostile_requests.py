@@ -139,6 +139,23 @@ def test_no_guessed_key_gets_in(
     assert send(connection, cut, "")[0] == 401
 
 
+@pytest.mark.parametrize(("is_known", "status"), [(False, 401), (True, 403)])
+def test_an_upload_is_refused_before_it_is_read(
+    attacked: tuple[Served, RawConnection, str], is_known: bool, status: int
+) -> None:
+    served, _, key = attacked
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection.putrequest("POST", "/v1/indexes/open/files")
+    connection.putheader("X-API-Key", key if is_known else "guess")
+    connection.putheader("Content-Type", "multipart/form-data; boundary=x")
+    connection.putheader("Content-Length", "50000000")
+    # Nothing of the body is ever sent.
+    connection.endheaders()
+    reply = connection.getresponse()
+    assert (reply.status, set(json.loads(reply.read()))) == (status, PROBLEM)
+    connection.close()
+
+
 SMUGGLED = b"GET /v1/indexes/secret HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
