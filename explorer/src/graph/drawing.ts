@@ -67,7 +67,33 @@ function drawOpened(
   context.textAlign = "center";
   context.textBaseline = "bottom";
   context.fillStyle = palette.muted;
-  context.fillText(shorten(context, area.title, 1.6 * radius), x, Math.max(y - radius - 4, 14));
+  context.fillText(shorten(context, area.title, 1.6 * radius), x, y - radius - 4);
+}
+
+/** Draw the name of an entity that is pointed at or selected, on a ground that hides what is below. */
+export function drawHoveredName(
+  context: CanvasRenderingContext2D,
+  { x, y, size, label }: { x: number; y: number; size: number; label?: string | null }, palette: Palette,
+): void {
+  context.beginPath();
+  context.arc(x, y, size + 2, 0, 2 * Math.PI);
+  context.lineWidth = 2;
+  context.strokeStyle = palette.ink;
+  context.stroke();
+  if (!label) return;
+  context.font = `600 12px ${FONT}`;
+  const left = x + size + 6;
+  context.beginPath();
+  context.roundRect(left, y - 11, context.measureText(label).width + 12, 22, 5);
+  context.fillStyle = palette.panel;
+  context.fill();
+  context.lineWidth = 1;
+  context.strokeStyle = palette.line;
+  context.stroke();
+  context.fillStyle = palette.ink;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  context.fillText(label, left + 6, y);
 }
 
 function drawClosed(

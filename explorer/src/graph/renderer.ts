@@ -3,7 +3,7 @@
 import { UndirectedGraph } from "graphology";
 import Sigma from "sigma";
 import type { NodeDisplayData } from "sigma/types";
-import { drawCommunities, type Palette, type Point, readPalette } from "./drawing";
+import { drawCommunities, drawHoveredName, type Palette, type Point, readPalette } from "./drawing";
 import type { MapPart, Place } from "./mapPart";
 import type { Area, Disc, Scene, View } from "./scene";
 
@@ -36,6 +36,8 @@ const CORNERS = ["corner-0", "corner-1"];
 // Share of the smaller side of the view that a disc takes after the view has moved to it.
 const FILLED_SHARE = 0.9;
 const MOVE_MILLISECONDS = 450;
+// Maximum number of lit entities that all have their names.
+const MAX_FORCED_NAMES = 30;
 
 export class Renderer {
   private readonly graph = new UndirectedGraph<Node & Record<string, unknown>, Edge & Record<string, unknown>>();
@@ -44,6 +46,8 @@ export class Renderer {
   private palette: Palette;
   private emphasis: Emphasis = NO_EMPHASIS;
   private hoveredArea: Area | null = null;
+  // The ratio of the camera at the last frame: sigma's coordinates are those of that frame.
+  private renderedRatio = 1;
 
   /** Throws an error where the browser has no WebGL. */
   constructor(private readonly container: HTMLElement, private scene: Scene, private readonly events: RendererEvents) {
@@ -57,12 +61,16 @@ export class Renderer {
       labelGridCellSize: 90, labelFont: "system-ui, sans-serif", labelSize: 12, minCameraRatio: 1e-5,
       maxCameraRatio: 1.4, zoomToSizeRatioFunction: () => 1, enableCameraRotation: false, stagePadding: 8,
       labelColor: { color: this.palette.ink }, minEdgeThickness: 0.6,
+      defaultDrawNodeHover: (context, node) => drawHoveredName(context, node, this.palette),
       nodeReducer: (key, node) => this.reduceNode(key, node), edgeReducer: (_, edge) => this.reduceEdge(edge),
     });
     this.sigma.setCustomBBox({ x: [-1, 1], y: [-1, 1] });
     this.sigma.createCanvas("communities", { beforeLayer: "edges" });
     this.areas = this.sigma.getCanvases().communities!.getContext("2d")!;
-    this.sigma.on("afterRender", () => this.drawAreas());
+    this.sigma.on("afterRender", () => {
+      this.renderedRatio = this.sigma.getCamera().ratio;
+      this.drawAreas();
+    });
     this.sigma.on("clickNode", ({ node }) => events.onEntity(Number(node)));
     this.sigma.on("clickStage", ({ event }) => this.clickArea(event));
     this.sigma.on("enterNode", ({ node }) => events.onHover(this.graph.getNodeAttribute(node, "label")));
@@ -115,7 +123,7 @@ export class Renderer {
     const { width, height } = this.sigma.getDimensions();
     const center = this.sigma.viewportToFramedGraph(this.sigma.graphToViewport({ x, y }));
     const camera = this.sigma.getCamera();
-    const ratio = camera.ratio * (radius * this.scale()) / (FILLED_SHARE * Math.min(width, height) / 2);
+    const ratio = this.renderedRatio * (radius * this.scale()) / (FILLED_SHARE * Math.min(width, height) / 2);
     const state = { ...center, ratio: camera.getBoundedRatio(ratio), angle: 0 };
     if (quickly || matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(state);
     else void camera.animate(state, { duration: MOVE_MILLISECONDS });
@@ -186,12 +194,14 @@ export class Renderer {
     const { entities, selected } = this.emphasis;
     const number = Number(key);
     const isSelected = selected?.kind === "entity" && selected.number === number;
+    // Names of many entities would cover each other: then sigma chooses some of them.
+    const hasRoom = entities.size <= MAX_FORCED_NAMES || isSelected;
     const isLit = isSelected || node.isPlace || entities.has(number);
     const hue = node.hue < 0 ? this.palette.accent : this.palette.hues[node.hue % this.palette.hues.length]!;
     return {
       ...node, type: "circle", color: isSelected ? this.palette.accent : !this.isDimmed || isLit ? hue : this.palette.line,
       size: isSelected ? node.size + 3 : isLit ? node.size + 1.5 : node.size,
-      label: !this.isDimmed || isLit ? node.label : null, forceLabel: isLit, zIndex: isSelected ? 2 : isLit ? 1 : 0,
+      label: !this.isDimmed || isLit ? node.label : null, forceLabel: isLit && hasRoom, zIndex: isSelected ? 2 : isLit ? 1 : 0,
       highlighted: isSelected,
     };
   }
