@@ -22,6 +22,7 @@ http_protocol.py    limits for slow clients, and errors of HTTP itself
 tracing.py          spans of questions and runs for OpenTelemetry
 trace_attributes.py names of the attributes of spans
 problems.py         errors in one shape (RFC 9457)
+jobs/               uploads, and runs in processes of their own
 protocols/          OpenAI, Open WebUI, Ollama, Dify
 routes/             one file for each group of routes under /v1/indexes/{name}/
 agents/             tools for agents (MCP), over stdio and at /mcp

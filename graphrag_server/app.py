@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
@@ -13,6 +14,7 @@ import graphrag_index
 from graphrag_server.access import AccessControl
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
+from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.metrics import Metrics
 from graphrag_server.openapi_document import PROBLEM_RESPONSES, DocumentedApp, operation_id
 from graphrag_server.origin_guard import OriginGuard
@@ -26,8 +28,10 @@ from graphrag_server.routes import (
     documents,
     entities,
     explorer,
+    files,
     graph,
     indexes,
+    jobs,
     map,
     operation,
     suggest,
@@ -43,6 +47,7 @@ ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
     *(suggest.router, versions.router, map.router, operation.router),
+    *(files.router, jobs.router),
     *protocols.ROUTERS,
 )
 
@@ -53,10 +58,12 @@ def create_app(settings: ServerSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         stop_tracing = start_tracing(settings.traces, settings.trace_contents)
+        app.state.jobs.start()
         try:
             async with app.state.agents.run() if app.state.agents else nullcontext():
                 yield
         finally:
+            await run_in_threadpool(app.state.jobs.stop)
             app.state.asker.close()
             app.state.indexes.close()
             app.state.access.keys.close()
@@ -81,6 +88,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.access = AccessControl(settings)
     app.state.indexes = HostedIndexes(settings.indexes)
+    app.state.jobs = JobRunner(app.state.indexes)
     app.state.asker = Asker(settings.max_concurrent_questions, settings.max_waiting_questions)
     recorder = QuestionRecorder(app.state.access.keys, app.state.metrics, settings.log_questions)
     app.state.asker.admissions.append(recorder.admit)

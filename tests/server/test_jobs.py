@@ -1,0 +1,237 @@
+"""Runs over HTTP: a queue that survives kills, and readers that are never blocked."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from fastapi.testclient import TestClient
+
+from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_server.app import create_app
+from graphrag_server.jobs.job_store import JobStore
+from graphrag_server.server_settings import ServerSettings
+from tests.conftest import REPOSITORY, run_project
+from tests.fixtures.commands import command, environment, wait_for
+from tests.model_server import Server
+
+JOBS = "/v1/indexes/docs/jobs"
+# Documents that are added before the run that is killed.
+N_NEW = 12
+
+
+def write_project(root: Path) -> Path:
+    """Write a project with two short documents and no index."""
+    (root / "input").mkdir(parents=True)
+    (root / "input" / "crean.txt").write_text(
+        "Tom Crean was an Irish seaman. Crean served on the Discovery.", encoding="utf-8"
+    )
+    (root / "input" / "scott.txt").write_text(
+        "Robert Falcon Scott led the Discovery expedition with Tom Crean.", encoding="utf-8"
+    )
+    (root / "settings.yaml").write_text("workflow: embedded\n", encoding="utf-8")
+    shutil.copytree(REPOSITORY / "workflows", root / "workflows")
+    return root
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    root = write_project(tmp_path / "docs")
+    settings = ServerSettings(indexes={"docs": root}, state_folder=tmp_path)
+    with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def wait_for_end(client: TestClient | httpx2.Client, job: str) -> dict:
+    """Return a job when it does not wait or run any more."""
+    found: dict = {}
+
+    def has_ended() -> bool:
+        found.update(client.get(f"{JOBS}/{job}").json())
+        return found["state"] not in ("queued", "running")
+
+    wait_for(has_ended)
+    return found
+
+
+def read_events(client: TestClient, job: str, last: str = "") -> list[tuple[int, str, dict]]:
+    """Return the (number, type, data) of the events of a job, to its end."""
+    headers = {"Last-Event-ID": last} if last else {}
+    events = []
+    for block in client.get(f"{JOBS}/{job}/events", headers=headers).text.strip().split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
+        if "data" in lines:
+            events.append((int(lines["id"]), lines["event"], json.loads(lines["data"])))
+    return events
+
+
+def test_documents_are_uploaded_and_a_run_makes_an_index_of_them(
+    client: TestClient, tmp_path: Path
+) -> None:
+    assert client.post("/v1/indexes/docs/ask", json={"question": "Who?"}).status_code == 503
+    files = "/v1/indexes/docs/files"
+    upload = [("files", ("../../wild.txt", b"Frank Wild was a friend of Tom Crean."))]
+    assert client.post(files, files=upload).json() == {"stored": ["uploads/wild.txt"]}
+    assert not list(tmp_path.glob("wild*"))
+    again = client.post(files, files=upload)
+    assert (again.status_code, again.json()["code"]) == (409, "file_exists")
+    assert client.post(files, files=upload, data={"replace": "true"}).status_code == 201
+
+    started = client.post(JOBS, json={}, headers={"Idempotency-Key": "one"})
+    assert started.status_code == 202
+    job = started.json()["id"]
+    assert started.headers["location"] == f"{JOBS}/{job}"
+    # The same key gives the same job; with another request it is refused.
+    assert client.post(JOBS, json={}, headers={"Idempotency-Key": "one"}).json()["id"] == job
+    other = client.post(JOBS, json={"budget": 1}, headers={"Idempotency-Key": "one"})
+    assert (other.status_code, other.json()["code"]) == (409, "key_reused")
+    # A second job waits for the first, and can be cancelled.
+    second = client.post(JOBS, json={}).json()["id"]
+    assert client.post(f"{JOBS}/{second}/cancel").json()["state"] == "cancelled"
+    assert client.post(f"{JOBS}/{second}/budget", json={"budget": 1}).status_code == 409
+    assert client.get(f"{JOBS}/none").json()["code"] == "no_such_job"
+
+    events = read_events(client, job)
+    states = [data["state"] for _, kind, data in events if kind == "state"]
+    assert states == ["queued", "running", "done"]
+    steps = {data["step"] for _, kind, data in events if "step" in data}
+    assert {"load_documents", "create_communities", "create_search_tables"} <= steps
+    assert [number for number, _, _ in events] == list(range(1, len(events) + 1))
+    assert read_events(client, job, str(len(events) - 1)) == events[-1:]
+    assert read_events(client, job, str(len(events))) == []
+
+    ended = client.get(f"{JOBS}/{job}").json()
+    assert (ended["state"], ended["version"], ended["message"]) == ("done", 1, "")
+    asked = client.post("/v1/indexes/docs/search/local", json={"question": "Who was Tom Crean?"})
+    assert "Irish seaman" in asked.json()["answer"]
+    assert [one["id"] for one in client.get(JOBS).json()["jobs"]] == [second, job]
+    listed = {one["path"]: one["n_documents"] for one in client.get(files).json()["files"]}
+    assert listed == {"crean.txt": 1, "scott.txt": 1, "uploads/wild.txt": 1}
+    assert client.delete(f"{files}/uploads/wild.txt").status_code == 204
+    assert len(client.get(files).json()["files"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status"),
+    [
+        ("a.exe", b"x", 415),
+        (".txt", b"x", 415),
+        ("a.zip", b"PK\x03\x04", 415),
+        ("a.pdf", b"no pdf", 415),
+        ("a.docx", b"PK\x03\x04 broken", 415),
+        ("a.txt", b"PK\x03\x04\x00\x00", 415),
+        ("a.parquet", b"PAR1 broken PAR1", 422),
+        ("a.json", b"{", 422),
+        ("a.txt", b"", 422),
+    ],
+)
+def test_a_file_that_no_run_could_read_is_refused(
+    client: TestClient, tmp_path: Path, name: str, content: bytes, status: int
+) -> None:
+    reply = client.post("/v1/indexes/docs/files", files=[("files", (name, content))])
+    assert reply.status_code == status, reply.text
+    folder = tmp_path / "docs" / "input" / "uploads"
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("path", ["../settings.yaml", "none.txt", "uploads", "%2e%2e/x"])
+def test_only_listed_files_are_removed(client: TestClient, tmp_path: Path, path: str) -> None:
+    assert client.delete(f"/v1/indexes/docs/files/{path}").status_code in (404, 405)
+    assert (tmp_path / "docs" / "settings.yaml").is_file()
+
+
+def model_project(root: Path, url: str) -> Path:
+    """Write a project whose graph a model extracts."""
+    write_project(root)
+    price = "price: {input: 1.0, output: 2.0}"
+    chat = f"chat: {{base_url: '{url}', model: test-model, api_key: k, {price}}}"
+    text = f"workflow: standard\nmodels:\n  {chat}\ngenerate_text_embeddings: {{model: static}}\n"
+    (root / "settings.yaml").write_text(text, encoding="utf-8")
+    return root
+
+
+def test_a_budget_stops_a_run_that_goes_on_when_it_is_raised(
+    model_server: Server, tmp_path: Path
+) -> None:
+    root = model_project(tmp_path / "docs", model_server.url)
+    settings = ServerSettings(indexes={"docs": root}, state_folder=tmp_path)
+    with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
+        job = client.post(JOBS, json={"budget": 0.000001}).json()["id"]
+        stopped = wait_for_end(client, job)
+        assert stopped["state"] == "waiting_budget"
+        assert stopped["estimate"]["requests"] > 0
+        asked = len(model_server.requests)
+        client.post(f"{JOBS}/{job}/budget", json={"budget": 5})
+        ended = wait_for_end(client, job)
+    assert (ended["state"], ended["version"]) == ("done", 1)
+    assert ended["calls"] == sum("/chat" in one.path for one in model_server.requests)
+    assert len(model_server.requests) > asked
+
+
+def start_server(root: Path, state: Path) -> tuple["subprocess.Popen[str]", str]:
+    """Start `graphrag-index serve` as a process; return it and its address."""
+    process = subprocess.Popen(
+        [*command("serve"), "--root", str(root), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment(),
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"http://[\d.:]+", line):
+            return process, found[0]
+    raise AssertionError("the server has not started")
+
+
+def kill_during_a_job(tmp_path: Path, n_kills: int) -> None:
+    """Kill the server n times during a run, while others read; the run ends at the last start."""
+    seed = random.Random(7)
+    with Server(latency=0.05) as model:
+        root = model_project(tmp_path / "docs", model.url)
+        run_project(root)
+        paid_before = len(model.requests)
+        for number in range(N_NEW):
+            text = f"Tom Crean met the sailor Number{number} Smith on the Discovery."
+            (root / "input" / f"new{number}.txt").write_text(text, encoding="utf-8")
+        job = ""
+        for kill in range(n_kills + 1):
+            process, url = start_server(root, tmp_path)
+            with httpx2.Client(base_url=url, timeout=30) as client:
+                job = job or client.post(JOBS, json={}).json()["id"]
+                until = time.monotonic() + seed.uniform(0.1, 2.5)
+                while time.monotonic() < until or kill == n_kills:
+                    # Readers see one version or the other, and never half of one.
+                    documents = client.get("/v1/indexes/docs/documents").json()["total"]
+                    assert documents in (2, 2 + N_NEW)
+                    if client.get(f"{JOBS}/{job}").json()["state"] == "done":
+                        break
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
+        assert documents == 2 + N_NEW
+        answered = Counter(one.key for one in model.requests[paid_before:] if one.status == 200)
+        n_twice = sum(answered.values()) - len(answered)
+        # Only what was in flight at a kill may be asked again.
+        assert n_twice <= n_kills * load_settings(root).models["chat"].concurrency
+    assert [JobStore(root / "output").get(job).state] == ["done"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kills by a signal")
+def test_a_killed_server_goes_on_with_its_run(tmp_path: Path) -> None:
+    kill_during_a_job(tmp_path, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="kills by a signal")
+def test_fifty_kills_lose_nothing(tmp_path: Path) -> None:
+    kill_during_a_job(tmp_path, 50)
