@@ -14,6 +14,7 @@ from graphrag_server.asking import AskedQuestion
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
+from graphrag_server.protocols.task_prompts import is_task, unwrap_question
 from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
 
 PREFIX = "graphrag"
@@ -69,13 +70,14 @@ def read_chat(messages: list[ChatMessage]) -> Chat:
     for message in messages:
         text = message.text().strip()
         if message.role == "user":
-            question = text
+            question = unwrap_question(text)
         elif message.role == "assistant" and question:
             turns.append(Turn(question, question, text))
             question = ""
     if not question:
         raise RequestError(400, "no_question", "The last message must be a question of the user.")
-    if len(question) > MAX_QUESTION_CHARS:
+    # A hidden prompt holds the whole chat, and is not searched for.
+    if len(question) > MAX_QUESTION_CHARS and not is_task(question):
         raise RequestError(
             400, "question_too_long", f"A question has at most {MAX_QUESTION_CHARS:,} characters."
         )

@@ -1,7 +1,8 @@
 """Answers to the hidden prompts of Open WebUI, without a search.
 
 Open WebUI sends prompts that begin with "### Task:" to the model of the chat: for a title, tags,
-further questions, search queries and so on. They are no questions to the documents.
+further questions, search queries and so on. They are no questions to the documents. The prompt
+around a question with attached files or web pages begins in the same way, but has a question.
 """
 
 import json
@@ -13,11 +14,29 @@ _USER_LINE = re.compile(r"^\s*(?:USER|User)\s*:\s*(.+)$", re.MULTILINE)
 # The key of the JSON object that a prompt asks for.
 _KEY = re.compile(r'"(title|tags|follow_ups|queries|text|prompt)"\s*:')
 _MAX_TITLE_WORDS = 6
+# The end of the prompt with attached texts: the question is in a tag, or follows the texts.
+_ATTACHED_TEXTS = re.compile(r"<context>.*</context>", re.DOTALL)
+_TAGGED_QUESTION = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
+
+
+def is_task(prompt: str) -> bool:
+    """Return whether a message is a hidden prompt."""
+    return prompt.lstrip().startswith(_BEGINNING)
+
+
+def unwrap_question(message: str) -> str:
+    """Return the question in a prompt with attached texts; any other message as it is."""
+    attached = _ATTACHED_TEXTS.search(message) if is_task(message) else None
+    if attached is None:
+        return message
+    rest = message[attached.end() :]
+    tagged = _TAGGED_QUESTION.search(rest)
+    return (tagged[1] if tagged else rest).strip() or message
 
 
 def answer_task(prompt: str) -> str | None:
     """Return the reply to a hidden prompt; None if the prompt is a question."""
-    if not prompt.lstrip().startswith(_BEGINNING):
+    if not is_task(prompt):
         return None
     history = _HISTORY.search(prompt)
     questions = _USER_LINE.findall(history[1]) if history else []

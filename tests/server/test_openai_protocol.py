@@ -180,6 +180,28 @@ def test_hidden_prompts_are_answered_without_a_search(
     assert streamed.endswith("data: [DONE]\n\n")
 
 
+@pytest.mark.parametrize(
+    "end", ["Who was Tom Crean?", "<user_query>\nWho was Tom Crean?\n</user_query>"]
+)
+def test_a_question_with_attached_texts_is_searched_for(
+    sample_client: TestClient, end: str
+) -> None:
+    """Open WebUI puts attached files and web pages before the question, in a prompt of its own."""
+    attached = "word " * 10_000
+    prompt = f"### Task:\nRespond to the query.\n<context>\n{attached}\n</context>\n\n{end}"
+    body = {"model": MODEL, "messages": [{"role": "user", "content": prompt}]}
+    found = sample_client.post("/v1/chat/completions", json=body).json()
+    assert found["graphrag"]["question"] == "Who was Tom Crean?"
+
+
+def test_a_hidden_prompt_may_hold_a_long_chat(sample_client: TestClient) -> None:
+    prompt = open_webui_prompt('{ "title": "" }').replace("seaman.", "seaman. " * 5_000)
+    body = {"model": MODEL, "messages": [{"role": "user", "content": prompt}]}
+    found = sample_client.post("/v1/chat/completions", json=body).json()
+    reply = json.loads(found["choices"][0]["message"]["content"])
+    assert reply == {"title": "Who was Tom Crean"}
+
+
 def test_open_webui_sees_status_sources_and_usage(sample_client: TestClient) -> None:
     """Read a stream as the middleware of Open WebUI does: line by line, event by event."""
     body = {"model": MODEL, "messages": QUESTION, "stream": True, "metadata": {"chat_id": "1"}}
