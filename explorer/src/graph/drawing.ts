@@ -82,7 +82,7 @@ export function drawHoveredName(
   context.stroke();
   if (!label) return;
   context.font = `600 12px ${FONT}`;
-  const left = x + size + 6;
+  const left = x + size + 2;
   context.beginPath();
   context.roundRect(left, y - 11, context.measureText(label).width + 12, 22, 5);
   context.fillStyle = palette.panel;

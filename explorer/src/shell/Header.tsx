@@ -36,7 +36,7 @@ export function Header({ indexes, onLeave }: HeaderProps) {
           <span class="unseen">{texts.versions.back}</span>
         </button>
       )}
-      <div class="grow">{open && <FindBox />}</div>
+      <div class="grow">{open && open.summary.version > 0 && <FindBox />}</div>
       {onLeave && <button type="button" class="plain" onClick={onLeave}>{texts.key.leave}</button>}
       <ThemeChoice />
     </header>

@@ -29,8 +29,9 @@ export function Workspace({ onRetry }: WorkspaceProps) {
   const [right, setRight] = useState(WIDTH.initial);
   const chosen = findPanel(open, panel);
   const hasEvidence = Boolean(selection ?? path);
-  const [part, setPart] = useState<Part>(hasEvidence ? "evidence" : "left");
-  useEffect(() => setPart(hasEvidence ? "evidence" : "left"), [JSON.stringify(selection ?? path)]);
+  const main: Part = hasEvidence ? "evidence" : chosen ? "left" : "graph";
+  const [part, setPart] = useState<Part>(main);
+  useEffect(() => setPart(main), [JSON.stringify(selection ?? path)]);
   const leftKey = `${panel}/${question}`;
   const shownLeft = useRef(leftKey);
   useEffect(() => {

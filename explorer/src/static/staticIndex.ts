@@ -26,7 +26,7 @@ export class StaticIndex implements IndexData {
     this.rows = readRows(part.tables);
     this.map = new StaticMap(this.rows, part.version);
     this.summary = {
-      name: part.name, version: part.version, workflow: part.workflow, methods: [], scopes: [],
+      name: part.name, version: part.version, workflow: part.workflow, methods: [], scopes: ["read"],
       tables: { ...part.rows, ...Object.fromEntries(Object.entries(this.rows).map(([name, rows]) => [name, rows.length])) },
     };
     const { entities, relationships, communities, documents, text_units } = this.rows;
