@@ -7,12 +7,14 @@ most `max_waiting_questions` wait. Its events are passed to the event loop of th
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
 
+from graphrag_index.llm.cancellation import Cancellation, CancelledQuestionError, cancelled_by
 from graphrag_index.spans import span
 from graphrag_query.answer import Answer
 from graphrag_query.index import Index
@@ -110,11 +112,12 @@ class Asker:
 
     async def answer(self, asked: AskedQuestion) -> Answer:
         """Answer a question. Raises RequestError if the search fails or too many others wait."""
-        async for event in self.events(asked):
-            if isinstance(event, ErrorEvent):
-                raise event.error
-            if isinstance(event, AnswerEvent):
-                return event.answer
+        async with aclosing(self.events(asked)) as events:
+            async for event in events:
+                if isinstance(event, ErrorEvent):
+                    raise event.error
+                if isinstance(event, AnswerEvent):
+                    return event.answer
         raise AssertionError("the last event is an answer or an error")
 
     async def events(self, asked: AskedQuestion) -> AsyncGenerator[AskEvent, None]:
@@ -142,7 +145,8 @@ class Asker:
         stream = _EventSink(lambda event: loop.call_soon_threadsafe(events.put_nowait, event))
         # The thread sees the context of the request, such as its id.
         run = copy_context().run
-        future = loop.run_in_executor(self._threads, run, self._run, asked, stream)
+        cancellation = Cancellation()
+        future = loop.run_in_executor(self._threads, run, self._run, asked, stream, cancellation)
         future.add_done_callback(self._count_closed)
         self._streams.add(events)
         try:
@@ -152,20 +156,25 @@ class Asker:
                 if isinstance(event, AnswerEvent | ErrorEvent):
                     return
         finally:
+            cancellation.cancel()
             self._streams.discard(events)
 
     def _count_closed(self, future: object) -> None:
         self.n_open -= 1
 
-    def _run(self, asked: AskedQuestion, sink: "_EventSink") -> None:
+    def _run(self, asked: AskedQuestion, sink: "_EventSink", cancellation: Cancellation) -> None:
         try:
-            with span(
-                "invoke_workflow",
-                index=asked.hosted.name,
-                method=asked.method,
-                caller=asked.caller.name,
-                question=asked.question,
-            ) as question:
+            cancellation.check()
+            with (
+                cancelled_by(cancellation),
+                span(
+                    "invoke_workflow",
+                    index=asked.hosted.name,
+                    method=asked.method,
+                    caller=asked.caller.name,
+                    question=asked.question,
+                ) as question,
+            ):
                 sink.send(StatusEvent("search", f"Searching {asked.hosted.name}."))
                 answer = _search(asked, sink)
                 question.set(
@@ -177,6 +186,8 @@ class Asker:
             for observe in self.observers:
                 observe(asked, answer)
             sink.send(AnswerEvent(answer))
+        except CancelledQuestionError:
+            pass  # Nobody waits for the answer.
         except Exception as error:  # noqa: BLE001 - reported to the client, and logged
             sink.send(ErrorEvent(as_request_error(error)))
 

@@ -22,6 +22,7 @@ from graphrag_index.llm.attempts import (
     attempt_after_invalid_reply,
     attempt_after_timeout,
 )
+from graphrag_index.llm.cancellation import CancelledQuestionError, current_cancellation
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import DONE, QUARANTINED, TRUNCATED, Ledger, LedgerEntry
 from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
@@ -261,8 +262,9 @@ class ChatModel(RemoteModel):
 
         Raises `ModelError` if the server does not answer or rejects all requests, and
         `BudgetError` if the next call could exceed the budget. Replies that have arrived are
-        kept in the ledger.
+        kept in the ledger. A cancelled question raises `CancelledQuestionError`.
         """
+        cancellation = current_cancellation()
         waiting: deque[Future[Outcome]] = deque()
         ahead = PREPARED_PER_CALL * self.settings.concurrency
         try:
@@ -274,6 +276,7 @@ class ChatModel(RemoteModel):
                     # Count tokens in this thread: loading an encoding would block the event loop.
                     n_tokens = prompt_tokens(chain.request, self.settings)
                     future = self._loop.start_coroutine(self._finish_chain(chain, n_tokens))
+                    cancellation.add_call(future)
                 else:
                     future.set_result(outcome)
                 waiting.append(future)
@@ -282,6 +285,9 @@ class ChatModel(RemoteModel):
             while waiting:
                 yield waiting.popleft().result()
         except BaseException as error:
+            if cancellation.is_cancelled:
+                # The calls end by themselves, and the model serves other questions.
+                raise CancelledQuestionError from None
             self.stop(error)
             _wait_for_calls(waiting, isinstance(error, KeyboardInterrupt))
             raise

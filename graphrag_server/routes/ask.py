@@ -1,5 +1,6 @@
 """Questions over HTTP: answers of all searches, whole or streamed, and contexts."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
+from graphrag_index.llm.cancellation import CancelledQuestionError
 from graphrag_query.answer import Answer
 from graphrag_query.question.conversation import Turn
 from graphrag_query.searches.router import METHODS
@@ -159,11 +161,26 @@ async def _answer(
         ),
     )
     if not body.stream:
-        return _reply(await asker.answer(asked), body.context)
+        return _reply(await _answer_while_connected(asker, asked, request), body.context)
     events = asker.events(asked)
     # The first event is awaited here, so that a refused question gets its status.
     first = await anext(events)
     return stream_events(_write_events(first, events, body.context))
+
+
+async def _answer_while_connected(asker: Asker, asked: AskedQuestion, request: Request) -> Answer:
+    """Answer a question; cancel the question if the client disconnects."""
+    answer = asyncio.ensure_future(asker.answer(asked))
+    # The body was read, so that the next message says that the client has disconnected.
+    left = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait((answer, left), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise CancelledQuestionError
+        return answer.result()
+    finally:
+        left.cancel()
+        answer.cancel()
 
 
 async def _write_events(
