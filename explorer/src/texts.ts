@@ -76,7 +76,7 @@ export const texts = {
     mode: "Form of the graph", graph: "Graph", table: "Table",
     communities: "Communities of the top level", evidence: "Evidence of the answer",
     only: (community: number) => `Only community ${community}`,
-    explained: "Graph of communities and entities. Arrow keys move it, plus and minus zoom; the table shows the same.",
+    explained: "Graph of communities and entities. Arrow keys move it, plus and minus zoom, Enter opens the community in the middle, Backspace leaves it; the table shows the same.",
     view: "View of the graph", zoomIn: "Zoom in", zoomOut: "Zoom out", whole: "Show the whole graph",
     stated: "stated by a text", counted: "only named together",
     leftOut: (n: number) => `${n.toLocaleString()} with fewer relationships are not drawn.`,

@@ -140,6 +140,7 @@ export function GraphView({ data, dataKey, selection, highlight, only, onSelect,
     const move: Record<string, () => void> = {
       "+": () => renderer.current?.zoom(1.5), "=": () => renderer.current?.zoom(1.5),
       "-": () => renderer.current?.zoom(1 / 1.5), "0": () => renderer.current?.moveTo(scene.current.disc(scene.current.root)),
+      Enter: () => renderer.current?.openNearest(), Backspace: () => renderer.current?.leaveInnermost(),
       ArrowLeft: () => renderer.current?.pan(-0.2, 0), ArrowRight: () => renderer.current?.pan(0.2, 0),
       ArrowUp: () => renderer.current?.pan(0, -0.2), ArrowDown: () => renderer.current?.pan(0, 0.2),
     };

@@ -22,9 +22,9 @@ export function readPalette(element: Element): Palette {
   };
 }
 
-// Radius in pixels from which a disc has a title, and maximum links drawn of a part.
+// Radius in pixels from which a disc has a title, and maximum links drawn for each disc of a part.
 const MIN_TITLE_RADIUS = 26;
-const MAX_DRAWN_LINKS = 120;
+const MAX_LINKS_PER_DISC = 2;
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export function drawCommunities(
@@ -44,6 +44,8 @@ export function drawCommunities(
     const strong = area.community === lit.selected || lit.communities.has(area.community);
     drawClosed(context, area, project, palette, strong, lit.isDimmed && !strong);
   }
+  const opened = scene.openParts().flatMap(({ community }) => scene.areas.get(community) ?? []);
+  drawOpenedTitles(context, opened, project, palette, { width: width / ratio, height: height / ratio });
 }
 
 function drawOpened(
@@ -61,13 +63,36 @@ function drawOpened(
   context.strokeStyle = selected ? palette.accent : hueOf(area, palette);
   context.stroke();
   context.globalAlpha = 1;
-  if (radius < 90) return;
-  // The title of an opened disc stands above its upper edge.
+}
+
+/** Draw the titles of opened discs above their upper edges, those of the inner discs first. */
+function drawOpenedTitles(
+  context: CanvasRenderingContext2D, areas: readonly Area[], project: Projection, palette: Palette,
+  view: { width: number; height: number },
+): void {
+  const taken: { left: number; right: number; y: number }[] = [];
   context.font = `600 12px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "bottom";
   context.fillStyle = palette.muted;
-  context.fillText(shorten(context, area.title, 1.6 * radius), x, y - radius - 4);
+  for (const area of [...areas].sort((one, other) => other.depth - one.depth)) {
+    const { x, y } = project.at(area);
+    const radius = area.radius * project.scale;
+    // A disc that fills the middle of the view keeps its title in sight at the upper edge.
+    const isAround = Math.hypot(x - view.width / 2, y - view.height / 2) < radius;
+    if (radius < 90 || y - radius > view.height) continue;
+    const title = shorten(context, area.title, Math.min(1.6 * radius, 0.8 * view.width));
+    const half = context.measureText(title).width / 2 + 6;
+    if (!isAround && (x < half || x > view.width - half || y - radius < 16)) continue;
+    const middle = Math.min(Math.max(x, half), view.width - half);
+    const bottom = Math.max(y - radius - 4, 16);
+    const place = { left: middle - half, right: middle + half, y: bottom };
+    if (taken.some((other) => Math.abs(other.y - place.y) < 16 && other.left < place.right && place.left < other.right)) {
+      continue;
+    }
+    taken.push(place);
+    context.fillText(title, middle, bottom);
+  }
 }
 
 /** Draw the name of an entity that is pointed at or selected, on a ground that hides what is below. */
@@ -105,6 +130,9 @@ function drawClosed(
   if (radius < 0.7) return;
   context.beginPath();
   context.arc(x, y, radius, 0, 2 * Math.PI);
+  // Links to other discs do not shine through.
+  context.fillStyle = palette.panel;
+  context.fill();
   context.globalAlpha = dimmed ? 0.12 : 0.26;
   context.fillStyle = hueOf(area, palette);
   context.fill();
@@ -136,13 +164,16 @@ function drawLinks(
   context: CanvasRenderingContext2D, scene: Scene, part: MapPart, project: Projection, palette: Palette,
 ): void {
   const strongest = part.weight[0] ?? 1;
+  const { clientWidth: width, clientHeight: height } = context.canvas;
+  const isInside = ({ x, y }: Point) => x >= 0 && x <= width && y >= 0 && y <= height;
   context.strokeStyle = palette.none;
-  for (let at = 0; at < Math.min(part.source.length, MAX_DRAWN_LINKS); at += 1) {
+  for (let at = 0; at < Math.min(part.source.length, part.number.length * MAX_LINKS_PER_DISC); at += 1) {
     const [one, other] = [part.source[at]!, part.target[at]!].map((end) => scene.areas.get(part.number[end]!)!);
     if (!one || !other || scene.isOpen(one.community) || scene.isOpen(other.community)) continue;
     const [from, to] = [edgePoint(one, other), edgePoint(other, one)].map((point) => project.at(point));
+    if (!isInside(from!) && !isInside(to!)) continue;
     context.globalAlpha = 0.15 + 0.35 * (part.weight[at]! / strongest);
-    context.lineWidth = 0.5 + 4 * (part.weight[at]! / strongest);
+    context.lineWidth = 0.5 + 3 * (part.weight[at]! / strongest);
     context.beginPath();
     context.moveTo(from!.x, from!.y);
     context.lineTo(to!.x, to!.y);

@@ -48,6 +48,8 @@ export class Renderer {
   private hoveredArea: Area | null = null;
   // The ratio of the camera at the last frame: sigma's coordinates are those of that frame.
   private renderedRatio = 1;
+  /** Places of the labels that have been drawn in this picture. */
+  private labels: { left: number; right: number; y: number }[] = [];
 
   /** Throws an error where the browser has no WebGL. */
   constructor(private readonly container: HTMLElement, private scene: Scene, private readonly events: RendererEvents) {
@@ -62,6 +64,7 @@ export class Renderer {
       maxCameraRatio: 1.4, zoomToSizeRatioFunction: () => 1, enableCameraRotation: false, stagePadding: 8,
       labelColor: { color: this.palette.ink }, minEdgeThickness: 0.6,
       defaultDrawNodeHover: (context, node) => drawHoveredName(context, node, this.palette),
+      defaultDrawNodeLabel: (context, node) => this.drawLabel(context, node),
       nodeReducer: (key, node) => this.reduceNode(key, node), edgeReducer: (_, edge) => this.reduceEdge(edge),
     });
     this.sigma.setCustomBBox({ x: [-1, 1], y: [-1, 1] });
@@ -71,6 +74,7 @@ export class Renderer {
       this.renderedRatio = this.sigma.getCamera().ratio;
       this.drawAreas();
     });
+    this.sigma.on("beforeRender", () => { this.labels = []; });
     this.sigma.on("clickNode", ({ node }) => events.onEntity(Number(node)));
     this.sigma.on("clickStage", ({ event }) => this.clickArea(event));
     this.sigma.on("enterNode", ({ node }) => events.onHover(this.graph.getNodeAttribute(node, "label")));
@@ -213,6 +217,42 @@ export class Renderer {
     return { color: this.palette.none, size: 1, zIndex: 0, type: "line" };
   }
 
+  /** Draw the label of an entity, unless it would lie on another label. */
+  private drawLabel(
+    context: CanvasRenderingContext2D, { x, y, size, label }: { x: number; y: number; size: number; label: string | null },
+  ): void {
+    if (!label) return;
+    context.font = "12px system-ui, sans-serif";
+    const left = x + size + 3;
+    const right = left + context.measureText(label).width;
+    if (this.labels.some((other) => Math.abs(other.y - y) < 13 && other.left < right && left < other.right)) return;
+    this.labels.push({ left, right, y });
+    // A rim in the colour of the page separates the letters from lines below them.
+    Object.assign(context, { lineWidth: 3, lineJoin: "round", strokeStyle: this.palette.panel, fillStyle: this.palette.ink });
+    context.strokeText(label, left, y + 4);
+    context.fillText(label, left, y + 4);
+  }
+
+  /** Open the closed area nearest to the middle of the view. */
+  openNearest(): void {
+    const { x, y } = this.view();
+    const distance = (area: Area) => Math.hypot(area.x - x, area.y - y) - area.radius;
+    const [nearest] = this.scene.closedAreas().sort((one, other) => distance(one) - distance(other));
+    if (nearest) this.openArea(nearest);
+  }
+
+  /** Move the view to the disc around the community in its middle. */
+  leaveInnermost(): void {
+    const { x, y, scale } = this.view();
+    const { width, height } = this.sigma.getDimensions();
+    const around = [...this.scene.openParts()].reverse().map(({ community }) => this.scene.disc(community));
+    // The disc that fills the view is the one to leave.
+    const larger = around.filter((disc) => disc.radius * scale > 1.1 * FILLED_SHARE * Math.min(width, height) / 2
+      && Math.hypot(disc.x - x, disc.y - y) < disc.radius);
+    const outer = larger.sort((one, other) => one.radius - other.radius)[0];
+    this.moveTo(outer ?? this.scene.disc(this.scene.root));
+  }
+
   private drawAreas(): void {
     // Sigma sets the size of its own canvases only.
     const { canvas } = this.areas;
@@ -222,6 +262,10 @@ export class Renderer {
       Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
       Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
     }
+    // Tests and assistive tools can read how much is drawn.
+    Object.assign(this.container.dataset, {
+      areas: String(this.scene.closedAreas().length), entities: String(this.graph.order - CORNERS.length),
+    });
     const { communities, selected } = this.emphasis;
     const project = { at: (point: Point) => this.sigma.graphToViewport(point), scale: this.scale() };
     drawCommunities(this.areas, this.scene, project, this.palette, {
@@ -238,7 +282,10 @@ export class Renderer {
 
   private clickArea(point: Point): void {
     const area = this.areaAt(point);
-    if (!area) return;
+    if (area) this.openArea(area);
+  }
+
+  private openArea(area: Area): void {
     this.events.onCommunity(area.community);
     this.moveTo(area);
   }
