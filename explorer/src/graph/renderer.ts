@@ -48,6 +48,8 @@ export class Renderer {
   private hoveredArea: Area | null = null;
   // The ratio of the camera at the last frame: sigma's coordinates are those of that frame.
   private renderedRatio = 1;
+  /** The disc that the view has moved to; null once the reader has moved the view. */
+  private target: Disc | null = null;
   /** Places of the labels that have been drawn in this picture. */
   private labels: { left: number; right: number; y: number }[] = [];
 
@@ -81,7 +83,12 @@ export class Renderer {
     this.sigma.on("leaveNode", () => events.onHover(null));
     this.sigma.on("moveBody", ({ event }) => this.hoverArea(event));
     this.sigma.getCamera().on("updated", () => events.onView(this.view()));
-    this.sigma.on("resize", () => events.onView(this.view()));
+    this.sigma.on("resize", () => {
+      events.onView(this.view());
+      // A panel that opens beside the graph must not push aside what was chosen.
+      requestAnimationFrame(() => { if (this.target) this.moveTo(this.target); });
+    });
+    for (const event of ["wheel", "pointerdown"]) container.addEventListener(event, () => { this.target = null; });
   }
 
   /** Draw another scene. The view stays where it is. */
@@ -123,7 +130,9 @@ export class Renderer {
   }
 
   /** Move the view so that a disc fills it. */
-  moveTo({ x, y, radius }: Disc, quickly = false): void {
+  moveTo(disc: Disc, quickly = false): void {
+    this.target = disc;
+    const { x, y, radius } = disc;
     const { width, height } = this.sigma.getDimensions();
     const center = this.sigma.viewportToFramedGraph(this.sigma.graphToViewport({ x, y }));
     const camera = this.sigma.getCamera();
@@ -134,12 +143,14 @@ export class Renderer {
   }
 
   zoom(factor: number): void {
+    this.target = null;
     const camera = this.sigma.getCamera();
     void camera.animate({ ratio: camera.getBoundedRatio(camera.ratio / factor) }, { duration: 200 });
   }
 
   /** Move the view by shares of its size. */
   pan(right: number, down: number): void {
+    this.target = null;
     const { width, height } = this.sigma.getDimensions();
     const point = { x: width * (0.5 + right), y: height * (0.5 + down) };
     void this.sigma.getCamera().animate(this.sigma.viewportToFramedGraph(point), { duration: 200 });
@@ -213,8 +224,9 @@ export class Renderer {
   private reduceEdge(edge: Edge): { color: string; size: number; zIndex: number; type: string } {
     const isLit = edge.isLink || this.emphasis.relationships.has(edge.number);
     if (isLit) return { color: this.palette.accent, size: edge.stated ? 2.2 : 1, zIndex: 1, type: "line" };
-    if (this.isDimmed || !edge.stated) return { color: this.palette.line, size: 0.7, zIndex: 0, type: "line" };
-    return { color: this.palette.none, size: 1, zIndex: 0, type: "line" };
+    if (this.isDimmed) return { color: this.palette.line, size: 1, zIndex: 0, type: "line" };
+    if (!edge.stated) return { color: this.palette.none, size: 1, zIndex: 0, type: "line" };
+    return { color: this.palette.muted, size: 2, zIndex: 0, type: "line" };
   }
 
   /** Draw the label of an entity, unless it would lie on another label. */
