@@ -9,8 +9,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.pipeline.workflow import find_asking_steps, load_workflow
 from graphrag_server.app import create_app
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.http_protocol import LimitedProtocol
+from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.log_lines import start_log
 from graphrag_server.server_settings import ServerSettings
 
@@ -26,8 +29,21 @@ def run_server(settings: ServerSettings) -> None:
     start_log()
     print(f"Open {_address(settings, listener)} in a browser.", flush=True)
     for index in app.state.indexes:
-        print(f"  {quote(index.name)}: {index.root}", flush=True)
+        remark = start_first_run(index, app.state.jobs)
+        print(f"  {quote(index.name)}: {index.root}{remark}", flush=True)
     make_server(app, settings.grace_seconds).run(sockets=[listener])
+
+
+def start_first_run(index: HostedIndex, jobs: JobRunner) -> str:
+    """Queue a run for an index that has not been built, if it costs nothing; return a remark."""
+    if index.store.read_pointer() is not None:
+        return ""
+    workflow = load_workflow(index.root, index.settings.workflow)
+    if find_asking_steps(workflow, index.settings):
+        # A run would cost money: the user has to want it.
+        return " (not built yet: start a run)"
+    jobs.store(index.name).create_first()
+    return " (being built now)"
 
 
 def make_server(app: FastAPI, grace_seconds: float) -> uvicorn.Server:

@@ -174,7 +174,7 @@ export const texts = {
   },
   empty: {
     title: "This index is empty",
-    notBuilt: "It has not been built yet: add documents and start a run, then try again.",
+    notBuilt: "It has not been built yet. If a run is under way, this page shows the index when it is done; otherwise add documents and start one.",
   },
   staticPage: {
     part: (drawn: number, all: number) =>

@@ -133,6 +133,11 @@ class JobStore:
             db.execute("DELETE FROM events WHERE job NOT IN (SELECT id FROM jobs)")
             return _read(db, job), True
 
+    def create_first(self) -> None:
+        """Add a run if no job is queued or running."""
+        if not any(job.state not in ENDED for job in self.jobs()):
+            self.create("run", None, "serve", "", "")
+
     def get(self, job: str) -> Job | None:
         """Return a job; None if there is none of this id."""
         with self._open() as db:

@@ -19,6 +19,7 @@ from fastapi.testclient import TestClient
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_server.app import create_app
 from graphrag_server.jobs.job_store import JobStore
+from graphrag_server.launch import start_first_run
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import REPOSITORY, run_project
 from tests.fixtures.commands import command, environment, wait_for
@@ -118,6 +119,18 @@ def test_documents_are_uploaded_and_a_run_makes_an_index_of_them(
     assert listed == {"crean.txt": 1, "scott.txt": 1, "uploads/wild.txt": 1}
     assert client.delete(f"{files}/uploads/wild.txt").status_code == 204
     assert len(client.get(files).json()["files"]) == 2
+
+
+def test_an_index_that_costs_nothing_is_built_when_its_server_starts(tmp_path: Path) -> None:
+    free, paid = write_project(tmp_path / "free"), write_project(tmp_path / "paid")
+    (paid / "settings.yaml").write_text("workflow: standard\n", encoding="utf-8")
+    app = create_app(ServerSettings(indexes={"a": free, "b": paid}, state_folder=tmp_path))
+    remarks = [start_first_run(index, app.state.jobs) for index in app.state.indexes]
+    # A second server does not queue it again.
+    start_first_run(next(iter(app.state.indexes)), app.state.jobs)
+    assert remarks == [" (being built now)", " (not built yet: start a run)"]
+    queued = [[job.kind for job in app.state.jobs.store(name).jobs()] for name in ("a", "b")]
+    assert queued == [["run"], []]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ const CORNERS = ["corner-0", "corner-1"];
 const FILLED_SHARE = 0.9;
 const MOVE_MILLISECONDS = 450;
 // Maximum number of lit entities that all have their names.
-const MAX_FORCED_NAMES = 30;
+const MAX_FORCED_NAMES = 10;
 
 export class Renderer {
   private readonly graph = new UndirectedGraph<Node & Record<string, unknown>, Edge & Record<string, unknown>>();

@@ -59,7 +59,14 @@ export function Workspace({ onRetry }: WorkspaceProps) {
   );
 }
 
+// Time between two looks whether an index has been built, in milliseconds.
+const LOOK_AGAIN = 3000;
+
 function EmptyIndex({ onRetry }: { onRetry: () => void }) {
+  useEffect(() => {
+    const timer = setInterval(onRetry, LOOK_AGAIN);
+    return () => clearInterval(timer);
+  }, []);
   return (
     <section class="message graph-pane" aria-label={texts.empty.title}>
       <h2>{texts.empty.title}</h2>
