@@ -46,8 +46,6 @@ export class Renderer {
   private palette: Palette;
   private emphasis: Emphasis = NO_EMPHASIS;
   private hoveredArea: Area | null = null;
-  // The ratio of the camera at the last frame: sigma's coordinates are those of that frame.
-  private renderedRatio = 1;
   /** The disc that the view has moved to; null once the reader has moved the view. */
   private target: Disc | null = null;
   /** Places of the labels that have been drawn in this picture. */
@@ -72,10 +70,7 @@ export class Renderer {
     this.sigma.setCustomBBox({ x: [-1, 1], y: [-1, 1] });
     this.sigma.createCanvas("communities", { beforeLayer: "edges" });
     this.areas = this.sigma.getCanvases().communities!.getContext("2d")!;
-    this.sigma.on("afterRender", () => {
-      this.renderedRatio = this.sigma.getCamera().ratio;
-      this.drawAreas();
-    });
+    this.sigma.on("afterRender", () => this.drawAreas());
     this.sigma.on("beforeRender", () => { this.labels = []; });
     this.sigma.on("clickNode", ({ node }) => events.onEntity(Number(node)));
     this.sigma.on("clickStage", ({ event }) => this.clickArea(event));
@@ -134,9 +129,9 @@ export class Renderer {
     this.target = disc;
     const { x, y, radius } = disc;
     const { width, height } = this.sigma.getDimensions();
-    const center = this.sigma.viewportToFramedGraph(this.sigma.graphToViewport({ x, y }));
+    const center = this.sigma.viewportToFramedGraph(this.toScreen({ x, y }));
     const camera = this.sigma.getCamera();
-    const ratio = this.renderedRatio * (radius * this.scale()) / (FILLED_SHARE * Math.min(width, height) / 2);
+    const ratio = camera.ratio * (radius * this.scale()) / (FILLED_SHARE * Math.min(width, height) / 2);
     const state = { ...center, ratio: camera.getBoundedRatio(ratio), angle: 0 };
     if (quickly || matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(state);
     else void camera.animate(state, { duration: MOVE_MILLISECONDS });
@@ -163,9 +158,14 @@ export class Renderer {
     return { x, y, halfWidth: width / 2 / scale, halfHeight: height / 2 / scale, scale };
   }
 
+  /** Return the pixel of a point of the map. Without the camera sigma takes that of the last frame. */
+  private toScreen(point: Point): Point {
+    return this.sigma.graphToViewport(point, { cameraState: this.sigma.getCamera().getState() });
+  }
+
   /** Pixels per unit of the map. */
   private scale(): number {
-    const [one, other] = [{ x: 0, y: 0 }, { x: 1, y: 0 }].map((point) => this.sigma.graphToViewport(point));
+    const [one, other] = [{ x: 0, y: 0 }, { x: 1, y: 0 }].map((point) => this.toScreen(point));
     return Math.hypot(other!.x - one!.x, other!.y - one!.y);
   }
 
