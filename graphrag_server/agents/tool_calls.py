@@ -52,7 +52,7 @@ from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
-from graphrag_server.routes.indexes import summarize_index
+from graphrag_server.routes.indexes import list_index, summarize_index
 from graphrag_server.routes.suggest import find_entities
 from graphrag_server.routes.versions import check, list_versions
 from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery
@@ -170,7 +170,7 @@ class ToolCalls:
         indexes = [self.find(arguments.index)] if arguments.index else self.visible()
         lists = []
         for hosted in indexes:
-            if not arguments.index and not summarize_index(hosted).version:
+            if not arguments.index and not list_index(hosted).version:
                 continue
             opened = self.open(hosted.name)
             found = opened.index.context(
@@ -274,7 +274,7 @@ class ToolCalls:
     def status(self, arguments: StatusArguments) -> CallToolResult:
         """List the indexes; of one, also the health and the versions."""
         if not arguments.index:
-            summaries = [summarize_index(hosted).model_dump() for hosted in self.visible()]
+            summaries = [list_index(hosted).model_dump() for hosted in self.visible()]
             return plain_result({"indexes": summaries})
         hosted = self.find(arguments.index)
         summary: dict[str, Any] = summarize_index(hosted).model_dump()

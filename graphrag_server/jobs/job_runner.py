@@ -46,10 +46,6 @@ class JobRunner:
         """Look at the queue of an index at once."""
         self._queues[index].wake()
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of running jobs of each index."""
-        return {name: int(queue.is_running) for name, queue in self._queues.items()}
-
 
 class _IndexQueue(threading.Thread):
     def __init__(self, index: HostedIndex) -> None:
@@ -57,7 +53,6 @@ class _IndexQueue(threading.Thread):
         self._root: Path = index.root
         self.jobs = JobStore(index.store.output)
         self._wake, self._stop_wanted = threading.Event(), threading.Event()
-        self.is_running = False
 
     def wake(self) -> None:
         self._wake.set()
@@ -74,13 +69,10 @@ class _IndexQueue(threading.Thread):
             try:
                 job = self.jobs.claim()
                 if job is not None:
-                    self.is_running = True
                     self._run_process(job.id)
                     continue
             except Exception:
                 logger.exception("the queue of %s failed", self.name)
-            finally:
-                self.is_running = False
             # A process of another server may have added a job.
             self._wake.wait(5.0)
 

@@ -150,6 +150,12 @@ class JobStore:
             query = "SELECT id FROM jobs ORDER BY number DESC LIMIT ?"
             return [_read(db, job) for (job,) in db.execute(query, (limit,)).fetchall()]
 
+    def counts(self) -> dict[str, int]:
+        """Return the number of jobs in each state."""
+        with self._open() as db:
+            found = dict(db.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
+        return {state.value: found.get(state.value, 0) for state in JobState}
+
     def claim(self) -> Job | None:
         """Start the oldest queued job; None if there is none."""
         with self._open() as db:

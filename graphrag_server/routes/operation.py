@@ -1,6 +1,7 @@
 """Routes for the operation of a server: is it alive, is it ready, and what has it done."""
 
 import logging
+import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -12,6 +13,7 @@ from graphrag_index.errors import GraphRAGError
 from graphrag_server.access import CurrentCaller, require_scope
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.keys import Scope
 from graphrag_server.metrics import CONTENT_TYPE, Metrics, Sample
 from graphrag_server.problems import RequestError
@@ -54,6 +56,7 @@ def read_metrics(request: Request, caller: CurrentCaller) -> PlainTextResponse:
 
 def _gauges(request: Request) -> Iterator[Sample]:
     asker: Asker = request.app.state.asker
+    jobs: JobRunner = request.app.state.jobs
     n_running = min(asker.n_open, request.app.state.settings.max_concurrent_questions)
     yield Sample("questions_running", n_running, {})
     yield Sample("questions_waiting", asker.n_open - n_running, {})
@@ -61,6 +64,10 @@ def _gauges(request: Request) -> Iterator[Sample]:
         # A damaged index has no version; the metrics of the others are still wanted.
         with suppress(GraphRAGError):
             yield Sample("index_version", _open_version(index), {"index": index.name})
+        # A disk that is full or read-only has no queue of jobs.
+        with suppress(OSError, sqlite3.Error):
+            for state, count in jobs.store(index.name).counts().items():
+                yield Sample("jobs", count, {"index": index.name, "state": state})
     yield Sample("build_info", 1, {"version": graphrag_index.__version__})
 
 

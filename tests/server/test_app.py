@@ -39,6 +39,21 @@ def test_a_project_without_an_index_is_listed_and_says_what_to_do(tmp_path: Path
     assert (reply["version"], reply["tables"], reply["methods"]) == (0, {}, [])
 
 
+def test_a_damaged_index_is_listed_with_its_problem(sample_project: Path, tmp_path: Path) -> None:
+    copy_project(tmp_path / "broken")
+    (tmp_path / "broken" / "output").mkdir()
+    (tmp_path / "broken" / "output" / "index.json").write_text("{", encoding="utf-8")
+    app = create_app(
+        ServerSettings(indexes={"broken": tmp_path / "broken", "sample": sample_project})
+    )
+    with TestClient(app, base_url=ADDRESS) as client:
+        broken, sample = client.get("/v1/indexes").json()["indexes"]
+        assert client.get("/v1/indexes/broken").status_code == 503
+    assert (broken["version"], sample["version"], sample["problem"]) == (0, 1, "")
+    assert "index.json" in broken["problem"]
+    assert str(tmp_path) not in broken["problem"]
+
+
 def test_server_yaml_names_projects_relative_to_its_folder(tmp_path: Path) -> None:
     file = tmp_path / "server.yaml"
     file.write_text("indexes: {a: one, b: two}\nport: 9000\n", encoding="utf-8")

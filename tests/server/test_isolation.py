@@ -26,7 +26,6 @@ TEXT = """{word} Harbour is a port in Norway. Captain Ada {word} keeps the light
 Harbour. In 1911 Ada {word} met Roald Amundsen at {word} Harbour. Roald Amundsen sailed to the
 South Pole from {word} Harbour with the ship Fram. The ship Fram belongs to the {word} Museum."""
 QUESTION = "Who keeps the lighthouse and met Roald Amundsen?"
-# Values of parameters that a route needs.
 AGENT_CALLS: Mapping[str, Mapping[str, Any]] = {
     "ask": {"question": QUESTION},
     "search": {"query": "lighthouse"},
@@ -50,6 +49,7 @@ PROTOCOL_CALLS: tuple[tuple[str, Mapping[str, Any] | None], ...] = (
     ("/api/generate", {"model": MODEL, "prompt": QUESTION, "stream": False}),
     ("/dify/retrieval", {"knowledge_id": "{index}", "query": QUESTION, "retrieval_setting": DIFY}),
 )
+# Values of parameters that a route needs.
 NEEDED = {"q": "Amundsen", "entity": "0", "from": "1", "to": "1", "number": "0", "community": "0"}
 
 

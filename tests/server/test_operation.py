@@ -133,6 +133,7 @@ def test_metrics_count_requests_and_questions(priced_project: Path, model_server
     assert float(found['graphrag_cost_dollars_total{index="sample"}']) > 0
     assert found['graphrag_index_version{index="sample"}'] == "1"
     assert found["graphrag_questions_running"] == "0"
+    assert found['graphrag_jobs{index="sample",state="running"}'] == "0"
 
 
 def test_limits_of_a_key_refuse_its_questions(priced_project: Path, tmp_path: Path) -> None:
