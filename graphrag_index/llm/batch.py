@@ -12,7 +12,7 @@ from graphrag_index.errors import WaitingError
 from graphrag_index.llm.attempts import Attempt, QuarantinedError
 from graphrag_index.llm.batch_ledger import BatchResult
 from graphrag_index.llm.batch_queue import BatchQueue
-from graphrag_index.llm.chat_model import CachedModel, RequestChain
+from graphrag_index.llm.cached_model import CachedModel, RequestChain
 from graphrag_index.llm.ledger import TRUNCATED, Ledger
 from graphrag_index.llm.limits import Budget, max_reply_tokens
 from graphrag_index.llm.protocol import Capabilities

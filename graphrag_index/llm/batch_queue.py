@@ -30,7 +30,7 @@ from graphrag_index.llm.batch_ledger import (
     BatchLedger,
     ReceivedResult,
 )
-from graphrag_index.llm.chat_model import CachedModel
+from graphrag_index.llm.cached_model import CachedModel
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.limits import Budget, max_cost_of, price_of_model
 from graphrag_index.llm.protocol import encode_json

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.llm.attempts import QuarantinedError
-from graphrag_index.llm.chat_model import CachedModel, RequestChain
+from graphrag_index.llm.cached_model import CachedModel, RequestChain
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
 from graphrag_index.llm.limits import max_reply_tokens

@@ -10,8 +10,9 @@ from typing import Any
 import polars as pl
 
 import graphrag_index
-from graphrag_index.llm.chat_model import ChatModel, LoopThread
+from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.loop_thread import LoopThread
 from graphrag_index.llm.request import Outcome, Request
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
