@@ -1,5 +1,6 @@
 /** The data of an index: one interface, and its implementation over the HTTP API. */
 
+import { Management } from "./manage/management";
 import { readEvents } from "./parts/readEvents";
 import { type MapPart, parseMapPart, type Place, ROOT } from "./graph/mapPart";
 import type { Filters } from "./state";
@@ -168,6 +169,10 @@ export interface IndexData {
   filterChoices(signal: AbortSignal): Promise<FilterChoices>;
   /** Absent where nothing can be asked: on a static page. */
   ask?(question: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer>;
+  /** Return whether an index without rows has been built since. */
+  isBuilt?(signal: AbortSignal): Promise<boolean>;
+  /** The files and runs of the index; absent without a server. */
+  readonly manage?: Management;
 }
 
 /** The calls of the HTTP API with the reader's key. */
@@ -219,12 +224,14 @@ export class Connection {
 
 /** An index of a server. */
 export class ServedIndex implements IndexData {
+  readonly manage: Management;
   private readonly root: string;
 
   constructor(
     readonly connection: Connection, readonly name: string, readonly version: number | null,
   ) {
     this.root = `v1/indexes/${encodeURIComponent(name)}`;
+    this.manage = new Management(connection, this.root);
   }
 
   get<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
@@ -287,6 +294,10 @@ export class ServedIndex implements IndexData {
   async versions(signal: AbortSignal) {
     const path = `${this.root}/versions`;
     return (await this.connection.get<{ versions: Version[] }>(path, {}, signal)).versions;
+  }
+
+  async isBuilt(signal: AbortSignal) {
+    return (await this.connection.get<IndexSummary>(this.root, {}, signal)).version > 0;
   }
 
   filterChoices(signal: AbortSignal) {

@@ -7,6 +7,7 @@ import { StaticIndex } from "./static/staticIndex";
 import "./style.css";
 import "./answers.css";
 import "./graph/graph.css";
+import "./manage/manage.css";
 
 showTheme(readTheme());
 const root = document.getElementById("app")!;

@@ -1,6 +1,7 @@
 /** All texts of the page, in one place, so that it can be translated. */
 
 import type { Answer } from "./api";
+import type { Health } from "./manage/management";
 import type { Kind } from "./state";
 
 const LANGUAGE = "en";
@@ -20,6 +21,15 @@ const relationships = counted("relationship", "relationships");
 const reports = counted("report", "reports");
 
 const steps = counted("step", "steps");
+const files = counted("file", "files");
+const requests = counted("request", "requests");
+const checks = counted("check", "checks");
+
+function formatTime(seconds: number): string {
+  if (seconds < 60) return `${Math.ceil(seconds)} s`;
+  if (seconds < 3600) return `${Math.ceil(seconds / 60)} min`;
+  return `${short.format(seconds / 3600)} h`;
+}
 
 const kinds: Record<Kind, string> = {
   entity: "Entity", relationship: "Relationship", community: "Community", text_unit: "Passage",
@@ -69,6 +79,7 @@ export const texts = {
   } as Record<string, string>,
   menu: {
     label: "Panels", ask: "Ask", more: "More", browse: "Browse", filters: "Filters", versions: "Versions",
+    documents: "Documents", health: "Health",
   },
   parts: { label: "Parts of the page", graph: "Graph", evidence: "Details" },
   resize: { left: "Width of the left panel", right: "Width of the details" },
@@ -99,6 +110,68 @@ export const texts = {
     explained: "Each run that changed the index left a version. Choose one to see the index as it was.",
     current: "current", newer: "A new version of the index is ready.", show: "Show it",
     asOf: (version: number) => `As of version ${version}`, back: "Back to the current version",
+  },
+  documents: {
+    explained: "These files are the documents of the index. Add and remove files, then start a run, which brings the index up to date with them.",
+    files: "Files", noFiles: "There are no files yet: add some, then start a run.",
+    search: "Search the files", held: documents, isNew: "not in the index yet",
+    size: (bytes: number) =>
+      bytes < 1e6 ? `${short.format(Math.ceil(bytes / 1e3))} kB` : `${short.format(bytes / 1e6)} MB`,
+    choose: "Add files …", drop: "or drop them here",
+    sending: (name: string, at: number, of: number) =>
+      `Sending ${name}${of > 1 ? ` (${number(at)} of ${number(of)})` : ""}`,
+    stored: (count: number) => `${files(count)} stored. A run adds them to the index.`,
+    taken: (names: string[]) =>
+      `${names.slice(0, 5).join(", ")}${names.length > 5 ? ` and ${number(names.length - 5)} more` : ""}: there are files of the same name already. Replace them?`,
+    replace: "Replace", keepOld: "Keep the old ones",
+    remove: (path: string) => `Remove ${path}`,
+    removeExplained: (count: number) =>
+      `Delete this file from the server?${count ? ` The next run removes its ${documents(count)} from the index.` : ""}`,
+    delete: "Delete", keep: "Keep",
+  },
+  runs: {
+    label: "Runs", start: "Start a run", cancel: "Cancel the run", progress: "Progress of the step",
+    retry: (count: number) => `Send ${requests(count)} again`,
+    limit: "Limit the cost", budget: "Stop before the calls of models cost more than (dollars)",
+    goOn: "Set the limit and go on",
+    limited: (budget: number) => `limit ${money.format(budget)}`,
+    states: {
+      queued: "Waiting for its turn", running: "Running", waiting_budget: "Stopped at its cost limit",
+      failed: "The last run failed", cancelled: "The last run was cancelled", done: "The last run is done",
+    },
+    step: (name: string, at: number, of: number) => `step ${at} of ${of}: ${name.replaceAll("_", " ")}`,
+    rows: (done: number, of: number, unit: string) => `${number(done)} of ${number(of)} ${unit}`,
+    left: (seconds: number) => `about ${formatTime(seconds)} left`,
+    estimate: (count: number, cost: number | null) =>
+      `estimate: ${requests(count)}, ${cost === null ? "cost unknown" : money.format(cost)}`,
+  },
+  health: {
+    explained: "Checks for inconsistencies and missing parts of the index, and its statistics.",
+    checking: "Checking the index; a large one takes half a minute",
+    outcome: (failed: number, noted: number) =>
+      failed ? `${checks(failed)} failed.`
+        : noted ? "All checks passed: what they found is within the limits of settings.yaml."
+          : "All checks passed: no defects were found.",
+    passed: (count: number) => `${checks(count)} found nothing`,
+    noneOf: (of: number) => `none of ${number(of)}`,
+    countOf: (count: number, of: number) => `${number(count)} of ${number(of)}`,
+    limit: (limit: number, isShare: boolean) =>
+      `The limit is ${isShare ? `${short.format(limit * 100)}%` : number(limit)}.`,
+    notLookedAt: "Not checked",
+    rows: "Rows", graph: "Graph", levels: "Levels of communities", languages: "Languages of documents",
+    unknown: "unknown",
+    table: (name: string) => name.replace("community_", "").replace("text_units", "passages").replaceAll("_", " "),
+    graphPairs: (graph: NonNullable<Health["graph"]>): [string, string][] => [
+      ["entities", number(graph.nodes)],
+      ["linked pairs of entities", number(graph.edges)],
+      ["neighbours of an entity", `${short.format(graph.average_degree)} on average, at most ${number(graph.largest_degree)}`],
+      ["connected parts", `${number(graph.components)}, the largest of ${entities(graph.largest_component)}`],
+      ["entities without a neighbour", number(graph.isolated)],
+      ...(graph.modularity === null ? [] : [["modularity of level 0", short.format(graph.modularity)] as [string, string]]),
+    ],
+    levelColumns: ["Level", "Communities", "Entities in each", "Median"],
+    range: (smallest: number, largest: number) =>
+      (smallest === largest ? number(smallest) : `${number(smallest)} to ${number(largest)}`),
   },
   path: {
     title: "Path", to: "Path to …", toPlaceholder: "Name of another entity",

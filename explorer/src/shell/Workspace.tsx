@@ -63,9 +63,14 @@ export function Workspace({ onRetry }: WorkspaceProps) {
 const LOOK_AGAIN = 3000;
 
 function EmptyIndex({ onRetry }: { onRetry: () => void }) {
+  const { data } = useData();
   useEffect(() => {
-    const timer = setInterval(onRetry, LOOK_AGAIN);
-    return () => clearInterval(timer);
+    const controller = new AbortController();
+    const { signal } = controller;
+    // The page is drawn again only when there is something to show: the reader may be adding documents.
+    const look = () => data.isBuilt?.(signal).then((isBuilt) => { if (isBuilt) onRetry(); }, () => {});
+    const timer = setInterval(look, LOOK_AGAIN);
+    return () => { clearInterval(timer); controller.abort(); };
   }, []);
   return (
     <section class="message graph-pane" aria-label={texts.empty.title}>

@@ -6,6 +6,8 @@ import { AskPanel } from "../ask/AskPanel";
 import { BrowsePanel } from "../find/BrowsePanel";
 import { FilterPanel } from "../find/FilterPanel";
 import { VersionsPanel } from "../find/VersionsPanel";
+import { DocumentsPanel } from "../manage/DocumentsPanel";
+import { HealthPanel } from "../manage/HealthPanel";
 import type { OpenIndex } from "../parts/useData";
 import { texts } from "../texts";
 
@@ -29,6 +31,11 @@ const MENU: readonly MenuPanel[] = [
   { name: "browse", title: texts.menu.browse, component: BrowsePanel, worksStatic: true },
   { name: "filters", title: texts.menu.filters, component: FilterPanel },
   { name: "versions", title: texts.menu.versions, component: VersionsPanel },
+  {
+    name: "documents", title: texts.menu.documents, component: DocumentsPanel, scope: "index", isMore: true,
+    worksEmpty: true,
+  },
+  { name: "health", title: texts.menu.health, component: HealthPanel, isMore: true },
 ];
 
 /** Return the panels that an index offers. */

@@ -1,0 +1,107 @@
+/** The documents of the index: files are added and removed, and a run brings the index up to date. */
+
+import { useState } from "preact/hooks";
+import { Section } from "../evidence/Section";
+import { Await, Failure } from "../parts/Loading";
+import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
+import { texts } from "../texts";
+import type { InputFile } from "./management";
+import { Runs } from "./Runs";
+import { Upload } from "./Upload";
+import { useAction, useManagement } from "./useManagement";
+
+// Number of files that are listed first, and more with each press of the button.
+const LISTED = 50;
+
+export function DocumentsPanel() {
+  const { summary } = useData();
+  const manage = useManagement();
+  const [changes, setChanges] = useState(0);
+  const noteChange = () => setChanges((count) => count + 1);
+  const files = useLoaded((signal) => manage.files(signal), [summary.name, changes]);
+  // The list stays while it is loaded again.
+  const [last, setLast] = useState<InputFile[]>();
+  if (files.value && files.value !== last) setLast(files.value);
+  const shown = files.value ?? last;
+  return (
+    <div class="panel-body">
+      <p class="muted">{texts.documents.explained}</p>
+      <Runs onEnd={noteChange} />
+      <Upload onStored={noteChange} />
+      <Section title={texts.documents.files} count={shown?.length ?? null}>
+        {shown && !files.error
+          ? <FileList files={shown} onRemoved={noteChange} />
+          : <Await loaded={files}>{() => null}</Await>}
+      </Section>
+    </div>
+  );
+}
+
+function FileList({ files, onRemoved }: { files: InputFile[]; onRemoved: () => void }) {
+  const [search, setSearch] = useState("");
+  const [limit, setLimit] = useState(LISTED);
+  const typed = search.trim().toLowerCase();
+  const found = files.filter(({ path }) => path.toLowerCase().includes(typed));
+  // Files with a problem, and those that the next run adds, are what the reader looks for.
+  found.sort((a, b) => rank(a) - rank(b));
+  if (!files.length) return <p class="muted">{texts.documents.noFiles}</p>;
+  return (
+    <>
+      {files.length > LISTED && (
+        <input type="search" value={search} placeholder={texts.documents.search}
+          aria-label={texts.documents.search} onInput={(event) => setSearch(event.currentTarget.value)} />
+      )}
+      <ul class="list">
+        {found.slice(0, limit).map((file) => (
+          <li key={file.path}><FileRow file={file} onRemoved={onRemoved} /></li>
+        ))}
+      </ul>
+      {found.length > limit && (
+        <button type="button" class="more" onClick={() => setLimit(limit + LISTED)}>
+          {texts.showMore(found.length - limit)}
+        </button>
+      )}
+    </>
+  );
+}
+
+function rank({ problem, n_documents }: InputFile): number {
+  return problem ? 0 : n_documents ? 2 : 1;
+}
+
+function FileRow({ file, onRemoved }: { file: InputFile; onRemoved: () => void }) {
+  const manage = useManagement();
+  const [isAsking, setAsking] = useState(false);
+  const { act, isBusy, error } = useAction();
+  const remove = () => act(async () => {
+    await manage.remove(file.path);
+    setAsking(false);
+    onRemoved();
+  });
+  const { path, n_documents, problem, size } = file;
+  return (
+    <div class="file">
+      <div class="row">
+        <span class="row-name" dir="auto">{path}</span>
+        <span class="row-note">
+          {n_documents ? texts.documents.held(n_documents) : !problem && texts.documents.isNew}
+          {" · "}{texts.documents.size(size)}
+        </span>
+        <button type="button" class="icon" aria-label={texts.documents.remove(path)}
+          title={texts.documents.remove(path)} onClick={() => setAsking(!isAsking)}>
+          <span aria-hidden="true">×</span>
+        </button>
+      </div>
+      {problem && <p class="problem">{problem}</p>}
+      {isAsking && (
+        <div class="failure" role="group" aria-label={texts.documents.remove(path)}>
+          <p>{texts.documents.removeExplained(n_documents)}</p>
+          <button type="button" disabled={isBusy} onClick={remove}>{texts.documents.delete}</button>{" "}
+          <button type="button" onClick={() => setAsking(false)}>{texts.documents.keep}</button>
+        </div>
+      )}
+      {error !== null && <Failure error={error} />}
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+/** The calls of the HTTP API that change an index: its files, its runs, and its health. */
+
+import type { Connection } from "../api";
+import { readEvents } from "../parts/readEvents";
+
+/** A file that a run reads. `problem` says why the last run could not read the file. */
+export interface InputFile {
+  path: string; size: number; n_documents: number; problem: string;
+}
+export type JobState =
+  "queued" | "running" | "waiting_budget" | "failed" | "cancelled" | "done";
+/** A run of the index. Costs are in dollars; null if the price of a model is unknown. */
+export interface Job {
+  id: string; kind: "run" | "retry"; state: JobState; budget: number | null; created: string;
+  step: string | null; step_number: number; n_steps: number; unit: string | null;
+  rows_done: number; rows_total: number | null; seconds_left: number | null;
+  calls: number; cost: number | null;
+  estimate: { requests: number; cost: number | null } | null;
+  /** Number of requests without a valid reply. */
+  quarantined: number;
+  version: number | null; message: string;
+}
+
+export interface Finding { table: string; count: number; of: number; examples: string[]; means: string }
+export interface Check {
+  name: string; title: string; count: number;
+  /** Number of rows that were checked; null if the index lacks the tables of the check. */
+  of: number | null;
+  limit: number; limit_is_share: boolean; failed: boolean; findings: Finding[];
+}
+export interface Level {
+  level: number; communities: number; entities: number; smallest: number; median: number; largest: number;
+}
+export interface Health {
+  failed: boolean; checks: Check[]; not_looked_at: string[]; rows: Record<string, number>;
+  graph: {
+    nodes: number; edges: number; average_degree: number; largest_degree: number; components: number;
+    largest_component: number; isolated: number; modularity: number | null;
+  } | null;
+  levels: Level[];
+  languages: { language: string | null; documents: number; text_units: number; tokens: number }[];
+}
+
+const ENDED: readonly JobState[] = ["failed", "cancelled", "done"];
+// Milliseconds before a lost connection is tried again.
+const PAUSE = 2000;
+
+export const hasEnded = (job: Job) => ENDED.includes(job.state);
+
+export class Management {
+  constructor(private readonly connection: Connection, private readonly root: string) {}
+
+  async files(signal: AbortSignal): Promise<InputFile[]> {
+    return (await this.connection.get<{ files: InputFile[] }>(`${this.root}/files`, {}, signal)).files;
+  }
+
+  /** Store a file among the documents; without `replace`, a file of the same name is an error. */
+  async upload(file: File, replace: boolean): Promise<void> {
+    const body = new FormData();
+    body.append("files", file);
+    body.append("replace", String(replace));
+    await this.connection.fetch(`${this.root}/files`, { method: "POST", body });
+  }
+
+  async remove(path: string): Promise<void> {
+    const name = path.split("/").map(encodeURIComponent).join("/");
+    await this.connection.fetch(`${this.root}/files/${name}`, { method: "DELETE" });
+  }
+
+  async jobs(signal: AbortSignal): Promise<Job[]> {
+    return (await this.connection.get<{ jobs: Job[] }>(`${this.root}/jobs`, {}, signal)).jobs;
+  }
+
+  start(kind: Job["kind"], budget: number | null): Promise<Job> {
+    return this.connection.send("POST", `${this.root}/jobs`, { kind, budget });
+  }
+
+  cancel(job: string): Promise<Job> {
+    return this.connection.send("POST", `${this.root}/jobs/${job}/cancel`, {});
+  }
+
+  setBudget(job: string, budget: number): Promise<Job> {
+    return this.connection.send("POST", `${this.root}/jobs/${job}/budget`, { budget });
+  }
+
+  /** Report each change of a job until the job has ended; a lost connection is tried again. */
+  async watch(
+    job: Job, onChange: (job: Job) => void, onLost: (error: Error | null) => void, signal: AbortSignal,
+  ): Promise<void> {
+    const path = `${this.root}/jobs/${job.id}`;
+    let last = "";
+    while (!signal.aborted) {
+      try {
+        const headers: HeadersInit = last ? { "Last-Event-ID": last } : {};
+        const response = await this.connection.fetch(`${path}/events`, { headers, signal });
+        onLost(null);
+        for await (const { id, data } of readEvents(response)) {
+          last = id || last;
+          job = { ...job, ...data };
+          onChange(job);
+        }
+        job = await this.connection.get<Job>(path, {}, signal);
+        onChange(job);
+        if (job.version) this.connection.onVersion(job.version);
+        if (hasEnded(job)) return;
+      } catch (error) {
+        if (signal.aborted) return;
+        onLost(error as Error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    }
+  }
+
+  health(version: number | null, signal: AbortSignal): Promise<Health> {
+    return this.connection.get(`${this.root}/check`, { as_of: version }, signal);
+  }
+}
