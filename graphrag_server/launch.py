@@ -61,13 +61,17 @@ def make_server(app: FastAPI, grace_seconds: float) -> uvicorn.Server:
 
 
 class _Server(uvicorn.Server):
-    """A server that lets running questions end for some time, and then tells them to stop."""
+    """A server that lets running questions end for some time, and then tells them to stop.
+
+    Streams of the events of jobs end at once: their clients can read on from the next server.
+    """
 
     def __init__(self, config: uvicorn.Config, app: FastAPI, grace_seconds: float) -> None:
         super().__init__(config)
         self.app, self.grace_seconds = app, grace_seconds
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.app.state.jobs.is_stopping = True
         loop = asyncio.get_running_loop()
         timer = loop.call_later(self.grace_seconds, self.app.state.asker.stop)
         await super().shutdown(sockets)

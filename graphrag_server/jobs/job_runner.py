@@ -25,6 +25,8 @@ class JobRunner:
 
     def __init__(self, indexes: HostedIndexes) -> None:
         self._queues = {index.name: _IndexQueue(index) for index in indexes}
+        # Set when the server begins to stop: streams of events end then.
+        self.is_stopping = False
 
     def start(self) -> None:
         """Start the threads; jobs that were interrupted go on."""
@@ -33,6 +35,7 @@ class JobRunner:
 
     def stop(self) -> None:
         """Stop the running jobs; the next start goes on with them."""
+        self.is_stopping = True
         for queue in self._queues.values():
             queue.ask_to_stop()
         for queue in self._queues.values():

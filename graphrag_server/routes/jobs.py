@@ -114,15 +114,19 @@ async def watch_job(
     """Stream the events of a job as server-sent events, from the first or after the last seen.
 
     Types of events: `state` and `progress` have the fields of the job that changed. The stream
-    ends with the job.
+    ends with the job, or with an event `stopping` when the server stops: read on later, with the
+    header Last-Event-ID.
     """
-    store = _runner(request).store(index.name)
+    runner = _runner(request)
+    store = runner.store(index.name)
     await run_in_threadpool(_find, store, job)
     after = int(last_event_id) if last_event_id.isdecimal() else 0
-    return stream_events(_write_events(store, job, after))
+    return stream_events(_write_events(runner, store, job, after))
 
 
-async def _write_events(store: JobStore, job: str, after: int) -> AsyncIterator[bytes]:
+async def _write_events(
+    runner: JobRunner, store: JobStore, job: str, after: int
+) -> AsyncIterator[bytes]:
     while True:
         found: list[tuple[int, str, dict[str, Any]]]
         found = await run_in_threadpool(store.events, job, after)
@@ -134,6 +138,9 @@ async def _write_events(store: JobStore, job: str, after: int) -> AsyncIterator[
         if not found:
             current = await run_in_threadpool(store.get, job)
             if current is None or current.state in ENDED:
+                return
+            if runner.is_stopping:
+                yield write_event("stopping", {"message": "The server stops; the job goes on."})
                 return
             await asyncio.sleep(_POLL_SECONDS)
 

@@ -18,11 +18,12 @@ from fastapi.testclient import TestClient
 
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_server.app import create_app
-from graphrag_server.jobs.job_store import JobStore
+from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.launch import start_first_run
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import REPOSITORY, run_project
 from tests.fixtures.commands import command, environment, wait_for
+from tests.fixtures.served import serve
 from tests.model_server import Server
 
 JOBS = "/v1/indexes/docs/jobs"
@@ -160,6 +161,24 @@ def test_a_file_that_no_run_could_read_is_refused(
 def test_only_listed_files_are_removed(client: TestClient, tmp_path: Path, path: str) -> None:
     assert client.delete(f"/v1/indexes/docs/files/{path}").status_code in (404, 405)
     assert (tmp_path / "docs" / "settings.yaml").is_file()
+
+
+def test_a_stopping_server_ends_the_streams_of_its_jobs(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "docs")
+    store = JobStore(root / "output")
+    job, _ = store.create("run", 0, "test", "", "")
+    store.finish(job.id, JobState.WAITING_BUDGET)
+    settings = ServerSettings(indexes={"docs": root}, state_folder=tmp_path)
+    events = []
+    with (
+        serve(settings, grace_seconds=60) as served,
+        httpx2.stream("GET", f"{served.url}{JOBS}/{job.id}/events", timeout=30) as reply,
+    ):
+        for line in reply.iter_lines():
+            events += [line] if line.startswith("event: ") else []
+            if len(events) == 2:
+                served.stop()
+    assert events == ["event: state", "event: state", "event: stopping"]
 
 
 def model_project(root: Path, url: str) -> Path:
