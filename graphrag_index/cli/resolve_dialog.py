@@ -1,55 +1,27 @@
 """Lists, questions and messages of the command `graphrag-index resolve`."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import polars as pl
-
-from graphrag_index.errors import SettingsError, TableError, format_count
+from graphrag_index.errors import SettingsError, format_count
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.decisions_file import read_decisions
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.resolution.resolution_tables import (
+    Row,
+    are_merged_in_index,
+    doubtful_pairs,
+    read_resolution_table,
+)
 from graphrag_index.text.normalize import title_key
 
 APPLIED_BY_RUN = "`graphrag-index run` applies the decision."
 _ANSWER_KEYS = "m merge, o merge under the other name, n never, s skip, q quit"
 
-Row = Mapping[str, Any]
-
-
-def doubtful_pairs(output: Path, path: Path) -> list[Row]:
-    """Return the doubtful pairs without a decision in the file `path`, highest score first."""
-    decisions = read_decisions(path)
-    decided = {frozenset(pair) for pair in decisions.forbidden_pairs()}
-    titles = {key: title_key(title) for key, title in decisions.titles.items()}
-    rows: list[Row] = []
-    for row in _read_table(output, "doubtful_pairs").iter_rows(named=True):
-        one, other = title_key(row["title"]), title_key(row["other"])
-        same = titles.get(one, one) == titles.get(other, other)
-        if frozenset((one, other)) not in decided and not same:
-            rows.append(row)
-    return rows
-
-
-def _read_table(output: Path, name: str) -> pl.DataFrame:
-    store = TableStore(output)
-    version = store.read_pointer()
-    if version is None:
-        raise TableError(f"There is no index in {output}: `graphrag-index run` builds it.")
-    if name not in version.tables:
-        raise TableError(
-            f"The workflow {version.workflow} wrote the index in {output} without the step "
-            "resolve_entities: add the step to the workflow before finalize_graph and "
-            "summarize_descriptions, and run it."
-        )
-    return store.scan(name, version.tables[name]).collect()
-
 
 def write_list(output: Path, path: Path, as_json: bool) -> None:
     """Print the merged names and the doubtful pairs, highest score first."""
-    merged = _read_table(output, "entity_resolutions")
+    merged = read_resolution_table(output, "entity_resolutions")
     doubtful = doubtful_pairs(output, path)
     if as_json:
         content = {"resolved": merged.to_dicts(), "doubtful": doubtful}
@@ -98,10 +70,7 @@ def undo_decision(output: Path, path: Path, one: str, other: str) -> None:
     if decisions_edit.undo_decisions(path, one, other):
         print(f"Removed the decision about {one} and {other} from {path}: {APPLIED_BY_RUN}")
         return
-    resolved = _read_table(output, "entity_resolutions").select("title", "resolved")
-    titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
-    keys = title_key(one), title_key(other)
-    if keys[0] == keys[1] or len({titles.get(key, key) for key in keys}) > 1:
+    if not are_merged_in_index(output, one, other):
         raise SettingsError(
             f"Nothing to undo: neither {path} nor the index has a decision about {one} and "
             f"{other}. `--never` keeps two names apart."

@@ -11,7 +11,13 @@ from typing import Any
 import yaml
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.resolution.decisions_file import Decisions, DecisionsParser, read_decisions
+from graphrag_index.resolution.decisions_file import (
+    SPLIT_KEYS,
+    Decisions,
+    DecisionsParser,
+    PartConditions,
+    read_decisions,
+)
 from graphrag_index.schema.settings.section import read_text_file
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.languages import read_lists
@@ -75,7 +81,9 @@ def forbid_merge(path: Path, names: Sequence[str]) -> bool:
     names = _normalize_names(names)
     wanted = {frozenset(map(title_key, pair)) for pair in combinations(names, 2)}
     if not wanted or any(len(pair) < 2 for pair in wanted):
-        raise SettingsError("--never needs two names that differ by more than case.")
+        raise SettingsError(
+            "Names to keep apart must be two or more, and differ by more than case."
+        )
     if wanted <= _collect_forbidden_pairs(decisions):
         return False
     for one, other in combinations(names, 2):
@@ -85,6 +93,54 @@ def forbid_merge(path: Path, names: Sequence[str]) -> bool:
     section, _ = _find_section(text, "never", path)
     edit = _add_entry(text, section, "never", f"- {_format_list(names)}")
     _write_edits(path, text, [edit], lambda now: wanted <= _collect_forbidden_pairs(now))
+    return True
+
+
+def add_rename(path: Path, name: str, title: str) -> bool:
+    """Write the decision to give a name a new title; return False if it exists already."""
+    decisions = read_decisions(path)
+    name, title = _normalize_names([name, title])
+    known = decisions.titles.get(title_key(name))
+    if known == title:
+        return False
+    if known is not None:
+        raise SettingsError(f"{path} gives {name!r} the title {known!r}: undo that decision first.")
+    text = _read_text_to_edit(path)
+    section, _ = _find_section(text, "rename", path)
+    edit = _add_entry(text, section, "rename", f"{_format_name(name)}: {_format_name(title)}")
+    _write_edits(path, text, [edit], lambda now: now.titles.get(title_key(name)) == title)
+    return True
+
+
+def add_split(path: Path, name: str, parts: Sequence[PartConditions]) -> bool:
+    """Write the decision to split a name into parts; return False if it exists already."""
+    decisions = read_decisions(path)
+    [name] = _normalize_names([name])
+    known = decisions.split.get(title_key(name))
+    if known is not None:
+        if set(known) == set(parts):
+            return False
+        raise SettingsError(f"{path} splits {name!r} in another way: undo that decision first.")
+    listed = ", ".join(map(_format_part, parts))
+    text = _read_text_to_edit(path)
+    section, _ = _find_section(text, "split", path)
+    edit = _add_entry(text, section, "split", f"{_format_name(name)}: [{listed}]")
+    _write_edits(path, text, [edit], lambda now: title_key(name) in now.split)
+    return True
+
+
+def undo_split(path: Path, name: str) -> bool:
+    """Remove the decision to split a name; return False if there is none."""
+    key = title_key(name)
+    if key not in read_decisions(path).split:
+        return False
+    text = _read_text_to_edit(path)
+    edits = [
+        (*_find_line_span(text, held, _find_last_value(parts)), "")
+        for held, parts in _find_section(text, "split", path)[1]
+        if title_key(held.value) == key
+    ]
+    _write_edits(path, text, edits, lambda now: key not in now.split)
     return True
 
 
@@ -147,12 +203,16 @@ def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> T
     if section is None:
         return len(text), len(text), f"\n{name}:\n  {entry}\n"
     indent = section.start_mark.column if isinstance(section, yaml.CollectionNode) else 2
-    last = section
-    # Find the last value of the section: in PyYAML, a block ends only where the next one begins.
-    while isinstance(last, yaml.CollectionNode) and not last.flow_style:
-        last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
+    last = _find_last_value(section)
     _, end = _find_line_span(text, last, last)
     return end, end, f"{' ' * indent}{entry}\n"
+
+
+def _find_last_value(node: yaml.Node) -> yaml.Node:
+    """Return the last value in a block: in PyYAML, a block ends only where the next one begins."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        node = node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1]
+    return node
 
 
 def _remove_forbidden_pair(text: str, path: Path, a: str, b: str) -> Iterator[TextEdit]:
@@ -199,6 +259,13 @@ def _find_line_span(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, 
 
 def _format_list(names: Sequence[str]) -> str:
     return f"[{', '.join(map(_format_name, names))}]"
+
+
+def _format_part(part: PartConditions) -> str:
+    conditions = {key: values for key in SPLIT_KEYS if (values := getattr(part, key))}
+    fields = [f"title: {_format_name(part.title)}"]
+    fields += [f"{key}: {_format_list(values)}" for key, values in conditions.items()]
+    return f"{{{', '.join(fields)}}}"
 
 
 def _format_name(name: str) -> str:

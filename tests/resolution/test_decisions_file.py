@@ -179,6 +179,33 @@ def test_undoing_takes_back_what_is_said_of_the_two_alone(path: Path) -> None:
     )
 
 
+def test_renames_and_splits_are_added_and_undone(path: Path) -> None:
+    path.write_text(WHOLE, encoding="utf-8")
+    parts = (
+        PartConditions("Mercury, the planet", paths=("space/*",), types=("planet",)),
+        PartConditions("Mercury: element"),
+    )
+    assert decisions_edit.add_rename(path, "RGS", "Royal  Geographical Society")
+    assert decisions_edit.add_split(path, "Mercury", parts)
+    decisions = read_decisions(path)
+    assert decisions.titles["rgs"] == "Royal Geographical Society"
+    assert decisions.split["mercury"] == parts
+    assert not decisions_edit.add_rename(path, "rgs", "Royal Geographical Society")
+    assert not decisions_edit.add_split(path, "MERCURY", parts[::-1])
+    with pytest.raises(SettingsError, match="gives 'RGS' the title"):
+        decisions_edit.add_rename(path, "RGS", "Other")
+    with pytest.raises(SettingsError, match="splits 'Mercury' in another way"):
+        decisions_edit.add_split(path, "Mercury", parts[:1])
+    with pytest.raises(SettingsError, match="two parts with the same title"):
+        decisions_edit.add_split(path, "Venus", (parts[0], parts[0]))
+    assert decisions_edit.undo_split(path, "mercury")
+    assert not decisions_edit.undo_split(path, "mercury")
+    assert decisions_edit.undo_decisions(path, "RGS", "Royal Geographical Society")
+    assert path.read_text(encoding="utf-8") == WHOLE
+    assert decisions_edit.undo_split(path, "John Smith")
+    assert path.read_text(encoding="utf-8") == WHOLE[: WHOLE.index("  John")]
+
+
 def test_titles_have_single_spaces(path: Path) -> None:
     path.write_text("merge:\n  New  Oslo: [Oslo]\nrename:\n  A: 'B  C'\n", encoding="utf-8")
     assert set(read_decisions(path).titles.values()) == {"New Oslo", "B C"}
