@@ -34,6 +34,7 @@ from graphrag_server.routes import (
     jobs,
     map,
     operation,
+    resolutions,
     suggest,
     versions,
 )
@@ -47,7 +48,7 @@ ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
     *(suggest.router, versions.router, map.router, operation.router),
-    *(files.router, jobs.router),
+    *(files.router, jobs.router, resolutions.router),
     *protocols.ROUTERS,
 )
 

@@ -1,0 +1,269 @@
+"""Decisions about names over HTTP: previewed, recorded in `resolutions.yaml`, and undone."""
+
+import errno
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from graphrag_index.errors import SettingsError
+from graphrag_index.resolution import decisions_edit
+from graphrag_index.resolution.decisions_file import PartConditions, read_decisions
+from graphrag_index.resolution.resolution_tables import (
+    are_merged_in_index,
+    doubtful_pairs,
+    read_resolution_table,
+)
+from graphrag_server.access import ReadIndex, WriteIndex
+from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.problems import RequestError
+from graphrag_server.resolution_preview import Preview, preview_names, preview_split
+from graphrag_server.table_pages import MAX_LIMIT
+
+router = APIRouter(prefix="/v1/indexes/{index}/resolutions", tags=["resolutions"])
+
+# Two requests that edit a file at the same time would lose one of the decisions.
+_editing = threading.Lock()
+
+Name = Annotated[str, Field(min_length=1, max_length=1_000)]
+Values = Annotated[list[Name], Field(max_length=1_000)]
+
+
+class Merge(BaseModel):
+    """The names mean the same thing, which gets the title."""
+
+    kind: Literal["merge"]
+    title: Name
+    names: list[Name] = Field(min_length=1, max_length=100)
+
+
+class KeepApart(BaseModel):
+    """No two of the names mean the same thing."""
+
+    kind: Literal["never"]
+    names: list[Name] = Field(min_length=2, max_length=100)
+
+
+class Rename(BaseModel):
+    """The name gets a new title."""
+
+    kind: Literal["rename"]
+    name: Name
+    title: Name
+
+
+class Part(BaseModel):
+    """One of several things with the same name. A text unit must match all given conditions."""
+
+    title: Name
+    paths: Values = Field([], description="Patterns of paths of documents.")
+    documents: Values = Field([], description="Titles or ids of documents.")
+    text_units: Values = Field([], description="Ids of text units.")
+    types: Values = Field([], description="Types that a model gave in its reply on a text unit.")
+
+
+class Split(BaseModel):
+    """Several things have the name; the first part that matches a text unit gets the text unit."""
+
+    kind: Literal["split"]
+    name: Name
+    parts: list[Part] = Field(min_length=1, max_length=100)
+
+    def conditions(self) -> tuple[PartConditions, ...]:
+        """Return the parts, with the part without conditions last, as in the decisions file."""
+        parts = []
+        for part in self.parts:
+            values = part.model_dump(exclude={"title"})
+            title = " ".join(part.title.split())
+            parts.append(PartConditions(title, **{key: tuple(values[key]) for key in values}))
+        return tuple(sorted(parts, key=lambda part: part == PartConditions(part.title)))
+
+
+Decision = Annotated[Merge | KeepApart | Rename | Split, Field(discriminator="kind")]
+
+
+class Title(BaseModel):
+    """A name with the title that a person has chosen for the name."""
+
+    name: str
+    title: str
+
+
+class SplitName(BaseModel):
+    """A name that a person has split."""
+
+    name: str
+    parts: list[Part]
+
+
+class DoubtfulPair(BaseModel):
+    """Two names that may mean one thing. `frequency` is a number of text units."""
+
+    title: str
+    other: str
+    score: float
+    evidence: list[str]
+    type: str
+    other_type: str
+    frequency: int
+    other_frequency: int
+    model: str  # verdict of a model: `same`, `different`, `no answer`, or empty if not asked
+
+
+class ResolvedName(BaseModel):
+    """A name that the index has under another title, and who decided so: rule, model or person."""
+
+    title: str
+    resolved: str
+    score: float
+    evidence: list[str]
+    decided_by: str
+
+
+class Resolutions(BaseModel):
+    """The decisions of the file, and the names that the current index has resolved or doubts."""
+
+    titles: list[Title]
+    never: list[list[str]]
+    split: list[SplitName]
+    resolved: list[ResolvedName]
+    n_resolved: int
+    doubtful: list[DoubtfulPair]
+    n_doubtful: int
+
+
+class Recorded(BaseModel):
+    """Whether the file was changed. The next run applies the decisions of the file."""
+
+    is_changed: bool
+
+
+@router.get("")
+def list_resolutions(
+    index: ReadIndex,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum rows of each list.")] = 50,
+) -> Resolutions:
+    """List the decisions about names, and the doubtful pairs without one, highest score first."""
+    path, output = _decisions_path(index), index.store.output
+    decisions = read_decisions(path)
+    resolved: list[dict[str, Any]] = []
+    doubtful: list[Any] = []
+    version = index.store.read_pointer()
+    if version is not None and {"entity_resolutions", "doubtful_pairs"} <= version.tables.keys():
+        resolved = read_resolution_table(output, "entity_resolutions").to_dicts()
+        doubtful = doubtful_pairs(output, path)
+    named = {key: name for key, (name, _) in decisions.named.items()}
+    return Resolutions(
+        titles=[
+            Title(name=named[key], title=title)
+            for key, title in decisions.titles.items()
+            if named[key] != title
+        ],
+        never=[[named[key] for key in keys] for keys in decisions.never],
+        split=[
+            SplitName(name=named[key], parts=[Part(**asdict(part)) for part in parts])
+            for key, parts in decisions.split.items()
+        ],
+        resolved=[ResolvedName(**row) for row in resolved[:limit]],
+        n_resolved=len(resolved),
+        doubtful=[DoubtfulPair(**row) for row in doubtful[:limit]],
+        n_doubtful=len(doubtful),
+    )
+
+
+@router.post("/preview")
+def preview_resolution(decision: Decision, index: WriteIndex) -> Preview:
+    """Count what a decision would change, without recording the decision.
+
+    A decision that `POST /resolutions` would refuse is refused here too.
+    """
+    store = index.open().store
+    is_new = _try(decision, _decisions_path(index))
+    if isinstance(decision, Split):
+        return preview_split(store, decision.name, decision.conditions(), is_new)
+    if isinstance(decision, KeepApart):
+        return preview_names(store, decision.names, "", is_new)
+    names = decision.names if isinstance(decision, Merge) else [decision.name]
+    title = " ".join(decision.title.split())
+    return preview_names(store, names, title, is_new)
+
+
+@router.post("")
+def record_resolution(decision: Decision, index: WriteIndex) -> Recorded:
+    """Record a decision in the decisions file. A run applies the decision."""
+    path = _decisions_path(index)
+    with _edited(path):
+        return Recorded(is_changed=_record(decision, path))
+
+
+@router.delete("")
+def undo_resolution(
+    index: WriteIndex,
+    name: Annotated[
+        list[Name],
+        Query(min_length=1, max_length=2, description="Two names, or one name that was split."),
+    ],
+) -> Recorded:
+    """Undo the decisions about two names, or the split of one name. A run applies the change.
+
+    If a rule or a model has merged the two names, the file gets the decision to keep them apart.
+    """
+    path = _decisions_path(index)
+    with _edited(path):
+        if len(name) == 1:
+            is_changed = decisions_edit.undo_split(path, name[0])
+        else:
+            is_changed = decisions_edit.undo_decisions(path, name[0], name[1])
+            if not is_changed and are_merged_in_index(index.store.output, name[0], name[1]):
+                is_changed = decisions_edit.forbid_merge(path, name)
+    if not is_changed:
+        raise RequestError(
+            404, "no_such_decision", f"There is no decision about {' and '.join(name)} to undo."
+        )
+    return Recorded(is_changed=True)
+
+
+def _decisions_path(index: HostedIndex) -> Path:
+    return index.root / index.settings.resolve_entities.file
+
+
+def _record(decision: Merge | KeepApart | Rename | Split, path: Path) -> bool:
+    """Write a decision into a file; return False if the file has it already."""
+    if isinstance(decision, Merge):
+        return decisions_edit.add_merge(path, decision.title, decision.names)
+    if isinstance(decision, KeepApart):
+        return decisions_edit.forbid_merge(path, decision.names)
+    if isinstance(decision, Rename):
+        return decisions_edit.add_rename(path, decision.name, decision.title)
+    return decisions_edit.add_split(path, decision.name, decision.conditions())
+
+
+def _try(decision: Merge | KeepApart | Rename | Split, path: Path) -> bool:
+    """Write a decision into a copy of the file; return False if the file has it already."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        if path.exists():
+            shutil.copyfile(path, copy)
+        try:
+            return _record(decision, copy)
+        except SettingsError as error:
+            raise SettingsError(str(error).replace(str(copy), str(path))) from None
+
+
+@contextmanager
+def _edited(path: Path) -> Iterator[None]:
+    """Let one request edit decisions at a time; answer 507 if the file cannot be written."""
+    with _editing:
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            what = "the disk is full" if full else (error.strerror or "it cannot be written")
+            raise RequestError(507, "not_stored", f"{path.name} is unchanged: {what}.") from None
