@@ -80,13 +80,13 @@ function FileRow({ file, onRemoved }: { file: InputFile; onRemoved: () => void }
     onRemoved();
   });
   const { path, n_documents, problem, size } = file;
+  const state = n_documents ? texts.documents.held(n_documents) : problem ? "" : texts.documents.isNew;
   return (
     <div class="file">
       <div class="row">
         <span class="row-name" dir="auto">{path}</span>
         <span class="row-note">
-          {n_documents ? texts.documents.held(n_documents) : !problem && texts.documents.isNew}
-          {" · "}{texts.documents.size(size)}
+          {[state, texts.documents.size(size)].filter(Boolean).join(" · ")}
         </span>
         <button type="button" class="icon" aria-label={texts.documents.remove(path)}
           title={texts.documents.remove(path)} onClick={() => setAsking(!isAsking)}>
