@@ -1,7 +1,7 @@
 /** All texts of the page, in one place, so that it can be translated. */
 
 import type { Answer } from "./api";
-import type { Health } from "./manage/management";
+import type { Decision, Health } from "./manage/management";
 import type { Kind } from "./state";
 
 const LANGUAGE = "en";
@@ -144,6 +144,21 @@ export const texts = {
     left: (seconds: number) => `about ${formatTime(seconds)} left`,
     estimate: (count: number, cost: number | null) =>
       `estimate: ${requests(count)}, ${cost === null ? "cost unknown" : money.format(cost)}`,
+  },
+  curate: {
+    title: "Correct the name",
+    explained: "What you decide is recorded in resolutions.yaml, and applied by the next run.",
+    merge: "Same as …", never: "Not the same as …", rename: "Rename", newTitle: "New name",
+    preview: "Preview of the decision", keptTitle: "Name that stays", record: "Record", drop: "Cancel",
+    undo: "Undo", known: "This decision is recorded already.", recorded: "This is recorded; a run applies it.",
+    toRuns: "Go to the runs",
+    describe: (decision: Decision) => {
+      if (decision.kind === "rename") return `“${decision.name}” is called “${decision.title}”.`;
+      const names = decision.names.map((name) => `“${name}”`).join(" and ");
+      return decision.kind === "merge" ? `${names} are the same.` : `${names} are not the same.`;
+    },
+    changes: (nRelationships: number, nTextUnits: number, nDocuments: number) =>
+      `It concerns ${relationships(nRelationships)}, ${textUnits(nTextUnits)} and ${documents(nDocuments)} of:`,
   },
   health: {
     explained: "Checks for inconsistencies and missing parts of the index, and its statistics.",

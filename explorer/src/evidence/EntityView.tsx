@@ -3,6 +3,7 @@
 import type { EntityDetails } from "../api";
 import { useAsk } from "../ask/useAsk";
 import { EntityChooser } from "../find/EntityChooser";
+import { Curate } from "../manage/Curate";
 import { CommunityLink, RelationshipLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
 import { useAddress } from "../parts/useAddress";
@@ -26,6 +27,7 @@ export function EntityView({ entity }: { entity: EntityDetails }) {
       )}
       {description && <p dir="auto">{description}</p>}
       <EntityActions entity={entity} />
+      <Curate entity={entity} />
       <Relationships entity={number} />
       {communities.length > 0 && (
         <Section title={texts.evidence.communities} count={communities.length}>

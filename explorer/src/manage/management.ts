@@ -1,6 +1,6 @@
-/** The calls of the HTTP API that change an index: its files, its runs, and its health. */
+/** The calls of the HTTP API for the care of an index: files, runs, names and health. */
 
-import type { Connection } from "../api";
+import type { Connection, Entity } from "../api";
 import { readEvents } from "../parts/readEvents";
 
 /** A file that a run reads. `problem` says why the last run could not read the file. */
@@ -39,6 +39,16 @@ export interface Health {
   } | null;
   levels: Level[];
   languages: { language: string | null; documents: number; text_units: number; tokens: number }[];
+}
+
+/** A decision of a person about names. */
+export type Decision =
+  | { kind: "merge"; title: string; names: string[] }
+  | { kind: "never"; names: string[] }
+  | { kind: "rename"; name: string; title: string };
+/** What a decision would change in the index; `is_new` is false if it is recorded already. */
+export interface Preview {
+  is_new: boolean; entities: Entity[]; n_relationships: number; n_text_units: number; n_documents: number;
 }
 
 const ENDED: readonly JobState[] = ["failed", "cancelled", "done"];
@@ -109,6 +119,20 @@ export class Management {
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
+  }
+
+  preview(decision: Decision, signal: AbortSignal): Promise<Preview> {
+    return this.connection.send("POST", `${this.root}/resolutions/preview`, decision, signal);
+  }
+
+  async record(decision: Decision): Promise<void> {
+    await this.connection.send("POST", `${this.root}/resolutions`, decision);
+  }
+
+  async undo(decision: Decision): Promise<void> {
+    const names = decision.kind === "rename" ? [decision.name, decision.title] : decision.names;
+    const query = new URLSearchParams(names.map((name) => ["name", name]));
+    await this.connection.fetch(`${this.root}/resolutions?${query}`, { method: "DELETE" });
   }
 
   health(version: number | null, signal: AbortSignal): Promise<Health> {

@@ -1,0 +1,127 @@
+/** Decisions of a person about the name of an entity. The next run applies them. */
+
+import { useState } from "preact/hooks";
+import type { EntityDetails } from "../api";
+import { EntityChooser } from "../find/EntityChooser";
+import { Await, Failure } from "../parts/Loading";
+import { EntityLink } from "../parts/Link";
+import { useAddress } from "../parts/useAddress";
+import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
+import { texts } from "../texts";
+import type { Decision } from "./management";
+import { useAction, useManagement } from "./useManagement";
+
+/** What the reader may decide about an entity; nothing without the scope, or at an earlier version. */
+export function Curate({ entity }: { entity: EntityDetails }) {
+  const { data, summary } = useData();
+  const { address } = useAddress();
+  const [draft, setDraft] = useState<Decision | null>(null);
+  if (!data.manage || !summary.scopes.includes("index") || address.version !== null) return null;
+  const { title, frequency } = entity;
+  const merge = (other: { title: string; frequency: number }) => setDraft({
+    kind: "merge", title: other.frequency > frequency ? other.title : title, names: [title, other.title],
+  });
+  return (
+    <details class="curate">
+      <summary>{texts.curate.title}</summary>
+      <p class="muted">{texts.curate.explained}</p>
+      {draft ? <DecisionView decision={draft} onChange={setDraft} /> : (
+        <>
+          <div class="actions">
+            <EntityChooser label={texts.curate.merge} placeholder={texts.path.toPlaceholder} onChoose={merge} />
+            <EntityChooser label={texts.curate.never} placeholder={texts.path.toPlaceholder}
+              onChoose={(other) => setDraft({ kind: "never", names: [title, other.title] })} />
+          </div>
+          <Rename title={title} onRename={(wanted) => setDraft({ kind: "rename", name: title, title: wanted })} />
+        </>
+      )}
+    </details>
+  );
+}
+
+function Rename({ title, onRename }: { title: string; onRename: (title: string) => void }) {
+  const [text, setText] = useState(title);
+  const wanted = text.trim();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onRename(wanted);
+  };
+  return (
+    <form class="rename" onSubmit={submit}>
+      <input value={text} dir="auto" maxLength={1000} aria-label={texts.curate.newTitle}
+        onInput={(event) => setText(event.currentTarget.value)} />
+      <button type="submit" disabled={!wanted || wanted === title}>{texts.curate.rename}</button>
+    </form>
+  );
+}
+
+interface DecisionViewProps {
+  decision: Decision;
+  /** Change the decision; null drops it. */
+  onChange: (decision: Decision | null) => void;
+}
+
+/** A decision with the rows that it changes, until the reader has recorded or dropped it. */
+function DecisionView({ decision, onChange }: DecisionViewProps) {
+  const manage = useManagement();
+  const { href } = useAddress();
+  const [isRecorded, setRecorded] = useState(false);
+  const { act, isBusy, error } = useAction();
+  const preview = useLoaded((signal) => manage.preview(decision, signal), [decision]);
+  const record = () => act(async () => {
+    await manage.record(decision);
+    setRecorded(true);
+  });
+  const undo = () => act(async () => {
+    await manage.undo(decision);
+    onChange(null);
+  });
+  if (isRecorded) {
+    return (
+      <div role="status">
+        <p>{texts.curate.describe(decision)} {texts.curate.recorded}</p>
+        {error !== null && <Failure error={error} />}
+        <a class="button" href={href({ panel: "documents" })}>{texts.curate.toRuns}</a>{" "}
+        <button type="button" disabled={isBusy} onClick={undo}>{texts.curate.undo}</button>{" "}
+        <button type="button" onClick={() => onChange(null)}>{texts.close}</button>
+      </div>
+    );
+  }
+  return (
+    <div role="group" aria-label={texts.curate.preview}>
+      <p><strong dir="auto">{texts.curate.describe(decision)}</strong></p>
+      {decision.kind === "merge" && (
+        <label class="field">
+          <span>{texts.curate.keptTitle}</span>
+          <select value={decision.title} dir="auto"
+            onChange={(event) => onChange({ ...decision, title: event.currentTarget.value })}>
+            {[...new Set(decision.names)].map((name) => <option key={name} value={name}>{name}</option>)}
+          </select>
+        </label>
+      )}
+      <Await loaded={preview}>
+        {({ entities, is_new, n_relationships, n_text_units, n_documents }) => (
+          <>
+            <p class="muted">{texts.curate.changes(n_relationships, n_text_units, n_documents)}</p>
+            <ul class="list">
+              {entities.map((entity) => <li key={entity.number}><EntityLink entity={entity} /></li>)}
+            </ul>
+            {!is_new && <p>{texts.curate.known}</p>}
+          </>
+        )}
+      </Await>
+      {error !== null && <Failure error={error} />}
+      <div class="actions">
+        {preview.value && !preview.value.is_new
+          ? <button type="button" disabled={isBusy} onClick={undo}>{texts.curate.undo}</button>
+          : (
+            <button type="button" class="primary" disabled={isBusy || !preview.value} onClick={record}>
+              {texts.curate.record}
+            </button>
+          )}
+        <button type="button" onClick={() => onChange(null)}>{texts.curate.drop}</button>
+      </div>
+    </div>
+  );
+}
