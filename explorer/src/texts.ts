@@ -89,6 +89,12 @@ export const texts = {
     only: (community: number) => `Only community ${community}`,
     explained: "Graph of communities and entities. Arrow keys move it, plus and minus zoom, Enter opens the community in the middle, Backspace leaves it; the table shows the same.",
     view: "View of the graph", zoomIn: "Zoom in", zoomOut: "Zoom out", whole: "Show the whole graph",
+    save: {
+      label: "Save the view", svg: "Picture (SVG)", png: "Picture (PNG)", gexf: "Graph (GEXF)",
+      entities: "Entities (CSV)", relationships: "Relationships (CSV)",
+    },
+    noPicture: "The browser could not write the picture: the window may be too large.",
+    nothingToSave: "No entity is drawn: zoom into a community first.",
     stated: "stated by a text", counted: "only named together",
     leftOut: (n: number) => `${n.toLocaleString()} with fewer relationships are not drawn.`,
     noDrawing: (why: string) => `This browser cannot draw the graph, so the table is shown. ${why}`,

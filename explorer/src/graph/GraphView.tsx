@@ -5,6 +5,7 @@ import type { IndexData } from "../api";
 import type { Highlight } from "../parts/useHighlight";
 import type { Selection } from "../state";
 import { texts } from "../texts";
+import { type Export, EXPORTS, exportView } from "./exportView";
 import { ROOT } from "./mapPart";
 import { type Emphasis, NO_EMPHASIS, Renderer } from "./renderer";
 import { type Disc, Scene, type View } from "./scene";
@@ -159,6 +160,13 @@ export function GraphView({ data, dataKey, selection, highlight, only, onSelect,
         <button type="button" aria-label={texts.graph.zoomOut} onClick={() => renderer.current?.zoom(1 / 1.6)}>−</button>
         <button type="button" aria-label={texts.graph.whole}
           onClick={() => renderer.current?.moveTo(scene.current.disc(scene.current.root))}>⤢</button>
+        <SaveMenu onChoose={(form) => {
+          if (!renderer.current) return;
+          exportView(renderer.current, form).then(
+            (isSaved) => setStatus(isSaved ? "" : texts.graph.nothingToSave),
+            (error: unknown) => setStatus(String(error)),
+          );
+        }} />
       </div>
       <p class="graph-status" role="status">{hovered ?? status}</p>
       <p class="graph-legend">
@@ -166,6 +174,24 @@ export function GraphView({ data, dataKey, selection, highlight, only, onSelect,
         <span class="counted-line" aria-hidden="true" />{texts.graph.counted}
       </p>
     </div>
+  );
+}
+
+function SaveMenu({ onChoose }: { onChoose: (form: Export) => void }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const close = () => {
+    menu.current?.removeAttribute("open");
+    menu.current?.querySelector("summary")?.focus();
+  };
+  return (
+    <details class="save-menu" ref={menu} onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
+      <summary class="button" aria-label={texts.graph.save.label} title={texts.graph.save.label}>⤓</summary>
+      <div class="menu-list">
+        {EXPORTS.map((form) => (
+          <button key={form} type="button" onClick={() => { close(); onChoose(form); }}>{texts.graph.save[form]}</button>
+        ))}
+      </div>
+    </details>
   );
 }
 

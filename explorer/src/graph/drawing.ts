@@ -7,9 +7,15 @@ export interface Point { x: number; y: number }
 /** Pixels of a point of the map, and pixels per unit. */
 export interface Projection { at(point: Point): Point; scale: number }
 
+/** The methods of a canvas that pictures are drawn with. */
+export type Pen = Pick<CanvasRenderingContext2D,
+  "canvas" | "setTransform" | "clearRect" | "beginPath" | "moveTo" | "lineTo" | "arc" | "roundRect" | "fill" | "stroke"
+  | "fillText" | "strokeText" | "measureText" | "globalAlpha" | "lineWidth" | "lineJoin" | "font" | "textAlign"
+  | "textBaseline"> & { fillStyle: string | CanvasGradient | CanvasPattern; strokeStyle: string | CanvasGradient | CanvasPattern };
+
 /** Colours of the page, read from its style sheet. */
 export interface Palette {
-  hues: string[]; ink: string; muted: string; panel: string; line: string; accent: string; none: string;
+  hues: string[]; ink: string; muted: string; paper: string; panel: string; line: string; accent: string; none: string;
 }
 
 export function readPalette(element: Element): Palette {
@@ -17,7 +23,7 @@ export function readPalette(element: Element): Palette {
   const read = (name: string) => style.getPropertyValue(name).trim();
   return {
     hues: Array.from({ length: 8 }, (_, at) => read(`--c${at}`)),
-    ink: read("--ink"), muted: read("--muted"), panel: read("--panel"), line: read("--line"),
+    ink: read("--ink"), muted: read("--muted"), paper: read("--paper"), panel: read("--panel"), line: read("--line"),
     accent: read("--accent"), none: read("--none"),
   };
 }
@@ -28,7 +34,7 @@ const MAX_LINKS_PER_DISC = 2;
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export function drawCommunities(
-  context: CanvasRenderingContext2D, scene: Scene, project: Projection, palette: Palette,
+  context: Pen, scene: Scene, project: Projection, palette: Palette,
   lit: { communities: ReadonlySet<number>; selected: number | null; isDimmed: boolean },
 ): void {
   const { width, height } = context.canvas;
@@ -49,7 +55,7 @@ export function drawCommunities(
 }
 
 function drawOpened(
-  context: CanvasRenderingContext2D, area: Area, project: Projection, palette: Palette, selected: boolean,
+  context: Pen, area: Area, project: Projection, palette: Palette, selected: boolean,
 ): void {
   const { x, y } = project.at(area);
   const radius = area.radius * project.scale;
@@ -67,7 +73,7 @@ function drawOpened(
 
 /** Draw the titles of opened discs above their upper edges, those of the inner discs first. */
 function drawOpenedTitles(
-  context: CanvasRenderingContext2D, areas: readonly Area[], project: Projection, palette: Palette,
+  context: Pen, areas: readonly Area[], project: Projection, palette: Palette,
   view: { width: number; height: number },
 ): void {
   const taken: { left: number; right: number; y: number }[] = [];
@@ -97,7 +103,7 @@ function drawOpenedTitles(
 
 /** Draw the name of an entity that is pointed at or selected, on a ground that hides what is below. */
 export function drawHoveredName(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   { x, y, size, label }: { x: number; y: number; size: number; label?: string | null }, palette: Palette,
 ): void {
   context.beginPath();
@@ -122,7 +128,7 @@ export function drawHoveredName(
 }
 
 function drawClosed(
-  context: CanvasRenderingContext2D, area: Area, project: Projection, palette: Palette,
+  context: Pen, area: Area, project: Projection, palette: Palette,
   strong: boolean, dimmed: boolean,
 ): void {
   const { x, y } = project.at(area);
@@ -146,7 +152,7 @@ function drawClosed(
 }
 
 function drawTitle(
-  context: CanvasRenderingContext2D, area: Area, { x, y }: Point, radius: number, palette: Palette,
+  context: Pen, area: Area, { x, y }: Point, radius: number, palette: Palette,
 ): void {
   const size = Math.min(15, Math.max(10, radius / 6));
   context.font = `${size}px ${FONT}`;
@@ -161,7 +167,7 @@ function drawTitle(
 
 /** Draw the strongest links between closed discs of a part, wider for more weight. */
 function drawLinks(
-  context: CanvasRenderingContext2D, scene: Scene, part: MapPart, project: Projection, palette: Palette,
+  context: Pen, scene: Scene, part: MapPart, project: Projection, palette: Palette,
 ): void {
   const strongest = part.weight[0] ?? 1;
   const { clientWidth: width, clientHeight: height } = context.canvas;
@@ -193,7 +199,7 @@ export function hueOf(area: Area, palette: Palette): string {
   return palette.hues[area.hue % palette.hues.length]!;
 }
 
-function wrap(context: CanvasRenderingContext2D, text: string, width: number, maxLines: number): string[] {
+function wrap(context: Pen, text: string, width: number, maxLines: number): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(/\s+/)) {
@@ -207,7 +213,7 @@ function wrap(context: CanvasRenderingContext2D, text: string, width: number, ma
   return kept.map((one) => shorten(context, one, width));
 }
 
-function shorten(context: CanvasRenderingContext2D, text: string, width: number): string {
+function shorten(context: Pen, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   let end = text.length;
   while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > width) end -= 1;

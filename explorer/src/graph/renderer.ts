@@ -3,9 +3,12 @@
 import { UndirectedGraph } from "graphology";
 import Sigma from "sigma";
 import type { NodeDisplayData } from "sigma/types";
-import { drawCommunities, drawHoveredName, type Palette, type Point, readPalette } from "./drawing";
+import { texts } from "../texts";
+import { drawCommunities, drawHoveredName, type Palette, type Pen, type Point, readPalette } from "./drawing";
+import { collectDrawn, type DrawnGraph } from "./exportTables";
 import type { MapPart, Place } from "./mapPart";
 import type { Area, Disc, Scene, View } from "./scene";
+import { SvgPen } from "./svgPen";
 
 /** What is emphasized. `places` and `links` are drawn even where their community is closed. */
 export interface Emphasis {
@@ -14,7 +17,7 @@ export interface Emphasis {
   communities: ReadonlySet<number>;
   selected: { kind: string; number: number } | null;
   places: readonly Place[];
-  links: readonly { number: number; source: number; target: number; stated: boolean }[];
+  links: readonly { number: number; source: number; target: number; weight: number; stated: boolean }[];
 }
 
 export const NO_EMPHASIS: Emphasis = {
@@ -49,7 +52,7 @@ export class Renderer {
   /** The disc that the view has moved to; null once the reader has moved the view. */
   private target: Disc | null = null;
   /** Places of the labels that have been drawn in this picture. */
-  private labels: { left: number; right: number; y: number }[] = [];
+  private labels: { left: number; right: number; y: number; label: string }[] = [];
 
   /** Throws an error where the browser has no WebGL. */
   constructor(private readonly container: HTMLElement, private scene: Scene, private readonly events: RendererEvents) {
@@ -238,11 +241,66 @@ export class Renderer {
     const left = x + size + 3;
     const right = left + context.measureText(label).width;
     if (this.labels.some((other) => Math.abs(other.y - y) < 13 && other.left < right && left < other.right)) return;
-    this.labels.push({ left, right, y });
+    this.labels.push({ left, right, y, label });
+    this.writeLabel(context, label, left, y);
+  }
+
+  private writeLabel(context: Pen, label: string, left: number, y: number): void {
     // A rim in the colour of the page separates the letters from lines below them.
     Object.assign(context, { lineWidth: 3, lineJoin: "round", strokeStyle: this.palette.panel, fillStyle: this.palette.ink });
     context.strokeText(label, left, y + 4);
     context.fillText(label, left, y + 4);
+  }
+
+  /** Return the picture as SVG. */
+  writeSvg(): string {
+    const { width, height } = this.sigma.getDimensions();
+    const pen = new SvgPen(this.areas.canvas, document.createElement("canvas").getContext("2d")!);
+    this.drawAreasWith(pen);
+    pen.globalAlpha = 1;
+    const edges = this.graph.mapEdges((_, edge, source, target) => ({ ...this.reduceEdge(edge), source, target }));
+    for (const { color, size, source, target } of edges.sort((one, other) => one.zIndex - other.zIndex)) {
+      const [from, to] = [source, target].map((key) => this.toScreen(this.graph.getNodeAttributes(key) as Point));
+      Object.assign(pen, { strokeStyle: color, lineWidth: size });
+      pen.beginPath();
+      pen.moveTo(from!.x, from!.y);
+      pen.lineTo(to!.x, to!.y);
+      pen.stroke();
+    }
+    const nodes = this.graph.mapNodes((key, node) => ({ ...node, ...this.reduceNode(key, node), ...this.toScreen(node) }));
+    const drawn = nodes.filter((node) => !("hidden" in node && node.hidden));
+    for (const { x, y, size, color } of drawn.sort((one, other) => (one.zIndex ?? 0) - (other.zIndex ?? 0))) {
+      pen.fillStyle = String(color);
+      pen.beginPath();
+      pen.arc(x, y, size);
+      pen.fill();
+    }
+    Object.assign(pen, { font: "12px system-ui, sans-serif", textAlign: "start", textBaseline: "alphabetic" });
+    for (const { label, left, y } of this.labels) this.writeLabel(pen, label, left, y);
+    for (const node of drawn) if (node.highlighted) drawHoveredName(pen, node, this.palette);
+    return pen.finish(width, height, this.palette.paper);
+  }
+
+  /** Return the picture as PNG, with the pixels of the screen. */
+  writePng(): Promise<Blob> {
+    // The browser empties the canvases of WebGL after each frame, so they are drawn again first.
+    this.sigma.refresh();
+    const picture = document.createElement("canvas");
+    Object.assign(picture, { width: this.areas.canvas.width, height: this.areas.canvas.height });
+    const context = picture.getContext("2d")!;
+    context.fillStyle = this.palette.paper;
+    context.fillRect(0, 0, picture.width, picture.height);
+    for (const canvas of this.container.querySelectorAll("canvas")) {
+      if (canvas.width && canvas.height) context.drawImage(canvas, 0, 0, picture.width, picture.height);
+    }
+    return new Promise((resolve, reject) => {
+      picture.toBlob((blob) => (blob ? resolve(blob) : reject(new Error(texts.graph.noPicture))), "image/png");
+    });
+  }
+
+  /** Return the drawn entities and relationships. */
+  drawnGraph(): DrawnGraph {
+    return collectDrawn(this.scene, this.emphasis);
   }
 
   /** Open the closed area nearest to the middle of the view. */
@@ -278,9 +336,13 @@ export class Renderer {
     Object.assign(this.container.dataset, {
       areas: String(this.scene.closedAreas().length), entities: String(this.graph.order - CORNERS.length),
     });
+    this.drawAreasWith(this.areas);
+  }
+
+  private drawAreasWith(pen: Pen): void {
     const { communities, selected } = this.emphasis;
     const project = { at: (point: Point) => this.sigma.graphToViewport(point), scale: this.scale() };
-    drawCommunities(this.areas, this.scene, project, this.palette, {
+    drawCommunities(pen, this.scene, project, this.palette, {
       communities, isDimmed: this.isDimmed,
       selected: selected?.kind === "community" ? selected.number : this.hoveredArea?.community ?? null,
     });
