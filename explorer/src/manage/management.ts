@@ -104,9 +104,11 @@ export class Management {
         const headers: HeadersInit = last ? { "Last-Event-ID": last } : {};
         const response = await this.connection.fetch(`${path}/events`, { headers, signal });
         onLost(null);
-        for await (const { id, data } of readEvents(response)) {
+        for await (const { id, event, data } of readEvents(response)) {
           last = id || last;
-          job = { ...job, ...data };
+          // The message belongs to the state before, such as the limit at which the run stopped.
+          const message = event === "state" ? "" : job.message;
+          job = { ...job, message, ...data };
           onChange(job);
         }
         job = await this.connection.get<Job>(path, {}, signal);
