@@ -79,7 +79,7 @@ export const texts = {
   } as Record<string, string>,
   menu: {
     label: "Panels", ask: "Ask", more: "More", browse: "Browse", filters: "Filters", versions: "Versions",
-    documents: "Documents", health: "Health",
+    documents: "Documents", names: "Names", health: "Health",
   },
   parts: { label: "Parts of the page", graph: "Graph", evidence: "Details" },
   resize: { left: "Width of the left panel", right: "Width of the details" },
@@ -150,6 +150,12 @@ export const texts = {
     left: (seconds: number) => `about ${formatTime(seconds)} left`,
     estimate: (count: number, cost: number | null) =>
       `estimate: ${requests(count)}, ${cost === null ? "cost unknown" : money.format(cost)}`,
+  },
+  names: {
+    doubtful: "Perhaps the same", same: "The same …", notSame: "Not the same …",
+    decided: "Decisions", resolved: "Names under another title",
+    called: (name: string, title: string) => `“${name}” is called “${title}”.`,
+    split: (name: string) => `“${name}” is the name of several things.`,
   },
   curate: {
     title: "Correct the name",

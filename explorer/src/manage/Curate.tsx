@@ -60,10 +60,11 @@ interface DecisionViewProps {
   decision: Decision;
   /** Change the decision; null drops it. */
   onChange: (decision: Decision | null) => void;
+  onRecorded?: () => void;
 }
 
 /** A decision with the rows that it changes, until the reader has recorded or dropped it. */
-function DecisionView({ decision, onChange }: DecisionViewProps) {
+export function DecisionView({ decision, onChange, onRecorded }: DecisionViewProps) {
   const manage = useManagement();
   const { href } = useAddress();
   const [isRecorded, setRecorded] = useState(false);
@@ -72,6 +73,7 @@ function DecisionView({ decision, onChange }: DecisionViewProps) {
   const record = () => act(async () => {
     await manage.record(decision);
     setRecorded(true);
+    onRecorded?.();
   });
   const undo = () => act(async () => {
     await manage.undo(decision);

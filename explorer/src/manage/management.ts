@@ -51,6 +51,17 @@ export interface Preview {
   is_new: boolean; entities: Entity[]; n_relationships: number; n_text_units: number; n_documents: number;
 }
 
+/** Two names of the index that may mean the same thing. */
+export interface DoubtfulPair {
+  title: string; other: string; evidence: string[]; frequency: number; other_frequency: number;
+}
+/** The decisions of people, and what the index has resolved or doubts; the last two are cut. */
+export interface Resolutions {
+  titles: { name: string; title: string }[]; never: string[][]; split: { name: string }[];
+  resolved: { title: string; resolved: string; decided_by: string }[]; n_resolved: number;
+  doubtful: DoubtfulPair[]; n_doubtful: number;
+}
+
 const ENDED: readonly JobState[] = ["failed", "cancelled", "done"];
 // Milliseconds before a lost connection is tried again.
 const PAUSE = 2000;
@@ -123,6 +134,10 @@ export class Management {
     }
   }
 
+  resolutions(limit: number, signal: AbortSignal): Promise<Resolutions> {
+    return this.connection.get(`${this.root}/resolutions`, { limit }, signal);
+  }
+
   preview(decision: Decision, signal: AbortSignal): Promise<Preview> {
     return this.connection.send("POST", `${this.root}/resolutions/preview`, decision, signal);
   }
@@ -131,8 +146,12 @@ export class Management {
     await this.connection.send("POST", `${this.root}/resolutions`, decision);
   }
 
-  async undo(decision: Decision): Promise<void> {
-    const names = decision.kind === "rename" ? [decision.name, decision.title] : decision.names;
+  undo(decision: Decision): Promise<void> {
+    return this.undoNames(decision.kind === "rename" ? [decision.name, decision.title] : decision.names);
+  }
+
+  /** Undo the decisions about two names, or the split of one name. */
+  async undoNames(names: string[]): Promise<void> {
     const query = new URLSearchParams(names.map((name) => ["name", name]));
     await this.connection.fetch(`${this.root}/resolutions?${query}`, { method: "DELETE" });
   }

@@ -8,6 +8,7 @@ import { FilterPanel } from "../find/FilterPanel";
 import { VersionsPanel } from "../find/VersionsPanel";
 import { DocumentsPanel } from "../manage/DocumentsPanel";
 import { HealthPanel } from "../manage/HealthPanel";
+import { NamesPanel } from "../manage/NamesPanel";
 import type { OpenIndex } from "../parts/useData";
 import { texts } from "../texts";
 
@@ -35,6 +36,7 @@ const MENU: readonly MenuPanel[] = [
     name: "documents", title: texts.menu.documents, component: DocumentsPanel, scope: "index", isMore: true,
     worksEmpty: true,
   },
+  { name: "names", title: texts.menu.names, component: NamesPanel, scope: "index", isMore: true },
   { name: "health", title: texts.menu.health, component: HealthPanel, isMore: true },
 ];
 
