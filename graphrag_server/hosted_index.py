@@ -4,15 +4,20 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import graphrag_query
 from graphrag_index.errors import TableError
+from graphrag_index.health.checked_index import open_own
+from graphrag_index.health.checks import check_index
+from graphrag_index.health.health_report import report_as_json
 from graphrag_index.schema.settings.project_settings import Settings, load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_query.index import Index
 from graphrag_server.graph_map import GraphMap
+from graphrag_server.index_checks import IndexChecks
 from graphrag_server.problems import RequestError
 
 # Maximum number of earlier versions that stay open.
@@ -34,6 +39,7 @@ class HostedIndex:
         self._stamp: tuple[int, int] | None = None
         self._current: Index | None = None
         self._earlier: OrderedDict[int, Index] = OrderedDict()
+        self.checks = IndexChecks(self._check)
         self._maps: WeakKeyDictionary[Index, GraphMap] = WeakKeyDictionary()
 
     def open(self, as_of: int | None = None) -> Index:
@@ -75,6 +81,12 @@ class HostedIndex:
         """Return the map of an opened version."""
         with self._lock:
             return self._maps.setdefault(index, GraphMap(index.store))
+
+    def _check(self, version: int) -> dict[str, Any]:
+        checked = open_own(self.store.output, version)
+        health = report_as_json(check_index(checked, self.settings.check))
+        # The path of the folder is of no use to a client.
+        return {name: value for name, value in health.items() if name != "index"}
 
     def close(self) -> None:
         """Close the connections to models."""
