@@ -57,7 +57,13 @@ def serve(
     )
 
 
-def mcp(root: Roots = None) -> None:
+def mcp(
+    root: Roots = None,
+    allow_writes: Annotated[
+        bool,
+        typer.Option("--allow-writes", help="Let the agent change documents and start runs."),
+    ] = False,
+) -> None:
     """Serve indexes to an agent that starts this command, by MCP on standard input and output."""
     from graphrag_server.agents.standard_output import claim_stdout
 
@@ -72,7 +78,7 @@ def mcp(root: Roots = None) -> None:
         ) from None
     from graphrag_server.server_settings import name_projects
 
-    run_stdio(name_projects(root or [Path()]), stream)
+    run_stdio(name_projects(root or [Path()]), stream, allow_writes)
 
 
 @keys.command("add")

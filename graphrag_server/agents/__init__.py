@@ -2,6 +2,8 @@
 
 mcp_tools.py       the list of tools: names, arguments, results, hints
 tool_calls.py      the calls of the tools
+index_status.py    what `status` tells about one index
+write_calls.py     the calls of the tools that write
 tool_results.py    results within a limit of tokens, cut at whole records
 graph_records.py   parts of the graph
 row_texts.py       the texts of rows

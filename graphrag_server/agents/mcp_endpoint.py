@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from graphrag_server.access import Caller
 from graphrag_server.agents.mcp_server import build_server
+from graphrag_server.agents.mcp_tools import WRITE_SCOPE
 from graphrag_server.problems import RequestError
 
 if TYPE_CHECKING:
@@ -63,13 +64,21 @@ class AgentEndpoint:
         await self._manager.handle_request(scope, receive, send)
 
     def scopes(self, request: Request) -> Collection[str]:
-        """Return the scopes of the key of a request."""
+        """Return the scopes of the key of a request that its agent may use."""
         caller: Caller = request.state.caller
-        return caller.scopes
+        return caller.scopes if self._may_write else caller.scopes - {WRITE_SCOPE}
+
+    @property
+    def _may_write(self) -> bool:
+        allowed: bool = self.app.state.settings.allow_agent_writes
+        return allowed
 
     def tools(self, request: Request) -> "ToolCalls":
         """Return the tools for the key of a request."""
         from graphrag_server.agents.tool_calls import ToolCalls
+        from graphrag_server.agents.write_calls import IndexWriter
 
         state = self.app.state
-        return ToolCalls(state.indexes, state.asker, request.state.caller, str(request.base_url))
+        writer = IndexWriter(state.jobs) if self._may_write else None
+        caller, base_url = request.state.caller, str(request.base_url)
+        return ToolCalls(state.indexes, state.asker, caller, base_url, writer)

@@ -16,13 +16,16 @@ from graphrag_query.answer import Answer, Citation
 from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope
 from graphrag_server.agents.graph_records import graph_records
+from graphrag_server.agents.index_status import describe_index
 from graphrag_server.agents.mcp_tools import (
     MAX_TOKENS,
     AskArguments,
     ContextArguments,
+    DocumentArguments,
     FetchArguments,
     GraphArguments,
     ReportsArguments,
+    RunArguments,
     SearchArguments,
     StatusArguments,
 )
@@ -40,6 +43,7 @@ from graphrag_server.agents.tool_results import (
     read_cursor,
     write_json,
 )
+from graphrag_server.agents.write_calls import IndexWriter
 from graphrag_server.asking import (
     AnswerEvent,
     AskedQuestion,
@@ -52,9 +56,8 @@ from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
-from graphrag_server.routes.indexes import list_index, summarize_index
+from graphrag_server.routes.indexes import list_index
 from graphrag_server.routes.suggest import find_entities
-from graphrag_server.routes.versions import check, list_versions
 from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery
 
 # The most rows of a context; a search has fewer.
@@ -74,12 +77,16 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class ToolCalls:
-    """The tools of one caller. `base_url` is that of the explorer; empty without a server."""
+    """The tools of one caller. `base_url` is that of the explorer; empty without a server.
+
+    Without a `writer`, the tools that write are refused.
+    """
 
     indexes: HostedIndexes
     asker: Asker
     caller: Caller
     base_url: str = ""
+    writer: IndexWriter | None = None
 
     def visible(self) -> list[HostedIndex]:
         """Return the indexes that the caller may see."""
@@ -107,9 +114,26 @@ class ToolCalls:
         """Run a tool. Raises RequestError or GraphRAGError."""
         if isinstance(arguments, AskArguments):
             return await self._ask(arguments, progress)
+        if isinstance(arguments, RunArguments | DocumentArguments):
+            return plain_result(await self._write(arguments, progress))
         require_scope(self.caller, Scope.READ)
         call: Callable[[Any], CallToolResult] = _CALLS[type(arguments)].__get__(self)
         return await in_thread(call, arguments)
+
+    async def _write(
+        self, arguments: RunArguments | DocumentArguments, progress: Progress
+    ) -> dict[str, Any]:
+        if self.writer is None:
+            raise RequestError(
+                *(403, "writes_not_allowed"),
+                "Agents only read here, unless the user starts `mcp` with --allow-writes or sets "
+                "allow_agent_writes in server.yaml.",
+            )
+        require_scope(self.caller, Scope.INDEX)
+        index = self.find(arguments.index)
+        if isinstance(arguments, RunArguments):
+            return await self.writer.control_run(index, self.caller.name, arguments, progress)
+        return await in_thread(self.writer.change_document, index, arguments)
 
     async def _ask(self, arguments: AskArguments, progress: Progress) -> CallToolResult:
         require_scope(self.caller, Scope.ASK)
@@ -272,20 +296,12 @@ class ToolCalls:
         )
 
     def status(self, arguments: StatusArguments) -> CallToolResult:
-        """List the indexes; of one, also the health and the versions."""
+        """List the indexes; of one, also the versions, the newest runs, and the known health."""
         if not arguments.index:
             summaries = [list_index(hosted).model_dump() for hosted in self.visible()]
             return plain_result({"indexes": summaries})
-        hosted = self.find(arguments.index)
-        summary: dict[str, Any] = summarize_index(hosted).model_dump()
-        if summary["version"]:
-            versions = list_versions(hosted).versions
-            summary["versions"] = [
-                version.model_dump(include={"number", "date", "is_current", "cost"})
-                for version in versions[:20]
-            ]
-            summary["health"] = check(hosted)
-        return build_result({}, [Record("indexes", summary)], MAX_TOKENS)
+        record = Record("indexes", describe_index(self.find(arguments.index)))
+        return build_result({}, [record], MAX_TOKENS)
 
     def complete(self, argument: str, typed: str, index: str) -> list[str]:
         """Return the values of an argument that begin as typed: names of indexes or entities."""

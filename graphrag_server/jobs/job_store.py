@@ -145,7 +145,9 @@ class JobStore:
             return _read(db, job) if known else None
 
     def jobs(self, limit: int = 100) -> list[Job]:
-        """Return the newest jobs, the newest first."""
+        """Return the newest jobs, the newest first. Reading creates no queue."""
+        if not (self._output / FILE).exists():
+            return []
         with self._open() as db:
             query = "SELECT id FROM jobs ORDER BY number DESC LIMIT ?"
             return [_read(db, job) for (job,) in db.execute(query, (limit,)).fetchall()]

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -21,28 +20,14 @@ from graphrag_server.app import create_app
 from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.launch import start_first_run
 from graphrag_server.server_settings import ServerSettings
-from tests.conftest import REPOSITORY, run_project
+from tests.conftest import run_project
 from tests.fixtures.commands import command, environment, wait_for
-from tests.fixtures.served import serve
+from tests.fixtures.served import serve, write_project
 from tests.model_server import Server
 
 JOBS = "/v1/indexes/docs/jobs"
 # Documents that are added before the run that is killed.
 N_NEW = 12
-
-
-def write_project(root: Path) -> Path:
-    """Write a project with two short documents and no index."""
-    (root / "input").mkdir(parents=True)
-    (root / "input" / "crean.txt").write_text(
-        "Tom Crean was an Irish seaman. Crean served on the Discovery.", encoding="utf-8"
-    )
-    (root / "input" / "scott.txt").write_text(
-        "Robert Falcon Scott led the Discovery expedition with Tom Crean.", encoding="utf-8"
-    )
-    (root / "settings.yaml").write_text("workflow: embedded\n", encoding="utf-8")
-    shutil.copytree(REPOSITORY / "workflows", root / "workflows")
-    return root
 
 
 @pytest.fixture
