@@ -153,7 +153,7 @@ export const texts = {
   },
   names: {
     doubtful: "Perhaps the same", same: "The same …", notSame: "Not the same …",
-    decided: "Decisions", resolved: "Names under another title",
+    decided: "Decisions", resolved: "Merged by a rule or a model",
     called: (name: string, title: string) => `“${name}” is called “${title}”.`,
     split: (name: string) => `“${name}” is the name of several things.`,
   },

@@ -73,7 +73,9 @@ function PairView({ pair, onDecided }: { pair: DoubtfulPair; onDecided: () => vo
 
 /** The decisions of the file, and the names that rules or a model have merged; each can be undone. */
 function Decided({ resolutions, onUndone }: { resolutions: Resolutions; onUndone: () => void }) {
-  const { titles, never, split, resolved, n_resolved } = resolutions;
+  const { titles, never, split } = resolutions;
+  // What a person decided stands among the decisions; after an undo, only the next run removes it here.
+  const resolved = resolutions.resolved.filter(({ decided_by }) => decided_by !== "person");
   const decisions = [
     ...titles.map(({ name, title }) => ({ names: [name, title], text: texts.names.called(name, title) })),
     ...never.map((names) => ({ names: names.slice(0, 2), text: texts.curate.describe({ kind: "never", names }) })),
@@ -87,8 +89,8 @@ function Decided({ resolutions, onUndone }: { resolutions: Resolutions; onUndone
         ))}
         {!decisions.length && <p class="muted">{texts.none}</p>}
       </Section>
-      {n_resolved > 0 && (
-        <Section title={texts.names.resolved} count={n_resolved}>
+      {resolved.length > 0 && (
+        <Section title={texts.names.resolved} count={resolved.length}>
           {resolved.map(({ title, resolved: kept, decided_by }) => (
             <UndoRow key={`${title}/${kept}`} names={[title, kept]} note={decided_by}
               text={texts.names.called(title, kept)} onUndone={onUndone} />
