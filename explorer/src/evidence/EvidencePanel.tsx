@@ -56,6 +56,8 @@ function useMovingFocus(panel: RefObject<HTMLElement | null>, key: string, isOpe
       return;
     }
     panel.current?.scrollTo(0, 0);
+    // Who moves through the graph with keys goes on there.
+    if (activeElement?.getAttribute("role") === "application") return;
     // A link inside the panel is gone with the content before, which leaves the focus on the body.
     const wasInside = activeElement === document.body || panel.current?.contains(activeElement);
     if (!wasInside && !activeElement?.matches(":focus-visible")) return;

@@ -1,7 +1,7 @@
 /** Filters by type, document, date and metadata. They apply to questions, lists and the graph. */
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { FilterChoices } from "../api";
 import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
@@ -14,25 +14,21 @@ interface Condition { column: string; pattern: string }
 
 export function FilterPanel() {
   const { address, go } = useAddress();
-  const [draft, setDraft] = useState(address.filters);
-  const change = (part: Partial<Filters>) => {
-    const filters = { ...draft, ...part };
-    setDraft(filters);
-    go({ filters });
-  };
+  const { filters } = address;
+  const change = (part: Partial<Filters>) => go({ filters: { ...filters, ...part } });
   return (
     <div class="panel-body filters">
       <p class="muted">{texts.filters.explained}</p>
-      <TypeChoice types={draft.types} onChange={(types) => change({ types })} />
+      <TypeChoice types={filters.types} onChange={(types) => change({ types })} />
       <fieldset>
         <legend>{texts.filters.dates}</legend>
         <div class="pair">
-          <DateField label={texts.filters.since} value={draft.since} onChange={(since) => change({ since })} />
-          <DateField label={texts.filters.until} value={draft.until} onChange={(until) => change({ until })} />
+          <DateField label={texts.filters.since} value={filters.since} onChange={(since) => change({ since })} />
+          <DateField label={texts.filters.until} value={filters.until} onChange={(until) => change({ until })} />
         </div>
       </fieldset>
-      <Conditions documents={draft.documents} onChange={(documents) => change({ documents })} />
-      <button type="button" disabled={!hasFilters(draft)} onClick={() => change(NO_FILTERS)}>
+      <Conditions documents={filters.documents} onChange={(documents) => change({ documents })} />
+      <button type="button" disabled={!hasFilters(filters)} onClick={() => change(NO_FILTERS)}>
         {texts.filters.clear}
       </button>
     </div>
@@ -72,6 +68,7 @@ interface DateFieldProps { label: string; value: string; onChange: (date: string
 /** A year, a month or a day. The field of the browser for dates wants a whole day. */
 function DateField({ label, value, onChange }: DateFieldProps) {
   const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
   const isValid = /^(\d{4}(-\d\d(-\d\d)?)?)?$/.test(text);
   return (
     <label class="field">
