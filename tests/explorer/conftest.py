@@ -1,0 +1,61 @@
+"""A real browser, and pages of a server of the sample."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from graphrag_server.server_settings import ServerSettings
+from tests.fixtures.served import Served, serve
+
+CHROMIUM = shutil.which("chromium")
+# A folder in which pictures of the pages are kept.
+SCREENSHOTS = os.environ.get("EXPLORER_SCREENSHOTS")
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("needs the program chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def server(sample_project: Path) -> Iterator[Served]:
+    with serve(ServerSettings(indexes={"sample": sample_project})) as served:
+        yield served
+
+
+@pytest.fixture
+def page(browser: Browser, server: Served) -> Iterator[Page]:
+    """An empty page of a new reader. Fails if a script on the page has failed."""
+    context = browser.new_context(
+        base_url=server.url,
+        viewport={"width": 1280, "height": 800},
+        reduced_motion="reduce",
+        # Only so that the test may add axe-core to a page.
+        bypass_csp=True,
+    )
+    page = context.new_page()
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    yield page
+    context.close()
+    assert failures == []
+
+
+@pytest.fixture
+def keep(page: Page) -> Callable[[str], None]:
+    """Keep a picture of the page under a name, if EXPLORER_SCREENSHOTS names a folder."""
+
+    def keep_picture(name: str) -> None:
+        if SCREENSHOTS:
+            page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+
+    return keep_picture

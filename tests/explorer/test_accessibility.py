@@ -1,0 +1,51 @@
+"""axe-core looks for faults that shut out readers, on each kind of view."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+AXE = Path(__file__).parents[2] / "explorer" / "node_modules" / "axe-core" / "axe.min.js"
+pytestmark = pytest.mark.skipif(
+    not AXE.is_file(), reason="needs axe-core: run `npm ci` in explorer/"
+)
+# Each view: its address, and what is visible when it is complete.
+VIEWS = {
+    "start": ("/#/sample", ".suggestions button"),
+    "entity": ("/#/sample/entity/0", ".evidence article section .row"),
+    "community": ("/#/sample/community/0", ".evidence article section .row"),
+    "document": ("/#/sample/document/0/0-40", "mark"),
+    "table": ("/#/sample?mode=table", "caption >> text=Entities"),
+    "browse": ("/#/sample?panel=browse", ".panel.left .row"),
+    "filters": ("/#/sample?panel=filters", ".checks"),
+    "versions": ("/#/sample?panel=versions", ".panel.left .row"),
+    "documents": ("/#/sample?panel=documents", ".panel.left .row"),
+    "health": ("/#/sample?panel=health", ".panel.left table"),
+}
+
+
+def find_faults(page: Page) -> list[str]:
+    if not page.evaluate("'axe' in window"):
+        page.add_script_tag(path=AXE)
+    found = page.evaluate("axe.run({ resultTypes: ['violations'] })")
+    return [
+        f"{fault['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for fault in found["violations"]
+        if fault["impact"] in {"serious", "critical"}
+        for node in fault["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_view_has_a_serious_fault(page: Page, theme: str) -> None:
+    page.add_init_script(f"localStorage.setItem('graphrag-theme', '{theme}')")
+    faults = {}
+    for name, (address, complete) in VIEWS.items():
+        page.goto(address)
+        expect(page.locator(complete).first).to_be_visible()
+        faults[name] = find_faults(page)
+    page.goto("/#/sample")
+    page.get_by_role("button", name="What are the main themes?").click()
+    expect(page.locator("a.citation").first).to_be_visible()
+    faults["answer"] = find_faults(page)
+    assert {name: found for name, found in faults.items() if found} == {}

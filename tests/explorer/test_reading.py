@@ -1,0 +1,162 @@
+"""Readers of the explorer: they ask, follow what an answer rests on, and look around."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from graphrag_server.keys import KeyFile, Scope
+from graphrag_server.server_settings import ServerSettings
+from tests.fixtures.served import serve
+
+QUESTION = "How are Tom Crean and Frank Worsley connected?"
+Keep = Callable[[str], None]
+
+
+def details(page: Page, heading: str) -> None:
+    """Wait until the panel on the right shows something."""
+    expect(page.get_by_label("Details").get_by_role("heading", name=heading).first).to_be_visible()
+
+
+def test_a_citation_leads_to_its_marked_span(page: Page, keep: Keep) -> None:
+    page.goto("/")
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    citation = page.get_by_role("link", name="Citation 1:").first
+    expect(citation).to_be_visible()
+    expect(page.get_by_role("button", name="Evidence of the answer")).to_be_visible()
+    keep("answer")
+    quote = page.locator(".sources q").first.inner_text()
+    citation.click()
+    marked = page.locator("mark")
+    expect(marked.first).to_be_in_viewport()
+    assert "".join(marked.all_inner_texts()) == quote
+    keep("citation")
+
+
+def test_keys_alone_ask_and_follow_a_citation(page: Page) -> None:
+    page.goto("/")
+    field = page.get_by_label("Question")
+    expect(field).to_be_visible()
+    press_until(page, "Tab", "document.activeElement.matches('textarea')")
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Citation 1:").first).to_be_visible()
+    press_until(page, "Shift+Tab", "document.activeElement.matches('a.citation')")
+    page.keyboard.press("Enter")
+    expect(page.locator("mark").first).to_be_in_viewport()
+
+
+def press_until(page: Page, key: str, condition: str) -> None:
+    for _ in range(40):
+        page.keyboard.press(key)
+        if page.evaluate(condition):
+            return
+    raise AssertionError(f"{key} does not lead to {condition}")
+
+
+def test_a_community_opens_down_to_an_entity(page: Page, keep: Keep) -> None:
+    page.goto("/")
+    graph = page.get_by_role("application")
+    expect(graph).to_have_attribute("data-areas", re.compile("[1-9]"))
+    graph.focus()
+    drawn = "JSON.stringify(document.querySelector('.graph-canvas').dataset)"
+    while graph.get_attribute("data-entities") == "0":
+        before = page.evaluate(drawn)
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"before => {drawn} !== before", arg=before)
+    expect(graph).not_to_have_attribute("data-entities", "0")
+    keep("community")
+    members = page.get_by_label("Details").locator("section", has_text="Members")
+    name = members.get_by_role("link").first.locator(".row-name").inner_text()
+    members.get_by_role("link").first.click()
+    details(page, name)
+    keep("entity")
+
+
+def test_names_are_found_as_one_types_and_a_path_joins_two(page: Page, keep: Keep) -> None:
+    page.goto("/")
+    expect(page.get_by_label("Question")).to_be_visible()
+    press_until(page, "/", "document.activeElement.matches('[role=combobox]')")
+    page.keyboard.type("tom crea")
+    expect(page.get_by_role("option", name="Tom Crean").first).to_be_visible()
+    keep("find")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    details(page, "Tom Crean")
+    page.get_by_role("button", name="Path to …").click()
+    page.keyboard.type("Roald Amund")
+    page.get_by_role("option", name="Roald Amundsen").first.click()
+    details(page, "Tom Crean – Roald Amundsen")
+    expect(page.get_by_text("Best path")).to_be_visible()
+    keep("path")
+
+
+def test_filters_narrow_lists_and_the_address_keeps_them(page: Page, keep: Keep) -> None:
+    page.goto("/#/sample?panel=filters")
+    page.get_by_label("event").check()
+    page.get_by_role("link", name="Browse").click()
+    types = page.locator(".panel.left .row-note")
+    expect(types.first).to_have_text("event")
+    assert set(types.all_inner_texts()) == {"event"}
+    keep("filter")
+    page.reload()
+    expect(types.first).to_have_text("event")
+    page.go_back()
+    expect(page.get_by_label("event")).to_be_checked()
+    page.go_back()
+    expect(page.get_by_label("event")).not_to_be_checked()
+
+
+def test_the_table_shows_what_is_drawn(page: Page, keep: Keep) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Table").click()
+    table = page.get_by_role("table", name="Entities")
+    expect(table.get_by_role("link", name="Ernest Shackleton")).to_be_visible()
+    keep("table")
+    page.reload()
+    table.get_by_role("link", name="Ernest Shackleton").click()
+    details(page, "Ernest Shackleton")
+
+
+def test_versions_are_listed(page: Page, keep: Keep) -> None:
+    page.goto("/#/sample?panel=versions")
+    expect(page.get_by_role("link", name="version 1 current")).to_be_visible()
+    keep("versions")
+
+
+def test_the_chosen_colours_stay(page: Page, keep: Keep) -> None:
+    page.goto("/")
+    for _ in range(2):
+        page.get_by_role("button", name="Colours").click()
+    colour = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(colour)
+    assert max(map(int, re.findall(r"\d+", dark)[:3])) < 64
+    page.reload()
+    expect(page.get_by_label("Question")).to_be_visible()
+    assert page.evaluate(colour) == dark
+    keep("dark")
+
+
+def test_a_server_with_keys_asks_for_one(
+    browser: Browser, sample_project: Path, tmp_path: Path
+) -> None:
+    keys = KeyFile(tmp_path)
+    key = keys.add("reader", frozenset({Scope.READ, Scope.ASK}))
+    keys.close()
+    settings = ServerSettings(indexes={"sample": sample_project}, state_folder=tmp_path)
+    with serve(settings) as served, browser.new_context() as context:
+        page = context.new_page()
+        page.goto(served.url)
+        field = page.get_by_label("Key")
+        field.fill("gri_wrong")
+        field.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("did not accept this key")
+        field.fill(key)
+        field.press("Enter")
+        expect(page.get_by_label("Question")).to_be_visible()
+        page.reload()
+        expect(page.get_by_label("Question")).to_be_visible()
+        page.get_by_role("button", name="Forget key").click()
+        expect(page.get_by_label("Key")).to_be_visible()
