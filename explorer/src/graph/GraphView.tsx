@@ -22,13 +22,14 @@ interface GraphViewProps {
   highlight: Highlight;
   /** The only community to show; null: all. */
   only: number | null;
-  /** Entities in whose path the view is shown; all of it is lit. */
+  /** Whether a path between two entities is lit. */
+  showsPath: boolean;
   onSelect(selection: Selection): void;
   /** Called if the browser cannot draw the graph. */
   onFailure(message: string): void;
 }
 
-export function GraphView({ data, dataKey, selection, highlight, only, onSelect, onFailure }: GraphViewProps) {
+export function GraphView({ data, dataKey, selection, highlight, only, showsPath, onSelect, onFailure }: GraphViewProps) {
   const container = useRef<HTMLDivElement>(null);
   const renderer = useRef<Renderer | null>(null);
   const scene = useRef(new Scene(ROOT));
@@ -129,13 +130,17 @@ export function GraphView({ data, dataKey, selection, highlight, only, onSelect,
   // The view moves to what has been selected elsewhere on the page.
   const selected = JSON.stringify([selection?.kind, selection?.number]);
   useEffect(() => {
-    if (!selection) return;
+    if (!selection) {
+      // The two ends of a path may be far from what was shown before.
+      if (showsPath) renderer.current?.moveTo(scene.current.disc(scene.current.root));
+      return;
+    }
     const stop = new AbortController();
     moveToSelection(data, selection, stop.signal).then((disc) => {
       if (disc && !stop.signal.aborted) renderer.current?.moveTo(disc);
     }).catch(() => {});
     return () => stop.abort();
-  }, [selected, dataKey]);
+  }, [selected, dataKey, showsPath]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const move: Record<string, () => void> = {

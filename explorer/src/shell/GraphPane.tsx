@@ -26,7 +26,7 @@ export function GraphPane() {
       {failure && <p class="notice">{failure}</p>}
       {mode === "graph" && !failure ? (
         <GraphView data={data} dataKey={`${address.index}@${version ?? summary.version}`}
-          selection={address.selection} highlight={highlight} only={only}
+          selection={address.selection} highlight={highlight} only={only} showsPath={Boolean(address.path)}
           onSelect={(selection) => go({ selection })} onFailure={setFailure} />
       ) : <DrawnTable highlight={highlight} />}
     </section>
