@@ -28,7 +28,7 @@ from graphrag_index.communities.simple_graph import (
 # Radius that is reserved for a disc among its siblings, as a multiple of the disc's own radius.
 RESERVED_RADIUS = 1.12
 # Moves of the discs of one level, over all parents; many small parents get fewer moves each.
-_MAX_MOVES = 60_000
+_MAX_MOVES = 15_000
 _MIN_ITERATIONS = 30
 # Number of directions in which a free place for a new disc is looked for.
 _DIRECTIONS = 32
@@ -122,6 +122,11 @@ def _place_siblings(graph: Graph, radii: Floats, before: Floats | None, iteratio
     """Return x, y and radius of each community of one parent, in the parent's unit disc."""
     if before is not None and np.isfinite(before[:, 0]).any():
         centres = _keep_places(graph, radii, before)
+    elif len(radii) <= 2:
+        # One disc in the middle, or two side by side.
+        centres = np.zeros((len(radii), 2))
+        centres[:, 0] = [-radii[1], radii[0]] if len(radii) == 2 else 0.0
+        centres *= RESERVED_RADIUS
     else:
         reserved = radii * RESERVED_RADIUS
         centres = pull_together(pack_discs(graph, reserved, 0, iterations), reserved)
