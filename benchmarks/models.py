@@ -115,9 +115,8 @@ def count_calls(project: Path) -> "Counter[str]":
 
 def lateness(folder: Path, arguments: argparse.Namespace) -> str:
     """How late a coroutine wakes beside calls that wait: for nothing, and for a limit."""
-    from graphrag_index.llm.chat_model import ChatModel
+    from graphrag_index.llm.chat_model import ChatModel, LoopThread
     from graphrag_index.llm.ledger import Ledger
-    from graphrag_index.llm.loop_thread import LoopThread
     from graphrag_index.llm.request import Message, ParsedReply, ReplyFormat
     from graphrag_index.llm.request import Request as Asked
     from graphrag_index.schema.settings.models import ModelSettings

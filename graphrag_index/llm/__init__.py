@@ -2,8 +2,8 @@
 
 request.py           requests, reply formats, outcomes: the types that steps use
 chat_model.py        a chat model: sends many requests concurrently, validates each reply
-                     (cached_model.py: replies from the ledger, loop_thread.py: the event loop,
-                     cancellation.py: questions that nobody waits for)
+                     (cached_model.py: replies from the ledger; cancellation.py: the end of
+                     calls for which nobody waits)
 attempts.py          the next attempt after an invalid or slow reply
 ledger.py            the database of all requests and replies, in SQLite
 retries.py           retries of failed calls, within rate limits and a budget (limits.py)

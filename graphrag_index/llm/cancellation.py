@@ -1,13 +1,13 @@
 """Cancellation: the calls of models for one question end when nobody waits for its answer."""
 
+import asyncio
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
 
 from graphrag_index.errors import GraphRAGError
+from graphrag_index.llm.request import Spending
 
 
 class CancelledQuestionError(GraphRAGError):
@@ -20,34 +20,49 @@ class CancelledQuestionError(GraphRAGError):
 class Cancellation:
     """A switch that ends the running calls of one question, and refuses further calls.
 
-    Any thread may use it.
+    `spent` counts all calls that have ended, also those that were lost. Any thread may use the
+    switch.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._calls: set[Future[Any]] = set()
+        # Functions that end the running calls.
+        self._calls: set[Callable[[], None]] = set()
         self.is_cancelled = False
+        self.spent = Spending()
 
     def cancel(self) -> None:
         """End the running calls: their connections are closed."""
         with self._lock:
             self.is_cancelled = True
             calls = list(self._calls)
-        for call in calls:
-            call.cancel()
+        for end in calls:
+            end()
 
-    def add_call(self, call: Future[Any]) -> None:
-        """Add a running call, which `cancel` ends."""
-        with self._lock:
-            self._calls.add(call)
-            is_late = self.is_cancelled
-        call.add_done_callback(self._remove_call)
-        if is_late:
-            call.cancel()
+    @contextmanager
+    def running_call(self, spent: Spending) -> Iterator[None]:
+        """Let `cancel` end the task of the block, and count what the task has `spent`.
 
-    def _remove_call(self, call: Future[Any]) -> None:
+        Raises CancelledQuestionError if the question was cancelled already.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        loop = task.get_loop()
+
+        def end() -> None:
+            # A loop that is closed has ended the task already.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+
         with self._lock:
-            self._calls.discard(call)
+            self.check()
+            self._calls.add(end)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls.discard(end)
+                self.spent.add(spent)
 
     def check(self) -> None:
         """Raise CancelledQuestionError if the question was cancelled."""

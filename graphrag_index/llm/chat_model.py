@@ -5,21 +5,27 @@ code: only this module waits for the results of calls. A valid reply is stored i
 and its request is never sent again.
 """
 
+import asyncio
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.attempts import Attempt, QuarantinedError, attempt_after_timeout
 from graphrag_index.llm.cached_model import CachedModel, RequestChain
-from graphrag_index.llm.cancellation import CancelledQuestionError, current_cancellation
+from graphrag_index.llm.cancellation import (
+    Cancellation,
+    CancelledQuestionError,
+    current_cancellation,
+)
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
-from graphrag_index.llm.loop_thread import LoopThread
 from graphrag_index.llm.request import (
     Outcome,
     ParsedReply,
@@ -36,6 +42,42 @@ from graphrag_index.spans import span
 
 # Number of prepared requests for each concurrent call. It limits memory, not results.
 PREPARED_PER_CALL = 8
+
+
+class LoopThread:
+    """An event loop in a separate thread, for callers that are not asynchronous."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._thread.start()
+
+    def start_coroutine(self, coroutine: Any) -> "Future[Any]":
+        """Start a coroutine in the loop, without waiting for its result."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def run_coroutine(self, coroutine: Any) -> Any:
+        """Run a coroutine in the loop, wait for it, and return its result."""
+        future = self.start_coroutine(coroutine)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Stop the loop; running tasks are cancelled."""
+
+        async def cancel_others() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        self.run_coroutine(cancel_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class RemoteModel(CachedModel):
@@ -113,8 +155,8 @@ class ChatModel(RemoteModel):
                 if outcome is None:
                     # Count tokens in this thread: loading an encoding would block the event loop.
                     n_tokens = prompt_tokens(chain.request, self.settings)
-                    future = self._loop.start_coroutine(self._finish_chain(chain, n_tokens))
-                    cancellation.add_call(future)
+                    call = self._finish_chain(chain, n_tokens, cancellation)
+                    future = self._loop.start_coroutine(call)
                 else:
                     future.set_result(outcome)
                 waiting.append(future)
@@ -124,7 +166,8 @@ class ChatModel(RemoteModel):
                 yield waiting.popleft().result()
         except BaseException as error:
             if cancellation.is_cancelled:
-                # The calls end by themselves, and the model serves other questions.
+                # The calls have been ended, and the model serves other questions.
+                _wait_for_calls(waiting, isinstance(error, KeyboardInterrupt))
                 raise CancelledQuestionError from None
             self.stop(error)
             _wait_for_calls(waiting, isinstance(error, KeyboardInterrupt))
@@ -132,16 +175,21 @@ class ChatModel(RemoteModel):
         finally:
             self._save_used_keys()
 
-    async def _finish_chain(self, chain: RequestChain, n_tokens: int) -> Outcome:
+    async def _finish_chain(
+        self, chain: RequestChain, n_tokens: int, cancellation: Cancellation
+    ) -> Outcome:
         """Send the next request of a chain, with about `n_tokens`, and then its follow-ups."""
         settings = self.settings
-        with span(
-            "chat",
-            model=settings.model,
-            provider=settings.provider,
-            step=self.step,
-            messages=chain.request.messages,
-        ) as chat:
+        with (
+            cancellation.running_call(chain.outcome.spent),
+            span(
+                "chat",
+                model=settings.model,
+                provider=settings.provider,
+                step=self.step,
+                messages=chain.request.messages,
+            ) as chat,
+        ):
             outcome = await self._send_chain(chain, n_tokens)
             usage = outcome.spent.usage
             chat.set(
@@ -179,7 +227,7 @@ class ChatModel(RemoteModel):
             raise
         while True:
             try:
-                reply = await self._send_until_answered(key, request, attempt, n_tokens)
+                reply = await self._send_until_answered(chain, attempt, n_tokens)
             except SlowReplyError:
                 self._limit.note_timeout(attempt, request)
                 attempt = attempt_after_timeout(attempt, request, self.settings.timeout)
@@ -205,14 +253,14 @@ class ChatModel(RemoteModel):
             attempt = result
 
     async def _send_until_answered(
-        self, key: str, request: Request, attempt: Attempt, n_tokens: int
+        self, chain: RequestChain, attempt: Attempt, n_tokens: int
     ) -> Reply:
         """Send a request until the server answers.
 
         Raises `QuarantinedError` if the server rejects the request, and `SlowReplyError` if its
         reply is too slow.
         """
-        client = self._client
+        key, request, client = chain.key, chain.request, self._client
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
 
         async def send() -> tuple[Reply, Usage]:
@@ -222,10 +270,12 @@ class ChatModel(RemoteModel):
                 reply = await client.send_chat(
                     messages, request.format, attempt.max_tokens, request.sink
                 )
-            except (RetryError, SlowReplyError) as error:
-                if isinstance(error, SlowReplyError) or error.lost:
+            except (RetryError, SlowReplyError, asyncio.CancelledError) as error:
+                # The provider may charge for a reply that nobody has received.
+                if not isinstance(error, RetryError) or error.lost:
                     cost = max_cost_of(n_tokens, attempt.max_tokens, client.calls.price)
                     self.ledger.record_call(key, self.step, self.name, Usage(n_tokens), cost)
+                    chain.outcome.spent.add(Spending(1, Usage(n_tokens), cost))
                 raise
             if reply.usage == Usage():
                 # Some servers count no tokens, and no server counts them for a stream that we end.

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
-from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.chat_model import ChatModel, LoopThread
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
 from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, QuarantinedRequest
 from graphrag_index.llm.limits import Budget, price_list_date, price_of_model
-from graphrag_index.llm.loop_thread import LoopThread
 from graphrag_index.llm.probe import Trial
 from graphrag_index.llm.request import Spending
 from graphrag_index.llm.server_check import check_server, probe_server

@@ -4,12 +4,15 @@ Servers expect one of two forms of requests: that of Jina, Cohere and vLLM, and 
 Embeddings Inference (TEI).
 """
 
+import asyncio
 import json
 import math
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from typing import Any
 
 from graphrag_index.errors import ModelError
+from graphrag_index.llm.cancellation import Cancellation, current_cancellation
 from graphrag_index.llm.chat_model import RemoteModel
 from graphrag_index.llm.ledger import DONE
 from graphrag_index.llm.limits import cost_of
@@ -29,39 +32,60 @@ class RemoteReranker(RemoteModel):
         """Return a score for each passage; a higher score is a better match.
 
         The cost of the call is added to `spent`. Raises `ModelError` if the server does not
-        answer, refuses the request, or returns unusable scores.
+        answer, refuses the request, or returns unusable scores. A cancelled question raises
+        `CancelledQuestionError`.
         """
+        cancellation, call_spent = current_cancellation(), Spending()
         identity = json.dumps(self.settings.identity(), sort_keys=True)
         key = content_id("rerank", identity, question, *passages)
         entry = self.ledger.find_entry(key)
         if entry is not None and entry.state == DONE:
             return tuple(json.loads(entry.reply))
         try:
-            request = self._request_scores(key, question, passages, spent)
+            request = self._request_scores(key, question, passages, call_spent, cancellation)
             scores: tuple[float, ...] = self._loop.run_coroutine(request)
+        except CancelledError:
+            cancellation.check()
+            raise
         except RejectedError as error:
             reason = self._client.redact(str(error)).rstrip(".")
             raise ModelError(f"Model {self.name} returns no scores: {reason}.") from None
+        finally:
+            spent.add(call_spent)
         return scores
 
     async def _request_scores(
-        self, key: str, question: str, passages: Sequence[str], spent: Spending
+        self,
+        key: str,
+        question: str,
+        passages: Sequence[str],
+        spent: Spending,
+        cancellation: Cancellation,
     ) -> tuple[float, ...]:
         n_tokens = sum(map(estimate_tokens, (question, *passages)))
+        calls = self._client.calls
+
+        def record(usage: Usage, reply: str | None = None) -> None:
+            cost = cost_of(usage, calls.price)
+            self.ledger.record_call(key, self.step, self.name, usage, cost, reply)
+            spent.add(Spending(1, usage, cost))
 
         async def send() -> tuple[tuple[Any, Usage], Usage]:
             self.ledger.record_sent(key, self.step, question[:60], self.name)
-            data = parse_json(await self._post_passages(question, passages))
+            try:
+                data = parse_json(await self._post_passages(question, passages))
+            except asyncio.CancelledError:
+                # The provider may charge for a reply that nobody has received.
+                record(Usage(n_tokens))
+                raise
             # Some servers count no tokens.
             usage = read_tokens(data) or Usage(n_tokens)
             return (data, usage), usage
 
-        calls = self._client.calls
-        data, usage = await calls.call_with_retries(send, n_tokens, 0)
-        cost, scores = cost_of(usage, calls.price), read_scores(data, len(passages))
-        reply = None if scores is None else json.dumps(scores)
-        self.ledger.record_call(key, self.step, self.name, usage, cost, reply)
-        spent.add(Spending(1, usage, cost))
+        with cancellation.running_call(spent):
+            data, usage = await calls.call_with_retries(send, n_tokens, 0)
+            scores = read_scores(data, len(passages))
+            record(usage, None if scores is None else json.dumps(scores))
         if scores is None:
             raise RejectedError("the answer must have one finite score for each passage")
         return scores

@@ -229,6 +229,8 @@ class RetriedCalls:
                     await asyncio.wait({attempt}, timeout=GRACE_SECONDS)
                 except asyncio.CancelledError:
                     attempt.cancel()
+                    # The call records that it was lost before its caller goes on.
+                    await asyncio.wait({attempt})
                     raise
                 self._has_succeeded = not attempt.done() or attempt.exception() is None
         return await attempt

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.chat_model import ChatModel, LoopThread
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget
-from graphrag_index.llm.loop_thread import LoopThread
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import KEY
