@@ -5,20 +5,24 @@ most `max_waiting_questions` wait. Its events are passed to the event loop of th
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from graphrag_index.llm.cancellation import Cancellation, CancelledQuestionError, cancelled_by
 from graphrag_index.spans import span
-from graphrag_query.answer import Answer
+from graphrag_query.answer import Answer, Usage
+from graphrag_query.answering.llm import usage_of
 from graphrag_query.index import Index
 from graphrag_query.question.conversation import Conversation, Turn
+from graphrag_query.searches.router import check_method
 from graphrag_server.access import Caller
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError, as_request_error
@@ -47,14 +51,21 @@ class AskedQuestion:
     conversation: tuple[Turn, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise RequestError if a setting has the name of an argument of `Index.search`."""
+        """Raise SettingsError or RequestError for an unknown search or a forbidden setting."""
+        check_method(self.method)
         wrong = sorted(_ARGUMENTS & self.settings.keys())
         if wrong:
+            # It would replace an argument of `Index.search`.
             raise RequestError(400, "settings_error", f"No search has a setting {wrong[0]!r}.")
 
     def open(self) -> Index:
-        """Open the index at the asked version, restricted by the filters."""
+        """Open the index at the asked version, restricted by the filters.
+
+        Raises RequestError or GraphRAGError if the question asks for what does not exist.
+        """
         index = self.hosted.open(self.as_of)
+        if self.method != "ask":
+            getattr(index.settings, f"{self.method}_search").with_values(self.settings)
         return index.where(**self.filters) if self.filters else index
 
 
@@ -95,8 +106,24 @@ class ErrorEvent:
 AskEvent = TextEvent | RestartEvent | StatusEvent | AnswerEvent | ErrorEvent
 # A function that is called with each question before it runs; it raises RequestError to refuse it.
 Admission = Callable[[AskedQuestion], None]
-# A function that is called with each question and its answer, for limits, metrics and traces.
-Observer = Callable[[AskedQuestion, Answer], None]
+
+
+@dataclass(frozen=True)
+class QuestionEnd:
+    """How a question ended, and what it has cost.
+
+    `outcome` is that of the answer, `cancelled` or `failed`. `usage` also counts calls that were
+    lost, because the client was gone or the model was too slow.
+    """
+
+    method: str
+    outcome: str
+    usage: Usage
+
+
+# A function that is called with the end of each question that has begun, for limits and metrics.
+Observer = Callable[[AskedQuestion, QuestionEnd], None]
+_T = TypeVar("_T")
 
 
 class Asker:
@@ -110,8 +137,14 @@ class Asker:
         self.admissions: list[Admission] = []
         self.observers: list[Observer] = []
 
-    async def answer(self, asked: AskedQuestion) -> Answer:
-        """Answer a question. Raises RequestError if the search fails or too many others wait."""
+    async def answer(self, asked: AskedQuestion, request: Request) -> Answer:
+        """Answer a question. If the client of the request disconnects, the question is cancelled.
+
+        Raises RequestError if the search fails or too many others wait.
+        """
+        return await _while_connected(self._answer(asked), request)
+
+    async def _answer(self, asked: AskedQuestion) -> Answer:
         async with aclosing(self.events(asked)) as events:
             async for event in events:
                 if isinstance(event, ErrorEvent):
@@ -120,20 +153,24 @@ class Asker:
                     return event.answer
         raise AssertionError("the last event is an answer or an error")
 
-    async def events(self, asked: AskedQuestion) -> AsyncGenerator[AskEvent, None]:
-        """Answer a question, and yield what happens. Raises RequestError if too many others wait.
+    async def read(self, asked: AskedQuestion, request: Request, work: Callable[[Index], _T]) -> _T:
+        """Call a function that reads the index of a question, such as for its context.
 
-        Closing the iterator cancels the question.
+        Reading counts as an open question, but not for the limits of a key. Raises RequestError
+        if too many others wait.
         """
-        if self.n_open >= self._max_open:
-            raise RequestError(
-                429,
-                "too_many_questions",
-                f"The server answers {self.n_open} questions already: ask again in a moment.",
-                {"Retry-After": str(RETRY_AFTER)},
-            )
+        self._count_open()
+        future = self._start(lambda: work(asked.open()))
+        return await _while_connected(_result_of(future), request)
+
+    async def events(self, asked: AskedQuestion) -> AsyncGenerator[AskEvent, None]:
+        """Answer a question, and yield what happens.
+
+        Closing the iterator cancels the question. Raises RequestError at the first event if too
+        many others wait, or if the version, a filter or a setting does not exist.
+        """
+        self._count_open()
         # Counted before it is admitted, so that others that are admitted meanwhile see it.
-        self.n_open += 1
         try:
             for admit in self.admissions:
                 await run_in_threadpool(admit, asked)
@@ -143,53 +180,68 @@ class Asker:
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[AskEvent] = asyncio.Queue()
         stream = _EventSink(lambda event: loop.call_soon_threadsafe(events.put_nowait, event))
-        # The thread sees the context of the request, such as its id.
-        run = copy_context().run
         cancellation = Cancellation()
-        future = loop.run_in_executor(self._threads, run, self._run, asked, stream, cancellation)
-        future.add_done_callback(self._count_closed)
+        future = self._start(lambda: self._run(asked, stream, cancellation))
         self._streams.add(events)
         try:
-            while True:
+            event = await events.get()
+            if isinstance(event, ErrorEvent):
+                # Nothing was sent yet, so that the reply can have the status of the error.
+                raise event.error
+            yield event
+            while not isinstance(event, AnswerEvent | ErrorEvent):
                 event = await events.get()
                 yield event
-                if isinstance(event, AnswerEvent | ErrorEvent):
-                    return
         finally:
             cancellation.cancel()
+            # A question that still waits leaves its place at once.
+            future.cancel()
             self._streams.discard(events)
 
-    def _count_closed(self, future: object) -> None:
-        self.n_open -= 1
+    def _count_open(self) -> None:
+        if self.n_open >= self._max_open:
+            raise RequestError(
+                429,
+                "too_many_questions",
+                f"The server answers {self.n_open} questions already: ask again in a moment.",
+                {"Retry-After": str(RETRY_AFTER)},
+            )
+        self.n_open += 1
+
+    def _start(self, work: Callable[[], _T]) -> Future[_T]:
+        """Run a function, which is counted as open, in a thread that sees the request's context."""
+        loop = asyncio.get_running_loop()
+
+        def count_closed() -> None:
+            self.n_open -= 1
+
+        def note_end(future: Future[_T]) -> None:
+            # The loop of a server that has stopped is closed.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(count_closed)
+
+        future = self._threads.submit(copy_context().run, work)
+        future.add_done_callback(note_end)
+        return future
 
     def _run(self, asked: AskedQuestion, sink: "_EventSink", cancellation: Cancellation) -> None:
+        """Search for the answer, tell the observers, and send the last event."""
+        started = time.perf_counter()
+        last: AskEvent
         try:
-            cancellation.check()
-            with (
-                cancelled_by(cancellation),
-                span(
-                    "invoke_workflow",
-                    index=asked.hosted.name,
-                    method=asked.method,
-                    caller=asked.caller.name,
-                    question=asked.question,
-                ) as question,
-            ):
-                sink.send(StatusEvent("search", f"Searching {asked.hosted.name}."))
-                answer = _search(asked, sink)
-                question.set(
-                    outcome=answer.outcome.value,
-                    version=answer.version,
-                    cost=answer.usage.cost,
-                    answer=answer.text,
-                )
-            for observe in self.observers:
-                observe(asked, answer)
-            sink.send(AnswerEvent(answer))
-        except CancelledQuestionError:
-            pass  # Nobody waits for the answer.
+            answer = _search(asked, sink, cancellation)
+            method, outcome, last = answer.method, answer.outcome.value, AnswerEvent(answer)
         except Exception as error:  # noqa: BLE001 - reported to the client, and logged
-            sink.send(ErrorEvent(as_request_error(error)))
+            is_cancelled = isinstance(error, CancelledQuestionError)
+            method, outcome = asked.method, "cancelled" if is_cancelled else "failed"
+            last = ErrorEvent(as_request_error(error))
+        try:
+            seconds = round(time.perf_counter() - started, 3)
+            usage = replace(usage_of(cancellation.spent), seconds=seconds)
+            for observe in self.observers:
+                observe(asked, QuestionEnd(method, outcome, usage))
+        finally:
+            sink.send(last)
 
     def stop(self) -> None:
         """End the open questions with an error, since the server stops."""
@@ -215,8 +267,35 @@ class _EventSink:
         self.send(RestartEvent())
 
 
-def _search(asked: AskedQuestion, sink: _EventSink) -> Answer:
-    index = asked.open()
+def _search(asked: AskedQuestion, sink: _EventSink, cancellation: Cancellation) -> Answer:
+    cancellation.check()
+    with (
+        cancelled_by(cancellation),
+        span(
+            "invoke_workflow",
+            index=asked.hosted.name,
+            method=asked.method,
+            caller=asked.caller.name,
+            question=asked.question,
+        ) as question,
+    ):
+        try:
+            index = asked.open()
+            sink.send(StatusEvent("search", f"Searching {asked.hosted.name}."))
+            answer = _ask(index, asked, sink)
+        except CancelledQuestionError:
+            question.set(outcome="cancelled", cost=cancellation.spent.cost)
+            raise
+        question.set(
+            outcome=answer.outcome.value,
+            version=answer.version,
+            cost=answer.usage.cost,
+            answer=answer.text,
+        )
+        return answer
+
+
+def _ask(index: Index, asked: AskedQuestion, sink: _EventSink) -> Answer:
     if asked.conversation and not asked.names:
         conversation = Conversation()
         conversation.turns = list(asked.conversation)
@@ -224,3 +303,22 @@ def _search(asked: AskedQuestion, sink: _EventSink) -> Answer:
             conversation, asked.question, asked.method, sink=sink, **asked.settings
         )
     return index.search(asked.method, asked.question, *asked.names, sink=sink, **asked.settings)
+
+
+async def _result_of(future: Future[_T]) -> _T:
+    return await asyncio.wrap_future(future)
+
+
+async def _while_connected(work: Coroutine[Any, Any, _T], request: Request) -> _T:
+    """Wait for a result; cancel the work if the client disconnects."""
+    task = asyncio.ensure_future(work)
+    # The body was read, so that the next message says that the client has disconnected.
+    left = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait((task, left), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise CancelledQuestionError
+        return task.result()
+    finally:
+        left.cancel()
+        task.cancel()

@@ -26,7 +26,7 @@ class Sample(NamedTuple):
 # Help texts by the kind and name of each metric.
 COUNTERS = {
     "requests_total": "Requests that were answered.",
-    "questions_total": "Questions that were answered, by their outcome.",
+    "questions_total": "Questions that have ended, by their outcome.",
     "model_calls_total": "Calls of models for answers.",
     "tokens_total": "Tokens of models for answers.",
     "cost_dollars_total": "Dollars for models for answers, as far as prices are known.",

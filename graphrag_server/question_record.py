@@ -4,8 +4,7 @@ import logging
 import math
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_query.answer import Answer
-from graphrag_server.asking import AskedQuestion
+from graphrag_server.asking import AskedQuestion, QuestionEnd
 from graphrag_server.keys import DailyCostError, KeyFile, RateError
 from graphrag_server.metrics import Metrics
 from graphrag_server.problems import RequestError
@@ -15,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class QuestionRecorder:
-    """Admits questions by the limits of their keys, and counts the answers."""
+    """Admits questions by the limits of their keys, and counts how they end."""
 
     def __init__(self, keys: KeyFile, metrics: Metrics, log_questions: bool) -> None:
         self.keys, self.metrics, self.log_questions = keys, metrics, log_questions
@@ -38,15 +37,13 @@ class QuestionRecorder:
                 503, "keys_unavailable", "The server cannot count this question: try again."
             ) from None
 
-    def record(self, asked: AskedQuestion, answer: Answer) -> None:
-        """Count an answer and its cost."""
-        usage, index = answer.usage, asked.hosted.name
+    def record(self, asked: AskedQuestion, end: QuestionEnd) -> None:
+        """Count a question that has ended, and its cost, also if nobody got an answer."""
+        usage, index = end.usage, asked.hosted.name
         self._add_cost(asked, usage.cost)
         metrics = self.metrics
-        metrics.add(
-            "questions_total", index=index, method=answer.method, outcome=answer.outcome.value
-        )
-        metrics.observe("question_seconds", usage.seconds, method=answer.method)
+        metrics.add("questions_total", index=index, method=end.method, outcome=end.outcome)
+        metrics.observe("question_seconds", usage.seconds, method=end.method)
         if usage.calls:
             metrics.add("model_calls_total", usage.calls, index=index)
             metrics.add("tokens_total", usage.prompt_tokens, index=index, kind="prompt")
@@ -58,8 +55,8 @@ class QuestionRecorder:
                 "request_id": current_request_id(),
                 "caller": asked.caller.name,
                 "index": index,
-                "search": answer.method,
-                "outcome": answer.outcome.value,
+                "search": end.method,
+                "outcome": end.outcome,
                 "calls": usage.calls,
                 "tokens": usage.prompt_tokens + usage.completion_tokens,
                 "cost": usage.cost,

@@ -86,7 +86,7 @@ async def complete_chat(body: ChatBody, request: Request, caller: CurrentCaller)
             return JSONResponse(completion.whole(task))
         return stream_events(completion.stream_text(task))
     if not body.stream:
-        answer = await asker.answer(asked)
+        answer = await asker.answer(asked, request)
         return JSONResponse(completion.answered(answer))
     events = asker.events(asked)
     # The first event is awaited here, so that a refused question gets its status.

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from graphrag_query.answer import Passage
 from graphrag_query.index import Index
 from graphrag_server.access import CurrentCaller, visible_index
+from graphrag_server.asking import AskedQuestion, Asker
 from graphrag_server.keys import Scope
 
 router = APIRouter(prefix="/dify", tags=["Dify"])
@@ -75,7 +75,9 @@ def dify_error(error: Any) -> dict[str, Any]:
 async def retrieve(body: RetrievalBody, request: Request, caller: CurrentCaller) -> Records:
     """Return the passages that fit a question best."""
     hosted = visible_index(request, caller, body.knowledge_id, Scope.READ)
-    return await run_in_threadpool(_retrieve, hosted.open(), body)
+    asker: Asker = request.app.state.asker
+    asked = AskedQuestion(hosted, caller, body.query, "local")
+    return await asker.read(asked, request, lambda index: _retrieve(index, body))
 
 
 def _retrieve(index: Index, body: RetrievalBody) -> Records:

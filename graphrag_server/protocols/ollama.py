@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import ConfigDict, Field
 
@@ -129,12 +128,14 @@ async def _answer(
             400, "unsupported_prefix", "/bypass is not supported: every question is searched for."
         )
     if prefix == "context":
-        index = await run_in_threadpool(asked.open)
-        found = await run_in_threadpool(index.context, question, "local")
+        asked = replace(asked, question=question, method="local")
+        found = await asker.read(
+            asked, request, lambda index: index.context(question, "local", **asked.settings)
+        )
         return lines.reply_at_once(found.text, body.stream)
     asked = replace(asked, question=question, method=_PREFIXES.get(prefix, asked.method))
     if not body.stream:
-        answer = await asker.answer(asked)
+        answer = await asker.answer(asked, request)
         check_provider(answer)
         return JSONResponse(lines.last(answer.text, answer))
     events = asker.events(asked)

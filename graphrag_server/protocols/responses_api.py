@@ -66,7 +66,7 @@ async def create_response(body: ResponseBody, request: Request, caller: CurrentC
             return stream_events(writer.stream_text(task))
         return JSONResponse(writer.response("completed", task))
     if not body.stream:
-        answer = await asker.answer(asked)
+        answer = await asker.answer(asked, request)
         check_provider(answer)
         return JSONResponse(writer.answered(answer.text, answer))
     events = asker.events(asked)

@@ -1,15 +1,13 @@
 """Questions over HTTP: answers of all searches, whole or streamed, and contexts."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphrag_index.llm.cancellation import CancelledQuestionError
 from graphrag_query.answer import Answer
+from graphrag_query.index import Index
 from graphrag_query.question.conversation import Turn
 from graphrag_query.searches.router import METHODS
 from graphrag_server.access import AskIndex, Caller, CurrentCaller, ReadIndex
@@ -118,7 +116,9 @@ async def search(
 
 
 @router.post("/context")
-async def context(body: ContextBody, index: ReadIndex, caller: CurrentCaller) -> ContextReply:
+async def context(
+    body: ContextBody, index: ReadIndex, caller: CurrentCaller, request: Request
+) -> ContextReply:
     """Return the context of a question, as in the prompt, without calling a chat model."""
     asked = AskedQuestion(
         index,
@@ -130,8 +130,8 @@ async def context(body: ContextBody, index: ReadIndex, caller: CurrentCaller) ->
         as_of=body.as_of,
     )
 
-    def read() -> ContextReply:
-        found = asked.open().context(body.question, body.method, **asked.settings)
+    def read(opened: Index) -> ContextReply:
+        found = opened.context(body.question, body.method, **asked.settings)
         return ContextReply(
             text=found.text,
             n_tokens=found.n_tokens,
@@ -139,7 +139,8 @@ async def context(body: ContextBody, index: ReadIndex, caller: CurrentCaller) ->
             left_out=dict(found.n_left_out),
         )
 
-    return await run_in_threadpool(read)
+    asker: Asker = request.app.state.asker
+    return await asker.read(asked, request, read)
 
 
 async def _answer(
@@ -161,26 +162,11 @@ async def _answer(
         ),
     )
     if not body.stream:
-        return _reply(await _answer_while_connected(asker, asked, request), body.context)
+        return _reply(await asker.answer(asked, request), body.context)
     events = asker.events(asked)
     # The first event is awaited here, so that a refused question gets its status.
     first = await anext(events)
     return stream_events(_write_events(first, events, body.context))
-
-
-async def _answer_while_connected(asker: Asker, asked: AskedQuestion, request: Request) -> Answer:
-    """Answer a question; cancel the question if the client disconnects."""
-    answer = asyncio.ensure_future(asker.answer(asked))
-    # The body was read, so that the next message says that the client has disconnected.
-    left = asyncio.ensure_future(request.receive())
-    try:
-        await asyncio.wait((answer, left), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            raise CancelledQuestionError
-        return answer.result()
-    finally:
-        left.cancel()
-        answer.cancel()
 
 
 async def _write_events(

@@ -51,6 +51,7 @@ def test_a_streamed_answer_ends_with_the_whole_answer(sample_client: TestClient)
         ("ask", {"question": QUESTION, "settings": {"x": 1}}, "settings_error"),
         ("ask", {"question": QUESTION, "as_of": 99}, "no_such_version"),
         ("ask", {"question": QUESTION, "filters": {"since": "soon"}}, "settings_error"),
+        ("search/local", {"question": QUESTION, "settings": {"x": 1}}, "settings_error"),
         ("search/none", {"question": QUESTION}, "settings_error"),
         ("context", {"question": QUESTION, "method": "structured"}, "settings_error"),
     ],
@@ -58,9 +59,15 @@ def test_a_streamed_answer_ends_with_the_whole_answer(sample_client: TestClient)
 def test_mistakes_are_explained(
     sample_client: TestClient, path: str, body: dict, code: str
 ) -> None:
-    reply = sample_client.post(f"{BASE}/{path}", json=body)
-    assert 400 <= reply.status_code < 500
-    assert reply.json()["code"] == code
+    # A stream that cannot begin has the same status.
+    for options in [{}] if path == "context" else [{}, {"stream": True}]:
+        reply = sample_client.post(f"{BASE}/{path}", json=body | options)
+        if path == "ask" and options and "settings" in body:
+            # The chosen search decides which settings there are.
+            assert read_events(reply.text)[-1][1]["code"] == code
+            continue
+        assert 400 <= reply.status_code < 500
+        assert reply.json()["code"] == code
 
 
 def test_history_and_filters_decide_the_answer(sample_client: TestClient) -> None:
