@@ -110,7 +110,7 @@ Admission = Callable[[AskedQuestion], None]
 
 @dataclass(frozen=True)
 class QuestionEnd:
-    """How a question ended, and what it has cost.
+    """The outcome of a question that has ended, and its cost.
 
     `outcome` is that of the answer, `cancelled` or `failed`. `usage` also counts calls that were
     lost, because the client was gone or the model was too slow.
