@@ -7,6 +7,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.jobs.run_process import CANCEL
@@ -18,6 +20,7 @@ MAX_ATTEMPTS = 3
 # Seconds that a process has to stop after its standard input has ended.
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.2
+_IDLE_SECONDS = 5.0
 
 
 class JobRunner:
@@ -54,7 +57,8 @@ class _IndexQueue(threading.Thread):
     def __init__(self, index: HostedIndex) -> None:
         super().__init__(name=f"jobs-{index.name}", daemon=True)
         self._root: Path = index.root
-        self.jobs = JobStore(index.store.output)
+        self._folder: Path = index.store.output
+        self.jobs = JobStore(self._folder)
         self._wake, self._stop_wanted = threading.Event(), threading.Event()
 
     def wake(self) -> None:
@@ -65,19 +69,29 @@ class _IndexQueue(threading.Thread):
         self._wake.set()
 
     def run(self) -> None:
-        with suppress(OSError):
-            self.jobs.requeue_interrupted()
         while not self._stop_wanted.is_set():
             self._wake.clear()
             try:
-                job = self.jobs.claim()
-                if job is not None:
-                    self._run_process(job.id)
-                    continue
+                self._folder.mkdir(parents=True, exist_ok=True)
+                # Of several processes that serve a project, one runs its jobs.
+                with FileLock(self._folder / ".jobs.lock", timeout=0):
+                    self._run_jobs()
+            except Timeout:
+                self._wake.wait(_IDLE_SECONDS)
             except Exception:
                 logger.exception("the queue of %s failed", self.name)
-            # A process of another server may have added a job.
-            self._wake.wait(5.0)
+                self._wake.wait(_IDLE_SECONDS)
+
+    def _run_jobs(self) -> None:
+        """Run jobs until the server stops."""
+        self.jobs.requeue_interrupted()
+        while not self._stop_wanted.is_set():
+            self._wake.clear()
+            if (job := self.jobs.claim()) is not None:
+                self._run_process(job.id)
+            else:
+                # A process of another server may have added a job.
+                self._wake.wait(_IDLE_SECONDS)
 
     def _run_process(self, job: str) -> None:
         command = [sys.executable, "-m", "graphrag_server.jobs.run_process", str(self._root), job]
