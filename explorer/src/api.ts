@@ -82,6 +82,13 @@ export interface Version {
   number: number; is_current: boolean; workflow: string; date: string; calls: number;
   cost: number | null;
 }
+export const CHANGED_TABLES = ["documents", "entities", "relationships", "communities", "reports"] as const;
+export type ChangedTable = (typeof CHANGED_TABLES)[number];
+/** A row that differs between two versions, with its number in each version that has it. */
+export interface ChangedRow {
+  kind: "added" | "removed" | "changed" | "renamed"; name: string; before: number | null; after: number | null;
+}
+export interface ChangedRows extends Page<ChangedRow> { counts: Record<string, number> }
 export interface Suggestions {
   entities: Entity[]; communities: Community[]; text_units: TextUnit[];
 }
@@ -167,6 +174,8 @@ export interface IndexData {
   ): Promise<{ entities: Place[]; communities: Place[]; relationships: Relationship[] }>;
   versions(signal: AbortSignal): Promise<Version[]>;
   filterChoices(signal: AbortSignal): Promise<FilterChoices>;
+  /** Read the rows that differ between two versions. Absent where only one version can be read. */
+  changedRows?(table: ChangedTable, query: Query, signal: AbortSignal): Promise<ChangedRows>;
   /** Absent where nothing can be asked: on a static page. */
   ask?(question: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer>;
   /** Return whether an index without rows has been built since. */
@@ -302,6 +311,10 @@ export class ServedIndex implements IndexData {
 
   filterChoices(signal: AbortSignal) {
     return this.get<FilterChoices>("/stats", {}, signal);
+  }
+
+  changedRows(table: ChangedTable, query: Query, signal: AbortSignal) {
+    return this.connection.get<ChangedRows>(`${this.root}/diff/${table}`, query, signal);
   }
 
   async ask(asked: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer> {

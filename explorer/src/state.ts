@@ -33,6 +33,8 @@ export interface Address {
   filters: Filters;
   /** An earlier version of the index; null for the current version. */
   version: number | null;
+  /** The version that the shown one is compared with; null: none. */
+  compare: number | null;
   /** Two entities whose shortest connection is shown. */
   path: { from: number; to: number } | null;
   /** The only community that the graph shows. */
@@ -44,7 +46,7 @@ export const NO_FILTERS: Filters = { documents: {}, types: [], since: "", until:
 
 export const EMPTY_ADDRESS: Address = {
   index: "", selection: null, panel: "ask", question: "", method: "ask", search: "",
-  table: "entities", filters: NO_FILTERS, version: null, path: null, only: null, mode: "graph",
+  table: "entities", filters: NO_FILTERS, version: null, compare: null, path: null, only: null, mode: "graph",
 };
 
 const KINDS: readonly string[] = ["entity", "relationship", "community", "text_unit", "document"];
@@ -72,6 +74,7 @@ export function parseAddress(hash: string): Address {
     since: parameters.get("since") ?? "", until: parameters.get("until") ?? "",
   };
   address.version = wholeNumber(parameters.get("version"));
+  address.compare = wholeNumber(parameters.get("compare"));
   address.only = wholeNumber(parameters.get("only"));
   const [, from, to] = /^(\d+)-(\d+)$/.exec(parameters.get("path") ?? "") ?? [];
   address.path = from && to ? { from: Number(from), to: Number(to) } : null;
@@ -93,6 +96,7 @@ export function formatAddress(address: Address): string {
   if (filters.since) parameters.set("since", filters.since);
   if (filters.until) parameters.set("until", filters.until);
   if (address.version !== null) parameters.set("version", String(address.version));
+  if (address.compare !== null) parameters.set("compare", String(address.compare));
   if (address.only !== null) parameters.set("only", String(address.only));
   if (path) parameters.set("path", `${path.from}-${path.to}`);
   if (address.mode === "table") parameters.set("mode", "table");

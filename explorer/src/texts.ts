@@ -114,6 +114,11 @@ export const texts = {
   },
   versions: {
     explained: "Each run that changed the index left a version. Choose one to see the index as it was.",
+    compare: "Compare", compareWith: (version: number) => `Compare with version ${version}`,
+    compared: (from: number, to: number) => `Changes from version ${from} to version ${to}`,
+    stop: "Stop comparing", unchanged: "No row differs.", before: "before", after: "after",
+    inVersion: (name: string, version: number) => `${name} in version ${version}`,
+    kinds: { added: "added", removed: "removed", changed: "changed", renamed: "renamed" },
     current: "current", newer: "A new version of the index is ready.", show: "Show it",
     asOf: (version: number) => `As of version ${version}`, back: "Back to the current version",
   },

@@ -1,34 +1,48 @@
 /** The versions of the index; each can be looked at as it was. */
 
+import { useState } from "preact/hooks";
+import { CHANGED_TABLES, type ChangedRow, type ChangedTable } from "../api";
 import { Await } from "../parts/Loading";
-import { useAddress } from "../parts/useAddress";
+import { PagedList, usePages } from "../parts/PagedList";
+import { AtVersion, useAddress } from "../parts/useAddress";
+import { useComparison } from "../parts/useComparison";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
+import type { Kind } from "../state";
 import { texts } from "../texts";
 
 export function VersionsPanel() {
   const { data, summary } = useData();
   const { address, href } = useAddress();
   const loaded = useLoaded((signal) => data.versions(signal), [summary.name, summary.version]);
+  const comparison = useComparison();
+  const shown = address.version ?? summary.version;
   return (
     <div class="panel-body">
       <p class="muted">{texts.versions.explained}</p>
+      {comparison && <Comparison {...comparison} />}
       <Await loaded={loaded}>
         {(versions) => (
           <ul class="list">
             {versions.map(({ number, date, is_current, workflow }) => {
-              const isShown = number === (address.version ?? summary.version);
+              const isShown = number === shown;
               return (
-                <li key={number}>
+                <li key={number} class="version">
                   <a class="row" aria-current={isShown ? "true" : undefined}
                     // Numbers of rows differ between versions, so a selection does not stay.
-                    href={href({ version: is_current ? null : number, selection: null, path: null, only: null })}>
+                    href={href({ version: is_current ? null : number, compare: null, selection: null, path: null, only: null })}>
                     <span class="row-name">
                       {texts.version(number)}{" "}
                       {is_current && <span class="tag">{texts.versions.current}</span>}
                     </span>
                     <span class="row-note">{[workflow, date.slice(0, 16).replace("T", " ")].filter(Boolean).join(" · ")}</span>
                   </a>
+                  {!isShown && data.changedRows && (
+                    <a class="button" href={href({ compare: number })} aria-label={texts.versions.compareWith(number)}
+                      aria-current={number === address.compare ? "true" : undefined}>
+                      {texts.versions.compare}
+                    </a>
+                  )}
                 </li>
               );
             })}
@@ -37,4 +51,88 @@ export function VersionsPanel() {
       </Await>
     </div>
   );
+}
+
+interface ComparisonProps { from: number; to: number }
+
+function Comparison({ from, to }: ComparisonProps) {
+  const { href } = useAddress();
+  return (
+    <section class="comparison" aria-label={texts.versions.compared(from, to)}>
+      <h2>{texts.versions.compared(from, to)}</h2>
+      <p><a href={href({ compare: null })}>{texts.versions.stop}</a></p>
+      {CHANGED_TABLES.map((table) => <ChangedTableView key={table} table={table} from={from} to={to} />)}
+    </section>
+  );
+}
+
+function ChangedTableView({ table, from, to }: ComparisonProps & { table: ChangedTable }) {
+  const { data } = useData();
+  const counts = useLoaded(async (signal) => (
+    (await data.changedRows!(table, { from, to, limit: 1 }, signal)).counts
+  ), [table, from, to]);
+  return (
+    <>
+      <h3>{texts.tables[table]}</h3>
+      <Await loaded={counts}>
+        {(found) => {
+          const kinds = (["added", "removed", "changed", "renamed"] as const).filter((kind) => found[kind]);
+          return kinds.length ? (
+            <>{kinds.map((kind) => (
+              <ChangedRowsView key={kind} table={table} kind={kind} count={found[kind]!} from={from} to={to} />
+            ))}</>
+          ) : <p class="muted">{texts.versions.unchanged}</p>;
+        }}
+      </Await>
+    </>
+  );
+}
+
+interface ChangedRowsProps extends ComparisonProps { table: ChangedTable; kind: ChangedRow["kind"]; count: number }
+
+/** The rows of one kind of change. They are loaded when they are opened. */
+function ChangedRowsView(props: ChangedRowsProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { kind, count } = props;
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary class={`change-${kind}`}>{texts.number(count)} {texts.versions.kinds[kind]}</summary>
+      {isOpen && <ChangedRowList {...props} />}
+    </details>
+  );
+}
+
+const KINDS: Record<ChangedTable, Kind> = {
+  documents: "document", entities: "entity", relationships: "relationship", communities: "community", reports: "community",
+};
+
+function ChangedRowList({ table, kind, from, to }: ChangedRowsProps) {
+  const { data } = useData();
+  const pages = usePages<ChangedRow>(
+    (cursor, signal) => data.changedRows!(table, { from, to, kind, cursor }, signal), [table, kind, from, to],
+  );
+  const link = (name: string, number: number | null, version: number, text: string) => number !== null && (
+    <AtVersion version={version}>
+      <VersionLink name={name} kind={KINDS[table]} number={number} version={version}>{text}</VersionLink>
+    </AtVersion>
+  );
+  return (
+    <PagedList pages={pages} empty={texts.none}>
+      {({ name, before, after }) => (
+        <span class="row">
+          <span class="row-name" dir="auto">{name}</span>
+          <span class="row-note">
+            {link(name, before, from, texts.versions.before)} {link(name, after, to, texts.versions.after)}
+          </span>
+        </span>
+      )}
+    </PagedList>
+  );
+}
+
+interface VersionLinkProps { name: string; kind: Kind; number: number; version: number; children: string }
+
+function VersionLink({ name, kind, number, version, children }: VersionLinkProps) {
+  const { select } = useAddress();
+  return <a href={select({ kind, number })} aria-label={texts.versions.inVersion(name, version)}>{children}</a>;
 }

@@ -6,6 +6,7 @@ import type { Highlight } from "../parts/useHighlight";
 import type { Selection } from "../state";
 import { texts } from "../texts";
 import { type Export, EXPORTS, exportView } from "./exportView";
+import type { Changes } from "./drawing";
 import { ROOT } from "./mapPart";
 import { type Emphasis, NO_EMPHASIS, Renderer } from "./renderer";
 import { type Disc, Scene, type View } from "./scene";
@@ -24,12 +25,16 @@ interface GraphViewProps {
   only: number | null;
   /** Whether a path between two entities is lit. */
   showsPath: boolean;
+  /** What differs from another version; null without a comparison. */
+  changes: Changes | null;
   onSelect(selection: Selection): void;
   /** Called if the browser cannot draw the graph. */
   onFailure(message: string): void;
 }
 
-export function GraphView({ data, dataKey, selection, highlight, only, showsPath, onSelect, onFailure }: GraphViewProps) {
+export function GraphView(
+  { data, dataKey, selection, highlight, only, showsPath, changes, onSelect, onFailure }: GraphViewProps,
+) {
   const container = useRef<HTMLDivElement>(null);
   const renderer = useRef<Renderer | null>(null);
   const scene = useRef(new Scene(ROOT));
@@ -117,6 +122,8 @@ export function GraphView({ data, dataKey, selection, highlight, only, showsPath
     };
   }, [dataKey, only]);
 
+  useEffect(() => renderer.current?.setChanges(changes), [changes]);
+
   // What is selected and lit.
   const key = JSON.stringify([selection?.kind, selection?.number, highlight, dataKey]);
   useEffect(() => {
@@ -175,8 +182,11 @@ export function GraphView({ data, dataKey, selection, highlight, only, showsPath
       </div>
       <p class="graph-status" role="status">{hovered ?? status}</p>
       <p class="graph-legend">
-        <span class="stated-line" aria-hidden="true" />{texts.graph.stated}
-        <span class="counted-line" aria-hidden="true" />{texts.graph.counted}
+        {changes && (["added", "changed"] as const).map((kind) => (
+          <span key={kind}><span class={`change-dot ${kind}`} aria-hidden="true" />{texts.versions.kinds[kind]}</span>
+        ))}
+        <span><span class="stated-line" aria-hidden="true" />{texts.graph.stated}</span>
+        <span><span class="counted-line" aria-hidden="true" />{texts.graph.counted}</span>
       </p>
     </div>
   );

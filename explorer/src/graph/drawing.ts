@@ -13,9 +13,13 @@ export type Pen = Pick<CanvasRenderingContext2D,
   | "fillText" | "strokeText" | "measureText" | "globalAlpha" | "lineWidth" | "lineJoin" | "font" | "textAlign"
   | "textBaseline"> & { fillStyle: string | CanvasGradient | CanvasPattern; strokeStyle: string | CanvasGradient | CanvasPattern };
 
+/** How a row of the shown version differs from the version that it is compared with. */
+export type Change = "added" | "changed";
+export type Changes = Record<"entities" | "relationships" | "communities", ReadonlyMap<number, Change>>;
+
 /** Colours of the page, read from its style sheet. */
 export interface Palette {
-  hues: string[]; ink: string; muted: string; paper: string; panel: string; line: string; accent: string; none: string;
+  hues: string[]; ink: string; muted: string; paper: string; panel: string; line: string; accent: string; none: string; added: string; changed: string;
 }
 
 export function readPalette(element: Element): Palette {
@@ -24,7 +28,7 @@ export function readPalette(element: Element): Palette {
   return {
     hues: Array.from({ length: 8 }, (_, at) => read(`--c${at}`)),
     ink: read("--ink"), muted: read("--muted"), paper: read("--paper"), panel: read("--panel"), line: read("--line"),
-    accent: read("--accent"), none: read("--none"),
+    accent: read("--accent"), none: read("--none"), added: read("--added"), changed: read("--changed"),
   };
 }
 
@@ -35,38 +39,42 @@ const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-se
 
 export function drawCommunities(
   context: Pen, scene: Scene, project: Projection, palette: Palette,
-  lit: { communities: ReadonlySet<number>; selected: number | null; isDimmed: boolean },
+  lit: { communities: ReadonlySet<number>; selected: number | null; isDimmed: boolean; changes: Changes | null },
 ): void {
   const { width, height } = context.canvas;
   const ratio = window.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
+  const colour = (area: Area) => {
+    const change = lit.changes?.communities.get(area.community);
+    return change ? palette[change] : lit.changes ? palette.none : hueOf(area, palette);
+  };
   for (const part of scene.openParts()) {
     const area = scene.areas.get(part.community);
-    if (area) drawOpened(context, area, project, palette, area.community === lit.selected);
+    if (area) drawOpened(context, area, project, palette, colour(area), area.community === lit.selected);
     if (part.kind === "communities") drawLinks(context, scene, part, project, palette);
   }
   for (const area of scene.closedAreas()) {
     const strong = area.community === lit.selected || lit.communities.has(area.community);
-    drawClosed(context, area, project, palette, strong, lit.isDimmed && !strong);
+    drawClosed(context, area, project, palette, colour(area), strong, lit.isDimmed && !strong);
   }
   const opened = scene.openParts().flatMap(({ community }) => scene.areas.get(community) ?? []);
   drawOpenedTitles(context, opened, project, palette, { width: width / ratio, height: height / ratio });
 }
 
 function drawOpened(
-  context: Pen, area: Area, project: Projection, palette: Palette, selected: boolean,
+  context: Pen, area: Area, project: Projection, palette: Palette, colour: string, selected: boolean,
 ): void {
   const { x, y } = project.at(area);
   const radius = area.radius * project.scale;
   context.beginPath();
   context.arc(x, y, radius, 0, 2 * Math.PI);
   context.globalAlpha = 0.06;
-  context.fillStyle = hueOf(area, palette);
+  context.fillStyle = colour;
   context.fill();
   context.globalAlpha = selected ? 1 : 0.5;
   context.lineWidth = selected ? 2.5 : 1;
-  context.strokeStyle = selected ? palette.accent : hueOf(area, palette);
+  context.strokeStyle = selected ? palette.accent : colour;
   context.stroke();
   context.globalAlpha = 1;
 }
@@ -128,7 +136,7 @@ export function drawHoveredName(
 }
 
 function drawClosed(
-  context: Pen, area: Area, project: Projection, palette: Palette,
+  context: Pen, area: Area, project: Projection, palette: Palette, colour: string,
   strong: boolean, dimmed: boolean,
 ): void {
   const { x, y } = project.at(area);
@@ -140,11 +148,11 @@ function drawClosed(
   context.fillStyle = palette.panel;
   context.fill();
   context.globalAlpha = dimmed ? 0.12 : 0.26;
-  context.fillStyle = hueOf(area, palette);
+  context.fillStyle = colour;
   context.fill();
   context.globalAlpha = dimmed ? 0.3 : 0.9;
   context.lineWidth = strong ? 2.5 : 1;
-  context.strokeStyle = strong ? palette.accent : hueOf(area, palette);
+  context.strokeStyle = strong ? palette.accent : colour;
   context.stroke();
   context.globalAlpha = dimmed ? 0.5 : 1;
   if (radius >= MIN_TITLE_RADIUS) drawTitle(context, area, { x, y }, radius, palette);

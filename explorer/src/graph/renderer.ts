@@ -4,7 +4,7 @@ import { UndirectedGraph } from "graphology";
 import Sigma from "sigma";
 import type { NodeDisplayData } from "sigma/types";
 import { texts } from "../texts";
-import { drawCommunities, drawHoveredName, type Palette, type Pen, type Point, readPalette } from "./drawing";
+import { type Changes, drawCommunities, drawHoveredName, type Palette, type Pen, type Point, readPalette } from "./drawing";
 import { collectDrawn, type DrawnGraph } from "./exportTables";
 import type { MapPart, Place } from "./mapPart";
 import type { Area, Disc, Scene, View } from "./scene";
@@ -48,6 +48,7 @@ export class Renderer {
   private readonly areas: CanvasRenderingContext2D;
   private palette: Palette;
   private emphasis: Emphasis = NO_EMPHASIS;
+  private changes: Changes | null = null;
   private hoveredArea: Area | null = null;
   /** The disc that the view has moved to; null once the reader has moved the view. */
   private target: Disc | null = null;
@@ -117,6 +118,12 @@ export class Renderer {
 
   setEmphasis(emphasis: Emphasis): void {
     this.emphasis = emphasis;
+    this.update();
+  }
+
+  /** Colour what was added or changed, and nothing else; null: colour communities. */
+  setChanges(changes: Changes | null): void {
+    this.changes = changes;
     this.update();
   }
 
@@ -215,7 +222,8 @@ export class Renderer {
     // Names of many entities would cover each other: then sigma chooses some of them.
     const hasRoom = entities.size <= MAX_FORCED_NAMES || isSelected;
     const isLit = isSelected || node.isPlace || entities.has(number);
-    const hue = node.hue < 0 ? this.palette.accent : this.palette.hues[node.hue % this.palette.hues.length]!;
+    const change = this.changes?.entities.get(number);
+    const hue = change ? this.palette[change] : this.changes ? this.palette.none : node.hue < 0 ? this.palette.accent : this.palette.hues[node.hue % this.palette.hues.length]!;
     return {
       ...node, type: "circle", color: isSelected ? this.palette.accent : !this.isDimmed || isLit ? hue : this.palette.line,
       size: isSelected ? node.size + 3 : isLit ? node.size + 1.5 : node.size,
@@ -228,6 +236,9 @@ export class Renderer {
     const isLit = edge.isLink || this.emphasis.relationships.has(edge.number);
     if (isLit) return { color: this.palette.accent, size: edge.stated ? 2.2 : 1, zIndex: 1, type: "line" };
     if (this.isDimmed) return { color: this.palette.line, size: 1, zIndex: 0, type: "line" };
+    const change = this.changes?.relationships.get(edge.number);
+    if (change) return { color: this.palette[change], size: edge.stated ? 2 : 1, zIndex: 1, type: "line" };
+    if (this.changes) return { color: this.palette.line, size: 1, zIndex: 0, type: "line" };
     if (!edge.stated) return { color: this.palette.none, size: 1, zIndex: 0, type: "line" };
     return { color: this.palette.muted, size: 2, zIndex: 0, type: "line" };
   }
@@ -261,7 +272,8 @@ export class Renderer {
     const edges = this.graph.mapEdges((_, edge, source, target) => ({ ...this.reduceEdge(edge), source, target }));
     for (const { color, size, source, target } of edges.sort((one, other) => one.zIndex - other.zIndex)) {
       const [from, to] = [source, target].map((key) => this.toScreen(this.graph.getNodeAttributes(key) as Point));
-      Object.assign(pen, { strokeStyle: color, lineWidth: size });
+      // Sigma draws lines half as wide as their size.
+      Object.assign(pen, { strokeStyle: color, lineWidth: Math.max(0.6, size / 2) });
       pen.beginPath();
       pen.moveTo(from!.x, from!.y);
       pen.lineTo(to!.x, to!.y);
@@ -343,7 +355,7 @@ export class Renderer {
     const { communities, selected } = this.emphasis;
     const project = { at: (point: Point) => this.sigma.graphToViewport(point), scale: this.scale() };
     drawCommunities(pen, this.scene, project, this.palette, {
-      communities, isDimmed: this.isDimmed,
+      communities, isDimmed: this.isDimmed, changes: this.changes,
       selected: selected?.kind === "community" ? selected.number : this.hoveredArea?.community ?? null,
     });
   }

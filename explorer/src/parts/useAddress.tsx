@@ -56,7 +56,7 @@ export function AtVersion({ version, children }: { version: number; children: Co
   const linking = useMemo<AddressStore>(() => {
     if (version === shown || !version) return store;
     // Rows have other numbers in another version, so nothing else stays selected.
-    const change = { version: version === summary.version ? null : version, path: null, only: null };
+    const change = { version: version === summary.version ? null : version, path: null, only: null, compare: null };
     const href = (wanted: Partial<Address>) => store.href({ ...change, ...wanted });
     return { ...store, href, select: (selection) => href({ selection }) };
   }, [store, version, shown]);

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { filterQuery } from "../api";
 import { GraphView } from "../graph/GraphView";
 import { useAddress } from "../parts/useAddress";
+import { useChanges, useComparison } from "../parts/useComparison";
 import { useData } from "../parts/useData";
 import { type Highlight, NO_HIGHLIGHT, useHighlight } from "../parts/useHighlight";
 import { useLoaded } from "../parts/useLoaded";
@@ -18,6 +19,7 @@ export function GraphPane() {
   const { address, go } = useAddress();
   const { data, summary } = useData();
   const highlight = useShownHighlight();
+  const changes = useChanges();
   const [failure, setFailure] = useState("");
   const { mode, only, version } = address;
   return (
@@ -27,6 +29,7 @@ export function GraphPane() {
       {mode === "graph" && !failure ? (
         <GraphView data={data} dataKey={`${address.index}@${version ?? summary.version}`}
           selection={address.selection} highlight={highlight} only={only} showsPath={Boolean(address.path)}
+          changes={changes}
           onSelect={(selection) => go({ selection })} onFailure={setFailure} />
       ) : <DrawnTable highlight={highlight} />}
     </section>
@@ -37,6 +40,7 @@ function GraphTools() {
   const { address, go, href } = useAddress();
   const { kept, keep } = useHighlight();
   const { mode, only, path } = address;
+  const comparison = useComparison();
   return (
     <div class="graph-tools">
       <div class="switch" role="group" aria-label={texts.graph.mode}>
@@ -49,6 +53,11 @@ function GraphTools() {
       {only !== null && (
         <a class="chip removable" href={href({ only: null })}>
           {texts.graph.only(only)}<Remove />
+        </a>
+      )}
+      {comparison && (
+        <a class="chip removable" href={href({ compare: null })}>
+          {texts.versions.compared(comparison.from, comparison.to)}<Remove />
         </a>
       )}
       {path && <a class="chip removable" href={href({ path: null })}>{texts.path.title}<Remove /></a>}
