@@ -85,13 +85,16 @@ class JobStore:
         self._output = output
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self, *, writes: bool = False) -> Iterator[sqlite3.Connection]:
+        """Open the file for one transaction; one that only reads waits for no writer."""
         self._output.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._output / FILE, timeout=30, isolation_level=None)
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(_SCHEMA)
-            connection.execute("BEGIN IMMEDIATE")
+            if not connection.execute("PRAGMA user_version").fetchone()[0]:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.executescript(_SCHEMA)
+                connection.execute("PRAGMA user_version = 1")
+            connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             yield connection
             connection.execute("COMMIT")
         finally:
@@ -104,7 +107,7 @@ class JobStore:
 
         Raises RequestError if the earlier job had another request.
         """
-        with self._open() as db:
+        with self._open(writes=True) as db:
             if key:
                 found = db.execute(
                     "SELECT id, request FROM jobs WHERE caller = ? AND idempotency_key = ?",
@@ -154,13 +157,13 @@ class JobStore:
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs in each state."""
-        with self._open() as db:
+        with self._open(writes=True) as db:
             found = dict(db.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
         return {state.value: found.get(state.value, 0) for state in JobState}
 
     def claim(self) -> Job | None:
         """Start the oldest queued job; None if there is none."""
-        with self._open() as db:
+        with self._open(writes=True) as db:
             query = "SELECT id FROM jobs WHERE state = 'queued' ORDER BY number LIMIT 1"
             if (found := db.execute(query).fetchone()) is None:
                 return None
@@ -175,7 +178,7 @@ class JobStore:
 
     def requeue_interrupted(self) -> None:
         """Queue the jobs again whose server or process has ended in the middle."""
-        with self._open() as db:
+        with self._open(writes=True) as db:
             query = "SELECT id FROM jobs WHERE state = 'running'"
             for (job,) in db.execute(query).fetchall():
                 db.execute("UPDATE jobs SET state = 'queued' WHERE id = ?", (job,))
@@ -183,20 +186,20 @@ class JobStore:
 
     def update(self, job: str, **values: Any) -> None:
         """Write the progress of a job, and add an event with it."""
-        with self._open() as db:
+        with self._open(writes=True) as db:
             _set(db, job, values)
             _add_event(db, job, "progress", values)
 
     def finish(self, job: str, state: JobState, message: str = "", **values: Any) -> None:
         """Write the end of a job, or of its process."""
-        with self._open() as db:
+        with self._open(writes=True) as db:
             ended = {"ended": _now()} if state in ENDED else {}
             _set(db, job, {"state": state, "message": message, **ended, **values})
             _add_event(db, job, "state", {"state": state, "message": message, **values})
 
     def cancel(self, job: str) -> None:
         """Cancel a job: at once if it does not run, else as soon as its process has stopped."""
-        with self._open() as db:
+        with self._open(writes=True) as db:
             db.execute("UPDATE jobs SET cancel = 1 WHERE id = ?", (job,))
             waiting = "state IN ('queued', 'waiting_budget')"
             query = f"UPDATE jobs SET state = 'cancelled', ended = ? WHERE id = ? AND {waiting}"
@@ -215,7 +218,7 @@ class JobStore:
 
     def raise_budget(self, job: str, budget: float) -> None:
         """Set the budget of a job; a job that waits for it is queued again."""
-        with self._open() as db:
+        with self._open(writes=True) as db:
             db.execute("UPDATE jobs SET budget = ? WHERE id = ?", (budget, job))
             query = "UPDATE jobs SET state = 'queued' WHERE id = ? AND state = 'waiting_budget'"
             if db.execute(query, (job,)).rowcount:
