@@ -127,6 +127,7 @@ class Index:
                 choice = choose_search(asked)
             method, drops_llm = choice.method, choice.is_without_model
             notes = (f"Answered by {method} search: {choice.why}.", *choice.notes)
+            asked.tell("search", f"Chose {method} search: {choice.why}.")
         chosen = SEARCHES[method]
         settings = getattr(self.settings, f"{method}_search").with_values(values)
         parameters = settings.model_dump()
@@ -153,6 +154,8 @@ class Index:
             self._llms.discard_models()
         if counting and counting.is_empty:
             # Nothing was streamed, for example without a model: write the whole text.
+            if asked.llm is None:
+                asked.tell_writing()
             counting.write(answer.text)
         elif counting and answer.outcome is Outcome.PROVIDER_ERROR:
             # The user has read a part of the answer: add why the answer ends.

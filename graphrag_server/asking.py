@@ -83,7 +83,7 @@ class RestartEvent:
 
 @dataclass(frozen=True)
 class StatusEvent:
-    """A message on what the search does. `stage` is a word for programs, such as `search`."""
+    """A message on what the search does. `stage` is `search`, `read` or `write`."""
 
     stage: str
     message: str
@@ -255,7 +255,7 @@ class Asker:
 
 
 class _EventSink:
-    """The receiver of the text of an answer."""
+    """The receiver of the text of an answer, and of messages on the search."""
 
     def __init__(self, send: Callable[[AskEvent], object]) -> None:
         self.send = send
@@ -265,6 +265,9 @@ class _EventSink:
 
     def restart(self) -> None:
         self.send(RestartEvent())
+
+    def status(self, stage: str, message: str) -> None:
+        self.send(StatusEvent(stage, message))
 
 
 def _search(asked: AskedQuestion, sink: _EventSink, cancellation: Cancellation) -> Answer:

@@ -109,7 +109,10 @@ PLAIN_TEXT = ReplyFormat("text", {}, _parse_plain_text, "")
 
 
 class TextSink(Protocol):
-    """Receiver of a streamed text. Its methods are called from the thread of the event loop."""
+    """Receiver of a streamed text. Its methods are called from the thread of the event loop.
+
+    A receiver may also have the method `status(stage, message)`, which is told what a search does.
+    """
 
     def write(self, piece: str) -> None:
         """Receive the next piece of the text."""

@@ -206,6 +206,7 @@ def write_answer(
     asked = f"{context.text}\nQuestion: {question.text}"
     messages = llm.messages(prompt, asked, response=question.search.response)
     sink = CheckedSink(question.sink, cited) if question.sink else None
+    question.tell_writing()
     written, is_cut_off = llm.write(question.text, messages, sink)
     text = (sink.end(written) if sink else cited.add_piece(written, is_last=True)).strip()
     if is_cut_off:
@@ -326,3 +327,9 @@ class CountingSink:
         """Tell `sink` that the text starts again."""
         self.is_empty = True
         self._sink.restart()
+
+    def status(self, stage: str, message: str) -> None:
+        """Tell `sink` what the search does, if it has a method for that."""
+        status = getattr(self._sink, "status", None)
+        if status is not None:
+            status(stage, message)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rapidfuzz.distance import Indel
 
+from graphrag_index.errors import format_count
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_index.text.languages import MIN_STEM, Language
@@ -295,6 +296,22 @@ class Question:
             more["usage"] = self.llm.usage
         counts, version = dict(self.counts), self.index.version.number
         return Answer(self.text, text, outcome, looked_at=counts, version=version, **more)
+
+    def tell(self, stage: str, message: str) -> None:
+        """Tell the receiver of the answer what the search does.
+
+        A receiver that wants to know has a method `status`, which gets the same arguments.
+        """
+        status = getattr(self.sink, "status", None)
+        if status is not None:
+            status(stage, message)
+
+    def tell_writing(self) -> None:
+        """Tell the receiver what was read, and that the answer is being written."""
+        read = ", ".join(format_count(name, n) for name, n in self.counts.items() if n)
+        if read:
+            self.tell("read", f"Read: {read}.")
+        self.tell("write", "Writing the answer.")
 
     def refuse(self, texts: Iterable[str] = ()) -> Answer | None:
         """Build the answer that the documents do not mention a name of the question.

@@ -37,7 +37,10 @@ def test_a_streamed_answer_ends_with_the_whole_answer(sample_client: TestClient)
     assert reply.headers["content-type"].startswith("text/event-stream")
     assert reply.headers["x-accel-buffering"] == "no"
     events = read_events(reply.text)
-    assert events[0][0] == "status"
+    stages = [(data["stage"], data["message"]) for kind, data in events if kind == "status"]
+    assert [stage for stage, _ in stages] == ["search", "search", "read", "write"]
+    assert stages[1][1].startswith("Chose local search: ")
+    assert "12 text units" in stages[2][1]
     kind, answer = events[-1]
     assert (kind, answer["outcome"]) == ("answer", "answered")
     assert "".join(data["text"] for kind, data in events if kind == "text") == answer["answer"]
