@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.served import Served, serve
@@ -20,6 +20,8 @@ SCREENSHOTS = os.environ.get("EXPLORER_SCREENSHOTS")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("needs the program chromium")
+    # A busy machine draws slowly.
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
