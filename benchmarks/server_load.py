@@ -30,12 +30,11 @@ from graphrag_index.schema.settings.project_settings import load_settings
 N_CLIENTS = 64
 N_STREAMS = 200
 N_COMPARED = 300
-PATH = "/v1/indexes/asked/search/local"
 
 
 @contextmanager
 def running_server(project: Path) -> Iterator[tuple[int, str]]:
-    """Run a server of a project; yields its process id and the address of local search."""
+    """Run a server of a project; yields its process id and the address of the index."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "server.yaml"
         settings = {"indexes": {"asked": str(project.resolve())}, "max_waiting_questions": 256}
@@ -51,7 +50,7 @@ def running_server(project: Path) -> Iterator[tuple[int, str]]:
                 assert server.stdout is not None
                 line = next(line for line in server.stdout if "http://" in line)
                 address = line[line.index("http://") :].split("/")[2]
-                yield server.pid, f"http://{address}{PATH}"
+                yield server.pid, f"http://{address}/v1/indexes/asked"
             finally:
                 server.terminate()
 
@@ -143,7 +142,8 @@ async def load(
 
 async def measure(project: Path, seconds: float, n_questions: int) -> None:
     questions = make_questions(project)
-    with running_server(project) as (server, url):
+    with running_server(project) as (server, address):
+        url = f"{address}/search/local"
         print("CPU ms a question:", await compare_cpu(project, server, url, questions))
         print(
             f"{N_CLIENTS} clients:",

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 from pydantic import BaseModel
 
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_server.table_pages import number_in
 
 # Maximum number of spans of one row.
 MAX_SPANS = 200
@@ -64,11 +64,5 @@ def read_texts(store: IndexStore, documents: Sequence[int]) -> dict[int, str]:
     """Read the texts of documents by number."""
     if not documents:
         return {}
-    wanted = pl.Series(documents, dtype=pl.Int64).implode()
-    rows = (
-        store.scan("documents")
-        .select("human_readable_id", "text")
-        .filter(pl.col("human_readable_id").is_in(wanted))
-        .collect()
-    )
-    return dict(rows.iter_rows())
+    rows = store.scan("documents").select("human_readable_id", "text")
+    return dict(rows.filter(number_in(documents)).collect().iter_rows())

@@ -3,6 +3,8 @@
 import asyncio
 import math
 import socket
+import threading
+from importlib import import_module
 from urllib.parse import quote
 
 import uvicorn
@@ -31,6 +33,8 @@ def run_server(settings: ServerSettings) -> None:
     for index in app.state.indexes:
         remark = start_first_run(index, app.state.jobs)
         print(f"  {quote(index.name)}: {index.root}{remark}", flush=True)
+    # Its import takes half a second, for which the first reader of a report would wait.
+    threading.Thread(target=import_module, args=("lancedb",), daemon=True).start()
     make_server(app, settings.grace_seconds).run(sockets=[listener])
 
 
