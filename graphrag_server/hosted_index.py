@@ -35,7 +35,8 @@ class HostedIndex:
         self.name, self.root = name, root
         self.settings: Settings = load_settings(root)
         self.store = TableStore(root / self.settings.output)
-        self._lock = threading.Lock()
+        # The first one is held while an earlier version is opened, which may take a second.
+        self._earlier_lock, self._lock = threading.Lock(), threading.Lock()
         self._stamp: tuple[int, int] | None = None
         self._current: Index | None = None
         self._earlier: OrderedDict[int, Index] = OrderedDict()
@@ -47,8 +48,11 @@ class HostedIndex:
 
         Raises RequestError if there is no index yet, or no such version.
         """
+        if as_of is not None:
+            with self._earlier_lock:
+                return self._open_earlier(as_of)
         with self._lock:
-            return self._open_current() if as_of is None else self._open_earlier(as_of)
+            return self._open_current()
 
     def _open_current(self) -> Index:
         try:
@@ -90,7 +94,7 @@ class HostedIndex:
 
     def close(self) -> None:
         """Close the connections to models."""
-        with self._lock:
+        with self._earlier_lock, self._lock:
             for index in (self._current, *self._earlier.values()):
                 if index is not None:
                     index.close()

@@ -1,10 +1,12 @@
 """The models of one run: created on demand, with a shared ledger and a shared budget."""
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import finalize
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
@@ -190,6 +192,15 @@ class Models:
         if self._ledger is not None:
             self._ledger.close()
         self._opened, self._loop, self._ledger = [], None, None
+
+    def close_with(self, owner: object) -> None:
+        """Close the connections and the event loop as soon as nothing refers to `owner` any more.
+
+        A server that switches to a new version of an index drops the version before.
+        """
+        # Closing waits for the event loop, in whose thread the owner may have been deleted.
+        end = finalize(owner, lambda: threading.Thread(target=self.close, daemon=True).start())
+        end.atexit = False
 
     @property
     def has_ledger(self) -> bool:

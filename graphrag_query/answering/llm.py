@@ -218,6 +218,7 @@ class LLMPool:
                 for name, model in self._settings.models.items()
             }
             self._models = Models(patient, check=False)
+            self._models.close_with(self)
             # Copy from the ledger of the index which reply formats each endpoint supports.
             self._models.ledger.copy_capabilities(self._output)
         return self._models

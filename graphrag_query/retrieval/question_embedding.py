@@ -67,6 +67,7 @@ class QuestionEmbedder:
                 raise self._other_model_error(models[name].vector_identity())
             made_with = fitting[0]
         self._models = Models({name: made_with})
+        self._models.close_with(self)
         return self._models.open_embedding_model(name, "query")
 
     @cached_property

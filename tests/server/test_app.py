@@ -1,5 +1,7 @@
 """The application: its indexes, and errors in one shape."""
 
+import gc
+import threading
 from pathlib import Path
 
 import pytest
@@ -7,8 +9,12 @@ from fastapi.testclient import TestClient
 
 from graphrag_index.errors import SettingsError
 from graphrag_server.app import create_app
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.server_settings import ServerSettings, load_server_settings, name_projects
-from tests.conftest import copy_project
+from tests.conftest import copy_project, run_project
+from tests.fixtures.commands import wait_for
+from tests.fixtures.served import write_project
+from tests.model_server import Server
 from tests.server.conftest import ADDRESS
 
 
@@ -81,3 +87,26 @@ def test_a_mistake_in_server_yaml_is_explained(tmp_path: Path, text: str, said: 
 def test_projects_are_named_after_their_folders() -> None:
     roots = [Path("/x/My Docs"), Path("/y/my docs"), Path("/")]
     assert list(name_projects(roots)) == ["my-docs", "my-docs-2", "index"]
+
+
+def test_a_version_that_nobody_reads_any_more_closes_its_connections(
+    model_server: Server, tmp_path: Path
+) -> None:
+    root = write_project(tmp_path / "docs")
+    run_project(root)
+    chat = f"{{base_url: '{model_server.url}', model: test-model, api_key: k}}"
+    text = f"workflow: embedded\nmodels:\n  chat: {chat}\nsearch: {{model: chat}}\n"
+    (root / "settings.yaml").write_text(text, encoding="utf-8")
+    index = HostedIndex("docs", root)
+
+    def has_loops(expected: int) -> bool:
+        gc.collect()
+        return sum(one.name == "models" for one in threading.enumerate()) == expected
+
+    assert has_loops(0)
+    assert index.open().local("Who was Tom Crean?").usage.calls
+    assert has_loops(1)
+    (root / "input" / "wild.txt").write_text("Frank Wild met Tom Crean.", encoding="utf-8")
+    run_project(root)
+    assert index.open().store.version.number == 2
+    wait_for(lambda: has_loops(0))
