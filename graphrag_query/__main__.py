@@ -6,7 +6,6 @@ import json
 import sys
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from inspect import Signature, signature
 from pathlib import Path
@@ -147,8 +146,6 @@ def _search_command(method: str) -> Callable[..., None]:
         search = partial(index.search, method, question)
         if session is not None:
             search = partial(index.converse, index.conversation(session), question, method)
-        if show_context:
-            search = partial(_search_with_context, index, search)
         asked = None if session is None else question
         _print_answer(search, options, json_, show_context, stream, asked)
 
@@ -241,19 +238,6 @@ def chat(
             return index.converse(conversation, question, method).with_options(options)
 
     converse(ask)
-
-
-def _search_with_context(
-    index: "Index", search: Callable[..., "Answer"], **values: Any
-) -> "Answer":
-    """Run a search; add the context that a model would get if global search asked no model."""
-    answer = search(**values)
-    if answer.context is None and answer.method == "global":
-        try:
-            return replace(answer, context=index.context(answer.question, answer.method))
-        except GraphRAGError as error:
-            return replace(answer, notes=(*answer.notes, str(error)))
-    return answer
 
 
 def _print_answer(

@@ -59,6 +59,31 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class RatedReport:
+    """A report that a search compared with the question.
+
+    `score` is what the search orders the reports by: the rating of a model, the similarity to the
+    question with the rank of the report, the rank, or the share of the documents.
+    """
+
+    community: int
+    title: str
+    score: float
+
+
+@dataclass(frozen=True)
+class SubQuestion:
+    """A question that a search asked on its way to the answer.
+
+    `answer` is empty, and `score` None, if the search only looked for passages.
+    """
+
+    question: str
+    answer: str = ""
+    score: float | None = None  # 0 to 100
+
+
+@dataclass(frozen=True)
 class Usage:
     """The calls, tokens and cost of an answer; zero without a language model.
 
@@ -117,7 +142,7 @@ class Answer:
 
     `looked_at` has the numbers of rows that the search has read, such as
     ``{"community_reports": 12}``, also without evidence. `parameters` are the settings of the
-    search. `context` has the rows of the prompt, also if no model was called. `notes` are
+    search. `context` has the rows of the prompt, or those read without a model. `notes` are
     messages for the user: removed citations, quotations that are not in the passage, failed
     calls, missing parts of the index.
     """
@@ -139,6 +164,8 @@ class Answer:
     table: tuple[Mapping[str, Any], ...] = ()
     context: "Context | None" = None
     graph: "Subgraph | None" = None  # sub-graph that a path or neighbourhood search found
+    reports: tuple[RatedReport, ...] = ()  # the best first
+    sub_questions: tuple[SubQuestion, ...] = ()  # in the order in which they were asked
 
     def with_options(self, options: tuple[str, ...]) -> "Answer":
         """Add options to the command of the suggestion."""
@@ -152,10 +179,13 @@ class Answer:
         content |= {"citations": list(map(vars, self.citations)), "usage": vars(self.usage)}
         if self.suggestion is not None:
             content["suggestion"] = self.suggestion.to_dict()
+        rows = {name: content.pop(name) for name in ("reports", "sub_questions")}
         parts = {name: content.pop(name) for name in ("text", "context", "graph")}
-        for name in ("context", "graph") if with_context else ():
-            if parts[name] is not None:
-                content[name] = parts[name].to_dict()
+        if with_context:
+            content |= {name: list(map(vars, found)) for name, found in rows.items()}
+            for name in ("context", "graph"):
+                if parts[name] is not None:
+                    content[name] = parts[name].to_dict()
         return content
 
     def __str__(self) -> str:

@@ -254,7 +254,8 @@ class Index:
             raise TableError(found.text)
         if found.outcome is Outcome.PROVIDER_ERROR:
             raise ModelError(found.text)
-        if found.context is None and found.method == "global":
+        if found.method == "global":
+            # Without a model, a global answer reads sentences of reports, not whole reports.
             asked = without_llm._build_question(found.method, question, (), None)
             with self.store.pinned_version():
                 return report_context(asked, self.settings.global_search.with_values(values))

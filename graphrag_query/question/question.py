@@ -13,7 +13,7 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_index.text.languages import MIN_STEM, Language
 from graphrag_index.text.normalize import fold, fold_name, stem_word
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Outcome, RatedReport
 from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
 from graphrag_query.question.answer_kind import WantedAnswer, find_wanted_answer
 from graphrag_query.question.entity_linking import (
@@ -188,7 +188,8 @@ class Question:
     Without an `llm`, the answer consists of sentences of the documents. In a `second_look`,
     a finer model scores the best text units. A `sink` receives the text while it is being
     written. `counts` has the numbers of rows that a search has read so far; they are kept if the
-    model fails. `names` are names of entities, if the user passed names instead of a question.
+    model fails. `reports` are those that the search has compared with the question. `names` are
+    names of entities, if the user passed names instead of a question.
     """
 
     text: str
@@ -198,6 +199,7 @@ class Question:
     local: LocalSearch = field(default_factory=LocalSearch)
     sink: TextSink | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    reports: list[RatedReport] = field(default_factory=list)
     names: tuple[str, ...] = ()
     second_look: SecondLook = field(default_factory=SecondLook)
 
@@ -295,7 +297,8 @@ class Question:
         if self.llm is not None:
             more["usage"] = self.llm.usage
         counts, version = dict(self.counts), self.index.version.number
-        return Answer(self.text, text, outcome, looked_at=counts, version=version, **more)
+        more |= {"looked_at": counts, "reports": tuple(self.reports)}
+        return Answer(self.text, text, outcome, version=version, **more)
 
     def tell(self, stage: str, message: str) -> None:
         """Tell the receiver of the answer what the search does.

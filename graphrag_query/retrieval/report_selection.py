@@ -12,6 +12,7 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
+from graphrag_query.answer import RatedReport
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.cues import find_cues, remove_cues
@@ -34,6 +35,8 @@ PROMPT_BYTES = 1_600
 REPORTS_PER_BATCH = 32
 # Maximum number of reports that a note lists; the answer has the numbers of all reports.
 MAX_REPORTS_IN_NOTE = 8
+# Maximum number of reports that an answer lists with their scores.
+MAX_NOTED_REPORTS = 100
 # Maximum characters of a report in the prompt that rates the report.
 MAX_RATED_CHARS = 3_000
 
@@ -118,6 +121,13 @@ def reports_of_level(
     return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf)), level
 
 
+def note_reports(question: Question, reports: pl.DataFrame, score: str) -> None:
+    """Note reports and their scores for the answer; they are in their order, the best first."""
+    scores = pl.col(score).cast(pl.Float64).fill_null(0)
+    rows = reports.head(MAX_NOTED_REPORTS).select("community", "title", scores).iter_rows()
+    question.reports[:] = [RatedReport(*row) for row in rows]
+
+
 def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
     """Choose all reports of a level, or the most similar reports within a token budget.
 
@@ -138,6 +148,7 @@ def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
         reports_read=chosen.height,
         reports_left_out=left_out.height,
     )
+    note_reports(question, chosen, order[0])
     why = "ranked lower" if about_all else "less similar to the question"
     return ReportChoice(
         as_context_rows(question.index, chosen, column),
@@ -249,12 +260,13 @@ def choose_by_rating(question: Question, llm: LLM, settings: GlobalSearch) -> Re
         level = reports.filter(pl.col("parent").is_in(found))
         if not level.height:
             break
-    chosen = reports.filter(pl.col("community").is_in(relevant))
-    chosen = (
-        chosen.filter(~pl.col("community").is_in(chosen["parent"].implode()))
-        .with_columns(rating=pl.col("community").replace_strict(ratings, return_dtype=pl.Float64))
-        .sort("rating", "score", "community", descending=[True, True, False])
-    )
+    rating = pl.col("community").replace_strict(ratings, default=None, return_dtype=pl.Float64)
+    order = ["rating", "score", "community"]
+    rated_reports = reports.with_columns(rating=rating).drop_nulls("rating")
+    rated_reports = rated_reports.sort(order, descending=[True, True, False])
+    chosen = rated_reports.filter(pl.col("community").is_in(relevant))
+    chosen = chosen.filter(~pl.col("community").is_in(chosen["parent"].implode()))
+    note_reports(question, rated_reports, "rating")
     asked = reports.filter(pl.col("community").is_in([*ratings, *failed]))
     left_out = asked.filter(~pl.col("community").is_in(relevant))
     question.counts.update(

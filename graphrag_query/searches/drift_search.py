@@ -13,7 +13,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import ShownRows, check_citations
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Outcome, SubQuestion
 from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.extractive import (
     Candidate,
@@ -42,7 +42,7 @@ from graphrag_query.answering.written_answer import (
     write_answer,
 )
 from graphrag_query.question.question import Mentions, Question
-from graphrag_query.retrieval.report_selection import as_context_rows, score_reports
+from graphrag_query.retrieval.report_selection import as_context_rows, note_reports, score_reports
 from graphrag_query.searches.local_search import find_evidence, local_context
 
 # Maximum number of attempts per request. After an invalid reply, the second attempt allows a
@@ -107,11 +107,15 @@ def drift_search(question: Question, settings: DriftSearch) -> Answer:
     context, n_used = steps.pack_answers(found)
     question.counts.update(steps.count_rows(), answers=len(found), answers_used=n_used)
     notes = tuple(steps.notes)
-    read = merge_contexts(steps.contexts)
-    if not n_used:
-        return question.answer(NOTHING_FOUND, Outcome.NO_EVIDENCE, notes=notes, context=read)
-    written = write_answer(question, "drift_reduce", context, notes)
-    return replace(written, follow_ups=tuple(steps.best_follow_ups(MAX_SUGGESTIONS)), context=read)
+    if n_used:
+        follow_ups = tuple(steps.best_follow_ups(MAX_SUGGESTIONS))
+        answer = replace(
+            write_answer(question, "drift_reduce", context, notes), follow_ups=follow_ups
+        )
+    else:
+        answer = question.answer(NOTHING_FOUND, Outcome.NO_EVIDENCE, notes=notes)
+    sub_questions = tuple(SubQuestion(text, one.answer, one.score) for text, one in steps.answers)
+    return replace(answer, context=merge_contexts(steps.contexts), sub_questions=sub_questions)
 
 
 @dataclass
@@ -139,6 +143,7 @@ class _DriftSteps:
         """Return the context of the reports that are most similar to the question."""
         reports = score_reports(self.question).sort("score", "community", descending=[True, False])
         best = reports.head(self.settings.top_k_reports)
+        note_reports(self.question, best, "score")
         rows = as_context_rows(self.question.index, best, "full_content")
         return pack_sections([Section("Reports", rows, 1.0)], self.max_context_tokens)
 
@@ -291,6 +296,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     index, local = question.index, question.local
     reports = score_reports(question).sort("score", "community", descending=[True, False])
     reports = index.with_texts(reports.head(settings.top_k_reports), "summary", "findings")
+    note_reports(question, reports, "score")
     first = find_evidence(question, local)
     text_units, priors = dict(first.text_units), first.own_scores()
     covered = {mention.entity for mention in question.mentions.entities}
@@ -298,10 +304,12 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
         candidate for report in reports.iter_rows(named=True) for candidate in _split_report(report)
     ]
     followed: list[str] = []
+    asked: list[SubQuestion] = []
     for _ in range(settings.rounds):
         entities = _find_entities_of_best(question, sentences, covered, settings.follow_ups)
         for title in index.entities(entities)["title"]:
-            found = find_evidence(replace(question, text=f"{title}: {question.text}"), local)
+            asked.append(SubQuestion(f"{title}: {question.text}"))
+            found = find_evidence(replace(question, text=asked[-1].question), local)
             for number, prior in found.own_scores().items():
                 if number not in text_units and number in found.text_units:
                     text_units[number], priors[number] = found.text_units[number], prior
@@ -326,7 +334,8 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     )
     if not followed or answer.outcome is Outcome.NO_EVIDENCE:
         return answer
-    return replace(answer, notes=(f"Followed up: {', '.join(followed)}.",))
+    notes = (f"Followed up: {', '.join(followed)}.",)
+    return replace(answer, notes=notes, sub_questions=tuple(asked))
 
 
 def _split_report(report: Mapping[str, Any]) -> list[Candidate]:

@@ -19,6 +19,13 @@ from graphrag_query.answering.extractive import (
     split_into_candidates,
 )
 from graphrag_query.answering.theme_answer import Point, Theme, write_themes
+from graphrag_query.answering.written_answer import (
+    Context,
+    DeferredContext,
+    Section,
+    pack_sections,
+    source_rows,
+)
 from graphrag_query.question.count_request import read_count_request
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
@@ -31,7 +38,12 @@ from graphrag_query.question.question_words import (
     share_words,
 )
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.report_selection import reports_of_level, subject_words
+from graphrag_query.retrieval.report_selection import (
+    as_context_rows,
+    note_reports,
+    reports_of_level,
+    subject_words,
+)
 from graphrag_query.retrieval.report_sentences import locate_sentence, sourced_sentences
 from graphrag_query.retrieval.theme_passages import (
     community_paths,
@@ -117,7 +129,15 @@ def _answer_with_main_entities(question: Question, kind: str, settings: GlobalSe
         for entity, count in zip(listed, counts, strict=True)
     ]
     opening = f"The {plural} with the most relationships in the documents:"
-    return write_themes(question, opening, themes, settings.max_words, "Further")
+    answer = write_themes(question, opening, themes, settings.max_words, "Further")
+    rows = pl.DataFrame(
+        [(entity.number, entity.title, int(n)) for entity, n in zip(listed, counts, strict=True)],
+        {"id": pl.Int64, "entity": pl.String, "relationships": pl.Int64},
+        orient="row",
+    )
+    section = Section("Entities", rows, 1.0)
+    context = DeferredContext(lambda: pack_sections([section], settings.max_context_tokens))
+    return replace(answer, context=context)
 
 
 def _theme_of(entity: NamedEntity, extent: str) -> Theme:
@@ -133,6 +153,7 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
     order = ["share", "size", "rank", "community"]
     best = reports.with_columns(share).sort(order, descending=[True, True, True, False])
     best = best.head(settings.max_points)
+    note_reports(question, best, "share")
     themes = []
     for report, sentences in _read_report_sentences(index, best):
         # The first sentences of a report are its most important ones.
@@ -149,7 +170,24 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
     answer = write_themes(
         question, opening, themes, settings.max_words, "Further themes", in_order=True
     )
-    return replace(answer, parameters={"level": level})
+    context = DeferredContext(lambda: _read_rows(question, settings, best, {}))
+    return replace(answer, parameters={"level": level}, context=context)
+
+
+def _read_rows(
+    question: Question,
+    settings: GlobalSearch,
+    reports: pl.DataFrame,
+    units: Mapping[int, TextUnit],
+) -> Context:
+    """Return the summaries of reports and the text units that were read, the best first."""
+    summaries = as_context_rows(question.index, reports, "summary")
+    share = settings.passage_share
+    sections = [
+        Section("Reports", summaries, 1 - share),
+        Section("Sources", source_rows(units), share),
+    ]
+    return pack_sections(sections, settings.max_context_tokens)
 
 
 def _estimate_shares(index: IndexStore, level: int) -> dict[int, float]:
@@ -176,6 +214,7 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     fitting = reports.filter(pl.col("similarity") >= settings.min_similarity)
     fitting = fitting.sort("score", "community", descending=[True, False]).head(MAX_REPORTS)
     written = [pair for _, pairs in _read_report_sentences(index, fitting) for pair in pairs]
+    note_reports(question, fitting, "score")
     scores = score_text_units(asked, found, (source for _, source in written))
     units = index.text_units(scores)
     candidates = split_into_candidates((units[number] for number in found), found)
@@ -185,8 +224,10 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     rarity = weigh_words(index, asked.content_words)
     ranked = rank_sentences(asked, candidates, rarity=rarity, most=MAX_EMBEDDED_SENTENCES)
     question.counts.update(community_reports=reports.height, text_units=len(units))
+    best_first = {number: units[number] for number in sorted(units, key=lambda n: -scores[n])}
+    context = DeferredContext(lambda: _read_rows(question, settings, fitting, best_first))
     if not ranked or not (_is_evidence(question, ranked) or stands_out(asked, found)):
-        return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE)
+        return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, context=context)
     points: dict[int, list[Point]] = {}
     weak: list[Point] = []
     best = max(map(_relevance_of, ranked))
@@ -210,12 +251,13 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
         ]
         filler.name = "Other passages"
         filler.points += [point for of_unit in points.values() for point in of_unit]
-        return write_themes(question, opening, themes, settings.max_words, "Also named", filler)
+        answer = write_themes(question, opening, themes, settings.max_words, "Also named", filler)
+        return replace(answer, context=context)
     themes, level = _list_themes(asked, settings.level, points, scores, units)
     answer = write_themes(
         question, opening, themes[: settings.max_points], settings.max_words, filler=filler
     )
-    return replace(answer, parameters={"level": level})
+    return replace(answer, parameters={"level": level}, context=context)
 
 
 def _list_themes(

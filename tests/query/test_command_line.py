@@ -73,9 +73,6 @@ def test_the_context_of_global_search_is_printed(sample_project: Path) -> None:
     assert result.stdout.startswith("-----Reports-----\nid,text\n")
     as_json = ask("global", "What are the main themes?", "--show-context", "--json", *root)
     assert json.loads(as_json.stdout)["context"]["Reports"]
-    dynamic = ("--set", "global_search.selection=dynamic")
-    refused = ask("global", "What are the main themes?", "--show-context", *dynamic, *root)
-    assert "Note: With selection: dynamic, global search has no context" in refused.stdout
 
 
 def test_names_are_given_one_by_one(sample_project: Path) -> None:

@@ -91,6 +91,12 @@ def test_follow_ups_of_the_best_answers_are_asked_first(index: Index) -> None:
     assert answer.outcome is Outcome.ANSWERED
     assert answer.citations
     assert answer.looked_at["steps"] == 5
+    assert [(one.question, one.score) for one in answer.sub_questions] == [
+        *((BROAD, 50), ("Who was Scott?", 20), ("Where is Cape Adare?", 90)),
+        *(("What did penguins taste like?", 10), ("Who paid for the ships?", 10)),
+    ]
+    assert answer.sub_questions[2].answer.startswith("About Where is Cape Adare?")
+    assert len(answer.reports) == DriftSearch().top_k_reports
 
 
 def test_the_same_question_is_asked_once(index: Index) -> None:
@@ -251,6 +257,8 @@ def test_without_a_model_names_are_followed_up(index: Index, sample_project: Pat
     assert answer.outcome is Outcome.ANSWERED
     assert answer.looked_at["entities_followed"] == 6
     assert answer.notes[0].startswith("Followed up: ")
+    assert len(answer.sub_questions) == 6
+    assert all(one.question.endswith(f": {BROAD}") for one in answer.sub_questions)
     check_citations(answer, sample_project / "output")
     alone = index.drift(BROAD, rounds=0)
     assert alone.looked_at["text_units"] < answer.looked_at["text_units"]

@@ -299,6 +299,8 @@ def test_only_children_of_relevant_reports_are_rated(
     assert shown(llm.asked[-1]) == [child]
     assert answer.looked_at["reports_rated"] == len(asked)
     assert set(answer.left_out) == asked - {opened, child}
+    ratings = {report.community: report.score for report in answer.reports}
+    assert ratings == {number: 5 if number in (opened, child) else 1 for number in asked}
 
 
 def test_a_parent_stays_if_none_of_its_children_is_relevant(

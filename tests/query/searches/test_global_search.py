@@ -39,6 +39,25 @@ def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
     assert "scurvy" in answer.citations[0].quote.lower()
 
 
+def test_an_answer_shows_the_reports_and_passages_that_were_read(index: Index) -> None:
+    answer = index.global_("How did scurvy affect the expeditions?")
+    read = answer.to_dict(with_context=True)
+    scores = [report["score"] for report in read["reports"]]
+    assert 0 < len(scores) <= MAX_REPORTS
+    assert scores == sorted(scores, reverse=True)
+    assert [row["id"] for row in read["context"]["Reports"]] == [
+        report["community"] for report in read["reports"]
+    ]
+    sources = {row["id"] for row in read["context"]["Sources"]}
+    assert sources & {citation.text_unit for citation in answer.citations}
+    assert not {"reports", "context"} & answer.to_dict().keys()
+    themes = index.global_("What are the main themes?")
+    assert max(report.score for report in themes.reports) <= 1  # shares of the documents
+    people = index.global_("Who are the main people?").to_dict(with_context=True)
+    counts = [row["relationships"] for row in people["context"]["Entities"]]
+    assert counts == sorted(counts, reverse=True)
+
+
 def test_the_texts_of_few_reports_are_read(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
 
