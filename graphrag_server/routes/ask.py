@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphrag_query.answer import Answer
+from graphrag_query.answer import Answer, Citation, Outcome, RatedReport, SubQuestion, Usage
 from graphrag_query.index import Index
 from graphrag_query.question.conversation import Turn
 from graphrag_query.searches.router import METHODS
@@ -83,7 +83,50 @@ class QuestionBody(BaseModel):
         [], max_length=MAX_TURNS, description="The turns before, the oldest first."
     )
     stream: bool = Field(False, description="Reply with server-sent events.")
-    context: bool = Field(False, description="Add the rows of the prompt and the sub-graph.")
+    context: bool = Field(False, description="Add the rows that were read, and the sub-graph.")
+
+
+class SuggestedSearch(BaseModel):
+    """Another search, which finds evidence where this one found none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    method: str
+    arguments: list[str] = Field(description="The question, or names of entities.")
+    why: str
+    command: str
+
+
+class AnswerReply(BaseModel):
+    """An answer with its evidence.
+
+    `context` and the fields after it are present if `context` was true and the search has them.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    answer: str = Field(description="The text; [1] refers to the citation with that number.")
+    question: str
+    outcome: Outcome
+    method: str
+    citations: list[Citation]
+    parameters: dict[str, Any]
+    looked_at: dict[str, int] = Field(description="Numbers of rows read, by table.")
+    usage: Usage
+    version: int = Field(description="Version of the index.")
+    notes: list[str]
+    follow_ups: list[str]
+    left_out: list[int] = Field(description="Reports that a global search did not use.")
+    suggestion: SuggestedSearch | None
+    table: list[dict[str, Any]] = Field(description="The rows of a count.")
+    request_id: str
+    trace_id: str = Field(description="Empty if the server sends no traces.")
+    context: dict[str, list[dict[str, Any]]] | None = Field(
+        None, description="The rows that were read, by section."
+    )
+    graph: dict[str, Any] | None = Field(None, description="The sub-graph of a path search.")
+    reports: list[RatedReport] | None = None
+    sub_questions: list[SubQuestion] | None = None
 
 
 class ContextReply(BaseModel):
@@ -95,7 +138,19 @@ class ContextReply(BaseModel):
     left_out: dict[str, int]  # number of rows that did not fit, by section
 
 
-@router.post("/ask", response_model=None)
+# What `/ask` and `/search` return. An answer is not validated, which would cost time.
+_REPLIES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": AnswerReply,
+        "description": "The answer. With `stream`, events of the types `status` (stage, message), "
+        "`text` (text), `restart` (the text so far is discarded), and as the last one `answer` "
+        "(the answer) or `error` (problem details).",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.post("/ask", response_model=None, responses=_REPLIES)
 async def ask(
     body: QuestionBody, index: AskIndex, caller: CurrentCaller, request: Request
 ) -> Response | dict[str, Any]:
@@ -103,7 +158,7 @@ async def ask(
     return await _answer("ask", body, index, caller, request)
 
 
-@router.post("/search/{method}", response_model=None)
+@router.post("/search/{method}", response_model=None, responses=_REPLIES)
 async def search(
     method: Annotated[str, Path(description=f"One of {', '.join(METHODS)}.")],
     body: QuestionBody,

@@ -8,6 +8,9 @@ from fastapi.testclient import TestClient
 
 import graphrag_query
 from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_query.answer import Outcome
+from graphrag_query.searches.router import METHODS
+from graphrag_server.routes.ask import AnswerReply
 
 QUESTION = "Who was Tom Crean?"
 BASE = "/v1/indexes/sample"
@@ -30,6 +33,20 @@ def test_an_answer_is_that_of_the_python_api(
         expected = json.loads(json.dumps(index.local(QUESTION).to_dict()))
     del reply["usage"]["seconds"], expected["usage"]["seconds"]
     assert {name: reply[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "structured"])
+@pytest.mark.parametrize("context", [False, True])
+def test_an_answer_has_the_documented_fields(
+    sample_client: TestClient, method: str, context: bool
+) -> None:
+    body = {"question": "How did scurvy affect the expeditions?", "context": context}
+    body |= {"names": ["Tom Crean", "Discovery"]} if method == "path" else {}
+    reply = sample_client.post(f"{BASE}/search/{method}", json=body).json()
+    answer = AnswerReply.model_validate(reply)
+    assert answer.outcome is not Outcome.INDEX_INCOMPLETE
+    if context and method in ("global", "drift"):
+        assert reply["reports"][0].keys() == {"community", "title", "score"}
 
 
 def test_a_streamed_answer_ends_with_the_whole_answer(sample_client: TestClient) -> None:
