@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.errors import GraphRAGError, SettingsError, run_program
+from graphrag_index.errors import SettingsError, run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
 if TYPE_CHECKING:

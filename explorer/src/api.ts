@@ -114,6 +114,10 @@ export interface Usage {
   seconds: number;
 }
 export type ContextRow = Record<string, unknown> & { id?: number };
+/** A report that a search compared with the question. */
+export interface RatedReport { community: number; title: string; score: number }
+/** A question that a search asked on its way. Without a score it only looked for passages. */
+export interface SubQuestion { question: string; answer: string; score: number | null }
 export interface Answer {
   answer: string; question: string; method: string; version: number;
   outcome: "answered" | "no_evidence" | "provider_error" | "index_incomplete";
@@ -130,6 +134,8 @@ export interface Answer {
   context_rows?: Record<string, ContextRow[]> | null;
   context?: Record<string, ContextRow[]> | null;
   graph?: AnswerGraph | null;
+  reports?: RatedReport[];
+  sub_questions?: SubQuestion[];
   request_id?: string;
   trace_id?: string | null;
 }

@@ -1,10 +1,12 @@
 /** How an answer came about: the search that was chosen, and the rows that it read. */
 
 import type { Answer, ContextRow } from "../api";
+import { FormattedText } from "../parts/FormattedText";
 import { useAddress } from "../parts/useAddress";
 import { useLighting } from "../parts/useHighlight";
 import type { Kind } from "../state";
 import { texts } from "../texts";
+import { contextRows } from "./citedRows";
 
 // Sections of a prompt, with the kind of thing that their rows are.
 const SECTIONS: readonly (readonly [string, Kind])[] = [
@@ -12,7 +14,9 @@ const SECTIONS: readonly (readonly [string, Kind])[] = [
   ["Relationships", "relationship"],
 ];
 
-export function LookedAt({ answer }: { answer: Answer }) {
+interface LookedAtProps { answer: Answer; ask: (question: string) => void }
+
+export function LookedAt({ answer, ask }: LookedAtProps) {
   const { looked_at, notes, parameters, left_out, trace_id } = answer;
   const context = answer.context_rows ?? answer.context ?? {};
   const counts = Object.entries(looked_at).filter(([, count]) => count > 0);
@@ -27,8 +31,9 @@ export function LookedAt({ answer }: { answer: Answer }) {
         </p>
       )}
       {SECTIONS.map(([section, kind]) => (
-        <ReadRows key={section} section={section} kind={kind} rows={context[section] ?? []} />
+        <ReadRows key={section} section={section} kind={kind} rows={readRows(answer, section)} />
       ))}
+      <SubQuestions answer={answer} ask={ask} />
       {others.map((section) => (
         <ReadRows key={section} section={section} kind={null} rows={context[section] ?? []} />
       ))}
@@ -45,6 +50,42 @@ export function LookedAt({ answer }: { answer: Answer }) {
           {trace_id && <div><dt>{texts.ask.trace}</dt><dd>{trace_id}</dd></div>}
         </dl>
       </details>
+    </details>
+  );
+}
+
+/** Return the rows of a section that were read; those of reports have their scores. */
+function readRows(answer: Answer, section: string): ContextRow[] {
+  const rows = contextRows(answer, section);
+  if (section !== "Reports" || !answer.reports?.length) return rows;
+  const byNumber = new Map(rows.map(({ id, text }) => [id, text]));
+  return answer.reports.map(({ community, title, score }) => {
+    // The text of a report begins with its title.
+    const text = String(byNumber.get(community) ?? "").replace(/^#+ /, "").slice(title.length);
+    return { id: community, title, score, text: text.replace(/^[:\s]+/, "").slice(0, 200) };
+  });
+}
+
+function SubQuestions({ answer, ask }: LookedAtProps) {
+  const asked = answer.sub_questions ?? [];
+  if (!asked.length) return null;
+  return (
+    <details>
+      <summary>
+        {texts.ask.subQuestions} <span class="count">{texts.number(asked.length)}</span>
+      </summary>
+      <ol class="list">
+        {asked.map(({ question, answer: said, score }) => (
+          <li key={question}>
+            <button type="button" class="plain" dir="auto" title={texts.ask.askThis}
+              onClick={() => ask(question)}>
+              {question}
+            </button>
+            {score !== null && <span class="row-note"> {formatNote(score)}</span>}
+            {said && <FormattedText text={said} />}
+          </li>
+        ))}
+      </ol>
     </details>
   );
 }

@@ -79,7 +79,7 @@ function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
         </ul>
       )}
       <ReadEntities answer={answer} />
-      <LookedAt answer={answer} />
+      <LookedAt answer={answer} ask={ask} />
       <Cost answer={answer} />
     </div>
   );
