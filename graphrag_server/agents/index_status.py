@@ -1,11 +1,11 @@
 """Description of one index for the tool `status`."""
 
-import sqlite3
 from contextlib import suppress
 from typing import Any
 
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_store import JobStore
+from graphrag_server.problems import RequestError
 from graphrag_server.routes.indexes import summarize_index
 from graphrag_server.routes.versions import list_versions
 
@@ -26,7 +26,7 @@ def describe_index(hosted: HostedIndex) -> dict[str, Any]:
         if health := hosted.checks.known(summary["version"]):
             summary["health"] = health
     # A disk that is full or read-only has no queue of jobs.
-    with suppress(OSError, sqlite3.Error):
+    with suppress(RequestError):
         runs = JobStore(hosted.store.output).jobs(_MAX_RUNS)
         summary["runs"] = [{name: getattr(run, name) for name in _RUN_FIELDS} for run in runs]
     return summary

@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.jobs.run_process import CANCEL
+from graphrag_server.problems import RequestError
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class _IndexQueue(threading.Thread):
         self._wake.set()
 
     def run(self) -> None:
+        failure = ""
         while not self._stop_wanted.is_set():
             self._wake.clear()
             try:
@@ -77,6 +79,12 @@ class _IndexQueue(threading.Thread):
                 with FileLock(self._folder / ".jobs.lock", timeout=0):
                     self._run_jobs()
             except Timeout:
+                self._wake.wait(_IDLE_SECONDS)
+            except (OSError, RequestError) as error:
+                # The folder may become writable again; until then, one line is enough.
+                if str(error) != failure:
+                    logger.error("%s cannot run jobs: %s", self.name, error)
+                failure = str(error)
                 self._wake.wait(_IDLE_SECONDS)
             except Exception:
                 logger.exception("the queue of %s failed", self.name)

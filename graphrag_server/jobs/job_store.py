@@ -86,7 +86,23 @@ class JobStore:
 
     @contextmanager
     def _open(self, *, writes: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction; one that only reads waits for no writer."""
+        """Open the file for one transaction; one that only reads waits for no writer.
+
+        Raises RequestError if the file cannot be used.
+        """
+        try:
+            with self._transaction(writes) as connection:
+                yield connection
+        except (OSError, sqlite3.Error) as error:
+            raise RequestError(
+                503,
+                "jobs_unavailable",
+                f"The file of jobs, {self._output / FILE}, cannot be used ({error}): make its "
+                "folder writable, and make room on the disk.",
+            ) from error
+
+    @contextmanager
+    def _transaction(self, writes: bool) -> Iterator[sqlite3.Connection]:
         self._output.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._output / FILE, timeout=30, isolation_level=None)
         try:

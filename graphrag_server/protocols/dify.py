@@ -23,7 +23,7 @@ class RetrievalSetting(BaseModel):
     """Number of the wanted passages, and the lowest score."""
 
     top_k: int = Field(ge=1, le=200)
-    score_threshold: float = Field(0.0, ge=0, le=1)
+    score_threshold: float | None = Field(None, ge=0, le=1)
 
 
 class MetadataRule(BaseModel):
@@ -31,7 +31,7 @@ class MetadataRule(BaseModel):
 
     name: str | list[str]
     comparison_operator: str
-    value: str | float | None = None
+    value: str | float | list[str] | None = None
 
 
 class MetadataCondition(BaseModel):
@@ -90,7 +90,7 @@ def _retrieve(index: Index, body: RetrievalBody) -> Records:
         metadata = _read_metadata(index, passage)
         matches = [_matches(rule, metadata) for rule in rules]
         join = any if condition and condition.logical_operator == "or" else all
-        if passage.score >= wanted.score_threshold and (not rules or join(matches)):
+        if passage.score >= (wanted.score_threshold or 0.0) and (not rules or join(matches)):
             records.append(
                 Record(
                     content=passage.text,
@@ -130,6 +130,9 @@ def _compare(operator: str, value: Any, wanted: Any) -> bool:
         return not _compare(_NEGATIONS[operator], value, wanted)
     if value is None or wanted is None:
         return False
+    if operator == "in":
+        listed = wanted if isinstance(wanted, list) else str(wanted).split(",")
+        return any(_compare("is", value, one.strip()) for one in listed)
     if operator in _TEXT_TESTS:
         return _TEXT_TESTS[operator](str(value).casefold(), str(wanted).casefold())
     if operator in _ORDER_TESTS:
@@ -138,7 +141,7 @@ def _compare(operator: str, value: Any, wanted: Any) -> bool:
     return False
 
 
-_NEGATIONS = {"not contains": "contains", "is not": "is", "≠": "="}
+_NEGATIONS = {"not contains": "contains", "not in": "in", "is not": "is", "≠": "="}
 _TEXT_TESTS: dict[str, Callable[[str, str], bool]] = {
     "contains": lambda value, wanted: wanted in value,
     "start with": lambda value, wanted: value.startswith(wanted),

@@ -1,6 +1,7 @@
 """Ollama's chat, with the prefixes of LightRAG, for the users of their front ends."""
 
 import json
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -39,8 +40,12 @@ from graphrag_server.protocols.task_prompts import answer_task
 
 router = APIRouter(prefix="/api", tags=["Ollama"])
 
-# The modes of LightRAG, written before a question, and the searches that come nearest.
-_PREFIXES = {"naive": "basic", "hybrid": "ask", "mix": "ask", **{name: name for name in METHODS}}
+# The modes of LightRAG, written before a question, and the searches that come nearest. A mode
+# with "context" at its end, such as /localcontext, asks for the context alone.
+_MODES = {"naive": "basic", "hybrid": "ask", "mix": "ask", **{name: name for name in METHODS}}
+_PREFIX = re.compile(
+    rf"/(?:(bypass)|({'|'.join(_MODES)})?(context)|({'|'.join(_MODES)}))\s+(\S.*)", re.S
+)
 
 
 class OllamaBody(SearchOptions):
@@ -122,18 +127,23 @@ async def _answer(
     lines = _Lines(body.model, field)
     if (task := answer_task(chat.question)) is not None:
         return lines.reply_at_once(task, body.stream)
-    prefix, question = _split_prefix(chat.question)
-    if prefix == "bypass":
-        raise RequestError(
-            400, "unsupported_prefix", "/bypass is not supported: every question is searched for."
-        )
-    if prefix == "context":
-        asked = replace(asked, question=question, method="local")
-        found = await asker.read(
-            asked, request, lambda index: index.context(question, "local", **asked.settings)
-        )
-        return lines.reply_at_once(found.text, body.stream)
-    asked = replace(asked, question=question, method=_PREFIXES.get(prefix, asked.method))
+    if match := _PREFIX.fullmatch(chat.question):
+        bypass, context_mode, wants_context, mode, question = match.groups()
+        if bypass:
+            raise RequestError(
+                400,
+                "unsupported_prefix",
+                "/bypass is not supported: every question is searched for.",
+            )
+        method = _MODES[mode or context_mode or "local"]
+        asked = replace(asked, question=question.strip(), method=method)
+        if wants_context:
+            found = await asker.read(
+                asked,
+                request,
+                lambda index: index.context(asked.question, method, **asked.settings),
+            )
+            return lines.reply_at_once(found.text, body.stream)
     if not body.stream:
         answer = await asker.answer(asked, request)
         check_provider(answer)
@@ -142,16 +152,6 @@ async def _answer(
     # The first event is awaited here, so that a refused question gets its status.
     await anext(events)
     return lines.stream(events)
-
-
-def _split_prefix(question: str) -> tuple[str, str]:
-    """Split "/local Who …" into the prefix and the question; without a prefix, it is empty."""
-    head, _, rest = question.partition(" ")
-    name = head.removeprefix("/")
-    known = name in _PREFIXES or name in ("bypass", "context")
-    return (
-        (name, rest.strip()) if head.startswith("/") and known and rest.strip() else ("", question)
-    )
 
 
 class _Lines:

@@ -1,7 +1,6 @@
 """Routes for the operation of a server: is it alive, is it ready, and what has it done."""
 
 import logging
-import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -65,7 +64,7 @@ def _gauges(request: Request) -> Iterator[Sample]:
         with suppress(GraphRAGError):
             yield Sample("index_version", _open_version(index), {"index": index.name})
         # A disk that is full or read-only has no queue of jobs.
-        with suppress(OSError, sqlite3.Error):
+        with suppress(RequestError):
             for state, count in jobs.store(index.name).counts().items():
                 yield Sample("jobs", count, {"index": index.name, "state": state})
     yield Sample("build_info", 1, {"version": graphrag_index.__version__})

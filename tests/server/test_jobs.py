@@ -166,6 +166,24 @@ def test_a_stopping_server_ends_the_streams_of_its_jobs(tmp_path: Path) -> None:
     assert events == ["event: state", "event: state", "event: stopping"]
 
 
+def test_a_folder_that_cannot_be_written_has_no_jobs_but_one_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = write_project(tmp_path / "docs")
+    (root / "output").write_text("a file, where the folder should be", encoding="utf-8")
+    app = create_app(ServerSettings(indexes={"docs": root}, state_folder=tmp_path))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        wait_for(lambda: caplog.messages)
+        for _ in range(3):
+            refused = client.post(JOBS, json={})
+            assert (refused.status_code, refused.json()["code"]) == (503, "jobs_unavailable")
+            assert "docs/output/jobs.db, cannot be used" in refused.json()["detail"]
+            app.state.jobs.wake("docs")
+            time.sleep(0.05)
+    [line] = [one for one in caplog.messages if "jobs-docs" in one]
+    assert line.startswith("jobs-docs cannot run jobs: ")
+
+
 def model_project(root: Path, url: str) -> Path:
     """Write a project whose graph a model extracts."""
     write_project(root)

@@ -50,7 +50,11 @@ def test_the_prefixes_of_lightrag_choose_the_search(
 
 
 def test_the_context_alone_and_what_cannot_be_done(sample_client: TestClient) -> None:
-    assert "-----Sources-----" in chat(sample_client, f"/context {QUESTION}")["message"]["content"]
+    for prefix in ("/context", "/localcontext", "/naivecontext"):
+        content = chat(sample_client, f"{prefix} {QUESTION}")["message"]["content"]
+        assert "-----Sources-----" in content
+    content = chat(sample_client, "/globalcontext What are the main themes?")["message"]["content"]
+    assert content.startswith("-----Reports-----")
     assert "not supported" in chat(sample_client, f"/bypass {QUESTION}")["error"]
     assert "There is no model" in chat(sample_client, QUESTION, model="llama3")["error"]
 
@@ -74,6 +78,8 @@ def test_dify_gets_the_best_passages(sample_client: TestClient) -> None:
     assert all(record["metadata"]["path"] for record in records)
     some = {"top_k": 4, "score_threshold": scores[1]}
     assert len(retrieve(sample_client, retrieval_setting=some)["records"]) == 2
+    without = {"top_k": 4, "score_threshold": None}
+    assert retrieve(sample_client, retrieval_setting=without)["records"] == records
 
 
 @pytest.mark.parametrize(
@@ -83,6 +89,10 @@ def test_dify_gets_the_best_passages(sample_client: TestClient) -> None:
         ("start with", "people/", 1),
         ("end with", ".pdf", 0),
         ("is", "people/tom-crean.txt", 1),
+        ("in", ["people/tom-crean.txt", "other.txt"], 1),
+        ("in", "other.txt, people/tom-crean.txt", 1),
+        ("in", "other.txt", 0),
+        ("not in", ["other.txt"], 1),
         ("is not", "people/tom-crean.txt", 3),
         ("not contains", "people", 1),
         ("empty", None, 0),
