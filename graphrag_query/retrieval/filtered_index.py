@@ -68,6 +68,14 @@ class Filters:
         others = {"entity_types": list(self.entity_types), "since": self.since, "until": self.until}
         return documents | {name: value for name, value in others.items() if value}
 
+    def __str__(self) -> str:
+        """Return the conditions in words, such as `path=people/* or path=ships/*, since 1914`."""
+        columns = self.documents.items()
+        parts = [" or ".join(f"{name}={value}" for value in values) for name, values in columns]
+        dates = {"since": self.since, "until": self.until}
+        parts += [f"{name} {date}" for name, date in dates.items() if date]
+        return ", ".join(parts)
+
     def overlaps(self, first: str | None, last: str | None) -> bool:
         """Return whether the dates `first` to `last` overlap `since` to `until`.
 
@@ -93,7 +101,7 @@ class FilterMasks:
     ) -> None:
         self.index, self.filters, self.within = index, filters, within
         if not self.documents.any():
-            raise SettingsError(f"No document matches the filter {filters.to_dict()}.")
+            raise SettingsError(f"No document matches the filter: {filters}.")
 
     @cached_property
     def documents(self) -> "Flags":
