@@ -38,6 +38,8 @@ export interface Report {
   rank: number; size: number;
 }
 export interface Document {
+  /** Absent on a static page. */
+  id?: string;
   number: number; title: string; path: string; creation_date: string; language: string;
   metadata: string | null; n_characters: number; n_text_units: number;
 }

@@ -168,9 +168,15 @@ export const texts = {
     merge: "Same as …", never: "Not the same as …", rename: "Rename", newTitle: "New name",
     preview: "Preview of the decision", keptTitle: "Name that stays", record: "Record", drop: "Cancel",
     undo: "Undo", known: "This decision is recorded already.", recorded: "This is recorded; a run applies it.",
-    toRuns: "Go to the runs",
+    toRuns: "Go to the runs", split: "Split …", other: "Name of the other thing",
+    choose: "Documents that mean the other thing", next: "Preview",
+    splitExplained: "Several things have this name: choose the documents that mean another one. All other documents keep the name.",
+    part: (nTextUnits: number, nDocuments: number) => `${textUnits(nTextUnits)} in ${documents(nDocuments)}`,
     describe: (decision: Decision) => {
       if (decision.kind === "rename") return `“${decision.name}” is called “${decision.title}”.`;
+      if (decision.kind === "split") {
+        return `“${decision.name}” is the name of ${decision.parts.map((part) => `“${part.title}”`).join(" and ")}.`;
+      }
       const names = decision.names.map((name) => `“${name}”`).join(" and ");
       return decision.kind === "merge" ? `${names} are the same.` : `${names} are not the same.`;
     },

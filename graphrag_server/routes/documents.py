@@ -18,9 +18,10 @@ MAX_WINDOW = 100_000
 
 
 class Document(BaseModel):
-    """One document. `path` is relative to the input folder."""
+    """One document. `path` is relative to the input folder; `id` stays with the document."""
 
     number: int
+    id: str
     title: str
     path: str
     creation_date: str
@@ -104,6 +105,7 @@ def list_documents(opened: Version, page: Paging) -> DocumentPage:
     store = opened.store
     rows = store.scan("documents").select(
         "human_readable_id",
+        "id",
         pl.col("title", "path", "creation_date", "language").fill_null(""),
         "metadata",
         n_characters=pl.col("text").str.len_chars(),
@@ -133,6 +135,7 @@ def read_document(opened: Version, number: int) -> Document:
     names = ("title", "path", "creation_date", "language")
     return Document(
         number=number,
+        id=row["id"],
         metadata=row["metadata"],
         n_characters=len(text),
         n_text_units=len(text_units),

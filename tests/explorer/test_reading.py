@@ -4,13 +4,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, FilePayload, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
-from tests.conftest import run_project
-from tests.fixtures.served import serve, write_project
+from tests.fixtures.served import serve
 
 QUESTION = "How are Tom Crean and Frank Worsley connected?"
 Keep = Callable[[str], None]
@@ -162,31 +160,3 @@ def test_a_server_with_keys_asks_for_one(
         expect(page.get_by_label("Question")).to_be_visible()
         page.get_by_role("button", name="Forget key").click()
         expect(page.get_by_label("Key")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_an_uploaded_document_is_indexed_and_the_version_before_stays(
-    browser: Browser, tmp_path: Path
-) -> None:
-    """Upload, start a run and watch it, then look at the version before."""
-    root = write_project(tmp_path / "docs")
-    run_project(root)
-    settings = ServerSettings(indexes={"docs": root}, state_folder=tmp_path)
-    with serve(settings) as served, browser.new_context(base_url=served.url) as context:
-        page = context.new_page()
-        page.goto("/#/docs?panel=documents")
-        text = b"Otto Nordenskjold led the Swedish expedition of the Antarctic."
-        file: FilePayload = {"name": "swedes.txt", "mimeType": "text/plain", "buffer": text}
-        page.get_by_label("Add files").set_input_files(file)
-        expect(page.get_by_text("1 file stored")).to_be_visible()
-        page.get_by_role("button", name="Start a run").click()
-        expect(page.get_by_text("The last run is done")).to_be_visible(timeout=60_000)
-        page.goto("/#/docs?panel=browse&search=nordenskjold")
-        expect(page.locator(".panel.left .row").first).to_be_visible()
-        page.get_by_role("link", name="Versions").click()
-        page.get_by_role("link", name="version 1").click()
-        expect(page.get_by_role("button", name="As of version 1")).to_be_visible()
-        page.get_by_role("link", name="Browse").click()
-        expect(page.get_by_text("No row fits")).to_be_visible()
-        page.get_by_role("button", name="As of version 1").click()
-        expect(page.locator(".panel.left .row").first).to_be_visible()

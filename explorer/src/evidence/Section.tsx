@@ -10,7 +10,7 @@ export function Section({ title, count = null, children }: SectionProps) {
   const id = useId();
   return (
     <section aria-labelledby={id}>
-      <h3 id={id}>{title}{count !== null && <span class="count">{texts.number(count)}</span>}</h3>
+      <h3 id={id}>{title}{count !== null && <span class="count"> {texts.number(count)}</span>}</h3>
       {children}
     </section>
   );

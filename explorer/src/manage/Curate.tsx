@@ -10,6 +10,7 @@ import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
 import type { Decision } from "./management";
+import { SplitForm } from "./SplitForm";
 import { useAction, useManagement } from "./useManagement";
 
 /** What the reader may decide about an entity; nothing without the scope, or at an earlier version. */
@@ -34,6 +35,7 @@ export function Curate({ entity }: { entity: EntityDetails }) {
               onChoose={(other) => setDraft({ kind: "never", names: [title, other.title] })} />
           </div>
           <Rename title={title} onRename={(wanted) => setDraft({ kind: "rename", name: title, title: wanted })} />
+          <SplitForm entity={entity} onSplit={(parts) => setDraft({ kind: "split", name: title, parts })} />
         </>
       )}
     </details>
@@ -103,12 +105,22 @@ export function DecisionView({ decision, onChange, onRecorded }: DecisionViewPro
         </label>
       )}
       <Await loaded={preview}>
-        {({ entities, is_new, n_relationships, n_text_units, n_documents }) => (
+        {({ entities, is_new, n_relationships, n_text_units, n_documents, parts }) => (
           <>
             <p class="muted">{texts.curate.changes(n_relationships, n_text_units, n_documents)}</p>
             <ul class="list">
               {entities.map((entity) => <li key={entity.number}><EntityLink entity={entity} /></li>)}
             </ul>
+            {parts.length > 0 && (
+              <ul class="list">
+                {parts.map((part) => (
+                  <li key={part.title} class="row">
+                    <span class="row-name" dir="auto">{part.title}</span>
+                    <span class="row-note">{texts.curate.part(part.n_text_units, part.n_documents)}</span>
+                  </li>
+                ))}
+              </ul>
+            )}
             {!is_new && <p>{texts.curate.known}</p>}
           </>
         )}

@@ -45,10 +45,14 @@ export interface Health {
 export type Decision =
   | { kind: "merge"; title: string; names: string[] }
   | { kind: "never"; names: string[] }
-  | { kind: "rename"; name: string; title: string };
+  | { kind: "rename"; name: string; title: string }
+  | { kind: "split"; name: string; parts: Part[] };
+/** One of several things with the same name: that of some documents, or of all others. */
+export interface Part { title: string; documents?: string[] }
 /** What a decision would change in the index; `is_new` is false if it is recorded already. */
 export interface Preview {
   is_new: boolean; entities: Entity[]; n_relationships: number; n_text_units: number; n_documents: number;
+  parts: { title: string; n_text_units: number; n_documents: number }[];
 }
 
 /** Two names of the index that may mean the same thing. */
@@ -147,6 +151,7 @@ export class Management {
   }
 
   undo(decision: Decision): Promise<void> {
+    if (decision.kind === "split") return this.undoNames([decision.name]);
     return this.undoNames(decision.kind === "rename" ? [decision.name, decision.title] : decision.names);
   }
 

@@ -1,0 +1,96 @@
+"""Owners of an index in the explorer: they upload documents, start runs, and correct names."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, FilePayload, Page, expect
+
+from graphrag_server.server_settings import ServerSettings
+from tests.conftest import run_project
+from tests.fixtures.served import serve, write_project
+
+SWEDES = b"Otto Nordenskjold led the Swedish expedition of the Antarctic."
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = write_project(tmp_path_factory.mktemp("managing") / "docs")
+    run_project(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def owner(browser: Browser, root: Path) -> Iterator[Page]:
+    """A page of a reader who may change the index."""
+    settings = ServerSettings(indexes={"docs": root}, state_folder=root.parent)
+    with serve(settings) as served, browser.new_context(base_url=served.url) as context:
+        yield context.new_page()
+
+
+def open_entity(page: Page, name: str) -> None:
+    """Open the details of an entity, and the choice of what may be decided about its name."""
+    # Nothing stays from the test before.
+    page.goto("about:blank")
+    page.goto("/#/docs?panel=browse")
+    page.get_by_role("link", name=name).first.click()
+    page.get_by_text("Correct the name").click()
+
+
+@pytest.mark.parametrize(
+    ("press", "described", "recorded"),
+    [
+        ("Same as …", "are the same.", "merge:\n  Tom Crean: [Robert Falcon Scott]"),
+        ("Not the same as …", "are not the same.", "never:\n  - [Tom Crean, Robert Falcon Scott]"),
+        ("Rename", "“Tom Crean” is called “Thomas Crean”.", "rename:\n  Tom Crean: Thomas Crean"),
+        ("Split …", "“Tom Crean” is the name of “The son” and “Tom Crean”.", "title: The son"),
+    ],
+)
+def test_a_decision_about_a_name_is_shown_before_it_is_recorded_and_undone(
+    owner: Page, root: Path, press: str, described: str, recorded: str
+) -> None:
+    open_entity(owner, "Tom Crean")
+    button = owner.get_by_role("button", name=press, exact=True)
+    if press == "Rename":
+        owner.get_by_label("New name").fill("Thomas Crean")
+        button.click()
+    elif press == "Split …":
+        button.click()
+        owner.get_by_label("Name of the other thing").fill("The son")
+        owner.get_by_role("checkbox").first.check()
+        owner.get_by_role("button", name="Preview").click()
+        expect(owner.get_by_text("1 passage in 1 document")).to_have_count(2)
+    else:
+        button.click()
+        owner.keyboard.type("Robert Falcon")
+        owner.get_by_role("option", name="Robert Falcon Scott").first.click()
+    expect(owner.get_by_text(described)).to_be_visible()
+    expect(owner.get_by_text("It concerns")).to_be_visible()
+    file = root / "resolutions.yaml"
+    assert not file.exists() or recorded not in file.read_text(encoding="utf-8")
+    owner.get_by_role("button", name="Record").click()
+    expect(owner.get_by_text("a run applies it")).to_be_visible()
+    assert recorded in file.read_text(encoding="utf-8")
+    owner.goto("/#/docs?panel=names")
+    expect(owner.locator(".panel.left").get_by_text("Tom Crean").first).to_be_visible()
+    owner.locator(".panel.left").get_by_role("button", name="Undo").first.click()
+    expect(owner.get_by_role("heading", name="Decisions 0")).to_be_visible()
+    assert recorded not in file.read_text(encoding="utf-8")
+
+
+def test_an_uploaded_document_is_indexed_and_the_version_before_stays(owner: Page) -> None:
+    owner.goto("/#/docs?panel=documents")
+    file: FilePayload = {"name": "swedes.txt", "mimeType": "text/plain", "buffer": SWEDES}
+    owner.get_by_label("Add files").set_input_files(file)
+    expect(owner.get_by_text("1 file stored")).to_be_visible()
+    owner.get_by_role("button", name="Start a run").click()
+    expect(owner.get_by_text("The last run is done")).to_be_visible(timeout=60_000)
+    owner.goto("/#/docs?panel=browse&search=nordenskjold")
+    expect(owner.locator(".panel.left .row").first).to_be_visible()
+    owner.get_by_role("link", name="Versions").click()
+    owner.get_by_role("link", name="version 1").click()
+    expect(owner.get_by_role("button", name="As of version 1")).to_be_visible()
+    owner.get_by_role("link", name="Browse").click()
+    expect(owner.get_by_text("No row fits")).to_be_visible()
+    owner.get_by_role("button", name="As of version 1").click()
+    expect(owner.locator(".panel.left .row").first).to_be_visible()
