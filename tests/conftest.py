@@ -14,7 +14,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.local.model_package import MINILM, download_model
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services
-from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_index.schema.settings.project_settings import init_project, load_settings
 from tests.fixtures.commands import Call
 from tests.fixtures.examples import USUAL, n_examples
 from tests.model_server import Server
@@ -79,6 +79,25 @@ def sample_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not (root / "output" / "index.json").is_file():
             shutil.rmtree(root, ignore_errors=True)
             run_project(copy_project(root))
+    return root
+
+
+@pytest.fixture(scope="session")
+def project_of_two_versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose version 2 has another document, and one document less."""
+    root: Path = tmp_path_factory.mktemp("versions")
+    init_project(root)
+    folder = root / "input"
+    (folder / "fram.txt").write_text(
+        "Roald Amundsen sailed to the South Pole with the ship Fram. "
+        "Fridtjof Nansen built the Fram.",
+        encoding="utf-8",
+    )
+    (folder / "belgica.txt").write_text("Adrien de Gerlache led the Belgica.", encoding="utf-8")
+    run_project(root)
+    (folder / "belgica.txt").unlink()
+    (folder / "aurora.txt").write_text("Ernest Shackleton bought the Aurora.", encoding="utf-8")
+    run_project(root)
     return root
 
 

@@ -184,6 +184,8 @@ export interface IndexData {
   filterChoices(signal: AbortSignal): Promise<FilterChoices>;
   /** Read the rows that differ between two versions. Absent where only one version can be read. */
   changedRows?(table: ChangedTable, query: Query, signal: AbortSignal): Promise<ChangedRows>;
+  /** Open another version of the index. Absent where only one version can be read. */
+  atVersion?(version: number): IndexData;
   /** Absent where nothing can be asked: on a static page. */
   ask?(question: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer>;
   /** Return whether an index without rows has been built since. */
@@ -319,6 +321,10 @@ export class ServedIndex implements IndexData {
 
   filterChoices(signal: AbortSignal) {
     return this.get<FilterChoices>("/stats", {}, signal);
+  }
+
+  atVersion(version: number) {
+    return this.connection.open(this.name, version);
   }
 
   changedRows(table: ChangedTable, query: Query, signal: AbortSignal) {

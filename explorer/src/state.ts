@@ -19,6 +19,8 @@ export interface Filters {
 }
 
 export type GraphMode = "graph" | "table";
+/** What decides the colours of entities. */
+export type ColourBy = "community" | "type";
 
 export interface Address {
   index: string;
@@ -33,13 +35,14 @@ export interface Address {
   filters: Filters;
   /** An earlier version of the index; null for the current version. */
   version: number | null;
-  /** The version that the shown one is compared with; null: none. */
+  /** The version, earlier or later, that the shown one is compared with; null: none. */
   compare: number | null;
   /** Two entities whose shortest connection is shown. */
   path: { from: number; to: number } | null;
   /** The only community that the graph shows. */
   only: number | null;
   mode: GraphMode;
+  colourBy: ColourBy;
 }
 
 export const NO_FILTERS: Filters = { documents: {}, types: [], since: "", until: "" };
@@ -47,6 +50,7 @@ export const NO_FILTERS: Filters = { documents: {}, types: [], since: "", until:
 export const EMPTY_ADDRESS: Address = {
   index: "", selection: null, panel: "ask", question: "", method: "ask", search: "",
   table: "entities", filters: NO_FILTERS, version: null, compare: null, path: null, only: null, mode: "graph",
+  colourBy: "community",
 };
 
 const KINDS: readonly string[] = ["entity", "relationship", "community", "text_unit", "document"];
@@ -79,6 +83,7 @@ export function parseAddress(hash: string): Address {
   const [, from, to] = /^(\d+)-(\d+)$/.exec(parameters.get("path") ?? "") ?? [];
   address.path = from && to ? { from: Number(from), to: Number(to) } : null;
   address.mode = parameters.get("mode") === "table" ? "table" : "graph";
+  address.colourBy = parameters.get("colour") === "type" ? "type" : "community";
   return address;
 }
 
@@ -100,6 +105,7 @@ export function formatAddress(address: Address): string {
   if (address.only !== null) parameters.set("only", String(address.only));
   if (path) parameters.set("path", `${path.from}-${path.to}`);
   if (address.mode === "table") parameters.set("mode", "table");
+  if (address.colourBy === "type") parameters.set("colour", "type");
   const parts = [address.index, ...formatSelection(address.selection)].map(encodeURIComponent);
   const query = parameters.toString();
   return `#/${parts.join("/")}${query && `?${query}`}`;

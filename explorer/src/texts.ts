@@ -17,6 +17,7 @@ const counted = (one: string, many: string) => (count: number) =>
 const entities = counted("entity", "entities");
 const textUnits = counted("passage", "passages");
 const documents = counted("document", "documents");
+const communities = counted("community", "communities");
 const relationships = counted("relationship", "relationships");
 const reports = counted("report", "reports");
 
@@ -85,19 +86,29 @@ export const texts = {
   resize: { left: "Width of the left panel", right: "Width of the details" },
   graph: {
     mode: "Form of the graph", graph: "Graph", table: "Table",
-    communities: "Communities of the top level", evidence: "Evidence of the answer",
+    evidence: "Evidence of the answer",
     only: (community: number) => `Only community ${community}`,
     explained: "Graph of communities and entities. Arrow keys move it, plus and minus zoom, Enter opens the community in the middle, Backspace leaves it; the table shows the same.",
     view: "View of the graph", zoomIn: "Zoom in", zoomOut: "Zoom out", whole: "Show the whole graph",
     save: {
       label: "Save the view", svg: "Picture (SVG)", png: "Picture (PNG)", gexf: "Graph (GEXF)",
+      communities: "Communities (CSV)",
       entities: "Entities (CSV)", relationships: "Relationships (CSV)",
     },
     noPicture: "The browser could not write the picture: the window may be too large.",
-    nothingToSave: "No entity is drawn: zoom into a community first.",
+    colourBy: "Colour by", colours: { community: "Community", type: "Type" },
+    lightType: "Types of entities: light those of a type", otherTypes: "other types",
+    noTypes: "Communities have no type: zoom in to their entities.",
+    typeCount: (type: string, count: number) => `${type} (${number(count)})`,
     stated: "stated by a text", counted: "only named together",
     leftOut: (n: number) => `${n.toLocaleString()} with fewer relationships are not drawn.`,
     noDrawing: (why: string) => `This browser cannot draw the graph, so the table is shown. ${why}`,
+  },
+  drawn: {
+    around: "Where the view is", whole: "Whole graph", state: "State", opened: "opened", closed: "closed",
+    open: (title: string) => `Open ${title}`, openShort: "Open", fill: (title: string) => `Zoom in to ${title}`,
+    source: "From", target: "To", weight: "Weight", how: "How it is known", change: "Change",
+    lit: "lit", summed: "all between two communities",
   },
   find: {
     label: "Find names, reports and passages",
@@ -116,6 +127,10 @@ export const texts = {
     explained: "Each run that changed the index left a version. Choose one to see the index as it was.",
     compare: "Compare", compareWith: (version: number) => `Compare with version ${version}`,
     compared: (from: number, to: number) => `Changes from version ${from} to version ${to}`,
+    changed: (kind: "added" | "removed" | "changed", nEntities: number, nRelationships: number, nCommunities: number) =>
+      `${kind}: ${[[nEntities, entities], [nRelationships, relationships], [nCommunities, communities]]
+        .flatMap(([count, format]) => (count ? [(format as typeof entities)(count as number)] : [])).join(", ")}`,
+    earlier: (version: number) => `Before: version ${version}`, later: (version: number) => `After: version ${version}`,
     stop: "Stop comparing", unchanged: "No row differs.", before: "before", after: "after",
     inVersion: (name: string, version: number) => `${name} in version ${version}`,
     kinds: { added: "added", removed: "removed", changed: "changed", renamed: "renamed" },

@@ -1,4 +1,4 @@
-"""A real browser, and pages of a server of the sample."""
+"""A real browser, and pages of a server with the sample and an index of two versions."""
 
 import os
 import shutil
@@ -16,6 +16,18 @@ CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = os.environ.get("EXPLORER_SCREENSHOTS")
 
 
+Keep = Callable[[str], None]
+
+
+def press_until(page: Page, key: str, condition: str) -> None:
+    """Press a key until an expression of the page is true."""
+    for _ in range(40):
+        page.keyboard.press(key)
+        if page.evaluate(condition):
+            return
+    raise AssertionError(f"{key} does not lead to {condition}")
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
@@ -29,8 +41,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def server(sample_project: Path) -> Iterator[Served]:
-    with serve(ServerSettings(indexes={"sample": sample_project})) as served:
+def server(sample_project: Path, project_of_two_versions: Path) -> Iterator[Served]:
+    indexes = {"sample": sample_project, "ships": project_of_two_versions}
+    with serve(ServerSettings(indexes=indexes)) as served:
         yield served
 
 
@@ -53,7 +66,7 @@ def page(browser: Browser, server: Served) -> Iterator[Page]:
 
 
 @pytest.fixture
-def keep(page: Page) -> Callable[[str], None]:
+def keep(page: Page) -> Keep:
     """Keep a picture of the page under a name, if EXPLORER_SCREENSHOTS names a folder."""
 
     def keep_picture(name: str) -> None:

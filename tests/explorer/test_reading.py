@@ -1,17 +1,16 @@
 """Readers of the explorer: they ask, follow what an answer rests on, and look around."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
+from tests.explorer.conftest import Keep, press_until
 from tests.fixtures.served import serve
 
 QUESTION = "How are Tom Crean and Frank Worsley connected?"
-Keep = Callable[[str], None]
 
 
 def details(page: Page, heading: str) -> None:
@@ -46,14 +45,6 @@ def test_keys_alone_ask_and_follow_a_citation(page: Page) -> None:
     press_until(page, "Shift+Tab", "document.activeElement.matches('a.citation')")
     page.keyboard.press("Enter")
     expect(page.locator("mark").first).to_be_in_viewport()
-
-
-def press_until(page: Page, key: str, condition: str) -> None:
-    for _ in range(40):
-        page.keyboard.press(key)
-        if page.evaluate(condition):
-            return
-    raise AssertionError(f"{key} does not lead to {condition}")
 
 
 def test_a_community_opens_down_to_an_entity(page: Page, keep: Keep) -> None:
@@ -107,17 +98,6 @@ def test_filters_narrow_lists_and_the_address_keeps_them(page: Page, keep: Keep)
     expect(page.get_by_label("event")).to_be_checked()
     page.go_back()
     expect(page.get_by_label("event")).not_to_be_checked()
-
-
-def test_the_table_shows_what_is_drawn(page: Page, keep: Keep) -> None:
-    page.goto("/")
-    page.get_by_role("button", name="Table").click()
-    table = page.get_by_role("table", name="Entities")
-    expect(table.get_by_role("link", name="Ernest Shackleton")).to_be_visible()
-    keep("table")
-    page.reload()
-    table.get_by_role("link", name="Ernest Shackleton").click()
-    details(page, "Ernest Shackleton")
 
 
 def test_versions_are_listed(page: Page, keep: Keep) -> None:

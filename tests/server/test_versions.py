@@ -6,29 +6,17 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from graphrag_index.schema.settings.project_settings import init_project
 from graphrag_server.app import create_app
 from graphrag_server.server_settings import ServerSettings
-from tests.conftest import run_project
 from tests.server.conftest import ADDRESS
 
 BASE = "/v1/indexes/ships"
-FRAM = "Roald Amundsen sailed to the South Pole with the ship Fram. Fridtjof Nansen built the Fram."
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+def client(project_of_two_versions: Path) -> Iterator[TestClient]:
     """A client of an index whose version 2 has another document, and one document less."""
-    root: Path = tmp_path_factory.mktemp("versions")
-    init_project(root)
-    folder = root / "input"
-    (folder / "fram.txt").write_text(FRAM, encoding="utf-8")
-    (folder / "belgica.txt").write_text("Adrien de Gerlache led the Belgica.", encoding="utf-8")
-    run_project(root)
-    (folder / "belgica.txt").unlink()
-    (folder / "aurora.txt").write_text("Ernest Shackleton bought the Aurora.", encoding="utf-8")
-    run_project(root)
-    app = create_app(ServerSettings(indexes={"ships": root}))
+    app = create_app(ServerSettings(indexes={"ships": project_of_two_versions}))
     with TestClient(app, base_url=ADDRESS) as client:
         yield client
 

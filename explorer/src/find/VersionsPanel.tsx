@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import { CHANGED_TABLES, type ChangedRow, type ChangedTable } from "../api";
 import { Await } from "../parts/Loading";
 import { PagedList, usePages } from "../parts/PagedList";
-import { AtVersion, useAddress } from "../parts/useAddress";
-import { useComparison } from "../parts/useComparison";
+import { useAddress } from "../parts/useAddress";
+import { type Comparison as Compared, useComparison } from "../parts/useComparison";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import type { Kind } from "../state";
@@ -53,9 +53,7 @@ export function VersionsPanel() {
   );
 }
 
-interface ComparisonProps { from: number; to: number }
-
-function Comparison({ from, to }: ComparisonProps) {
+function Comparison({ from, to }: Compared) {
   const { href } = useAddress();
   return (
     <section class="comparison" aria-label={texts.versions.compared(from, to)}>
@@ -66,7 +64,7 @@ function Comparison({ from, to }: ComparisonProps) {
   );
 }
 
-function ChangedTableView({ table, from, to }: ComparisonProps & { table: ChangedTable }) {
+function ChangedTableView({ table, from, to }: Compared & { table: ChangedTable }) {
   const { data } = useData();
   const counts = useLoaded(async (signal) => (
     (await data.changedRows!(table, { from, to, limit: 1 }, signal)).counts
@@ -88,7 +86,7 @@ function ChangedTableView({ table, from, to }: ComparisonProps & { table: Change
   );
 }
 
-interface ChangedRowsProps extends ComparisonProps { table: ChangedTable; kind: ChangedRow["kind"]; count: number }
+interface ChangedRowsProps extends Compared { table: ChangedTable; kind: ChangedRow["kind"]; count: number }
 
 /** The rows of one kind of change. They are loaded when they are opened. */
 function ChangedRowsView(props: ChangedRowsProps) {
@@ -107,14 +105,17 @@ const KINDS: Record<ChangedTable, Kind> = {
 };
 
 function ChangedRowList({ table, kind, from, to }: ChangedRowsProps) {
-  const { data } = useData();
+  const { data, summary } = useData();
+  const { href } = useAddress();
   const pages = usePages<ChangedRow>(
     (cursor, signal) => data.changedRows!(table, { from, to, kind, cursor }, signal), [table, kind, from, to],
   );
   const link = (name: string, number: number | null, version: number, text: string) => number !== null && (
-    <AtVersion version={version}>
-      <VersionLink name={name} kind={KINDS[table]} number={number} version={version}>{text}</VersionLink>
-    </AtVersion>
+    <a aria-label={texts.versions.inVersion(name, version)} href={href({
+      // The comparison stays, seen from the version that has the row.
+      version: version === summary.version ? null : version, compare: version === from ? to : from,
+      selection: { kind: KINDS[table], number }, path: null, only: null,
+    })}>{text}</a>
   );
   return (
     <PagedList pages={pages} empty={texts.none}>
@@ -128,11 +129,4 @@ function ChangedRowList({ table, kind, from, to }: ChangedRowsProps) {
       )}
     </PagedList>
   );
-}
-
-interface VersionLinkProps { name: string; kind: Kind; number: number; version: number; children: string }
-
-function VersionLink({ name, kind, number, version, children }: VersionLinkProps) {
-  const { select } = useAddress();
-  return <a href={select({ kind, number })} aria-label={texts.versions.inVersion(name, version)}>{children}</a>;
 }

@@ -1,7 +1,8 @@
 /** Drawing of the communities: discs with titles on a canvas below the entities. */
 
-import type { MapPart } from "./mapPart";
-import type { Area, Scene } from "./scene";
+import { colourOfArea, type Look, type Palette } from "./appearance";
+import type { DrawnCommunity, DrawnLink } from "./drawn";
+import type { Area } from "./scene";
 
 export interface Point { x: number; y: number }
 /** Pixels of a point of the map, and pixels per unit. */
@@ -13,53 +14,46 @@ export type Pen = Pick<CanvasRenderingContext2D,
   | "fillText" | "strokeText" | "measureText" | "globalAlpha" | "lineWidth" | "lineJoin" | "font" | "textAlign"
   | "textBaseline"> & { fillStyle: string | CanvasGradient | CanvasPattern; strokeStyle: string | CanvasGradient | CanvasPattern };
 
-/** How a row of the shown version differs from the version that it is compared with. */
-export type Change = "added" | "changed";
-export type Changes = Record<"entities" | "relationships" | "communities", ReadonlyMap<number, Change>>;
+/** A place on the screen that holds a text. */
+export interface Box { left: number; right: number; top: number; bottom: number }
 
-/** Colours of the page, read from its style sheet. */
-export interface Palette {
-  hues: string[]; ink: string; muted: string; paper: string; panel: string; line: string; accent: string; none: string; added: string; changed: string;
+/** The communities of a picture, and what decides how they look. */
+export interface CommunityPicture {
+  communities: readonly DrawnCommunity[];
+  links: readonly DrawnLink[];
+  look: Look;
+  isDimmed: boolean;
+  /** The community with a strong rim, because it is selected or pointed at. */
+  selected: number | null;
+  /** Places of the names of entities: titles keep clear of them. */
+  names: readonly Box[];
 }
 
-export function readPalette(element: Element): Palette {
-  const style = getComputedStyle(element);
-  const read = (name: string) => style.getPropertyValue(name).trim();
-  return {
-    hues: Array.from({ length: 8 }, (_, at) => read(`--c${at}`)),
-    ink: read("--ink"), muted: read("--muted"), paper: read("--paper"), panel: read("--panel"), line: read("--line"),
-    accent: read("--accent"), none: read("--none"), added: read("--added"), changed: read("--changed"),
-  };
-}
-
-// Radius in pixels from which a disc has a title, and maximum links drawn for each disc of a part.
+// Radius in pixels from which a disc has a title.
 const MIN_TITLE_RADIUS = 26;
-const MAX_LINKS_PER_DISC = 2;
+// Places of a title in its disc, as shares of the radius below the middle.
+const TITLE_SHIFTS = [0, -0.5, 0.5, -0.25, 0.25];
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
-export function drawCommunities(
-  context: Pen, scene: Scene, project: Projection, palette: Palette,
-  lit: { communities: ReadonlySet<number>; selected: number | null; isDimmed: boolean; changes: Changes | null },
-): void {
+export function drawCommunities(context: Pen, picture: CommunityPicture, project: Projection): void {
+  const { communities, look, isDimmed, selected, names } = picture;
+  const { palette, emphasis } = look;
   const { width, height } = context.canvas;
   const ratio = window.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
-  const colour = (area: Area) => {
-    const change = lit.changes?.communities.get(area.community);
-    return change ? palette[change] : lit.changes ? palette.none : hueOf(area, palette);
-  };
-  for (const part of scene.openParts()) {
-    const area = scene.areas.get(part.community);
-    if (area) drawOpened(context, area, project, palette, colour(area), area.community === lit.selected);
-    if (part.kind === "communities") drawLinks(context, scene, part, project, palette);
+  const opened = communities.filter(({ isOpen }) => isOpen);
+  for (const area of opened) {
+    drawOpened(context, area, project, palette, colourOfArea(area, look), area.community === selected);
   }
-  for (const area of scene.closedAreas()) {
-    const strong = area.community === lit.selected || lit.communities.has(area.community);
-    drawClosed(context, area, project, palette, colour(area), strong, lit.isDimmed && !strong);
+  drawLinks(context, picture, project);
+  const taken = [...names];
+  for (const area of communities) {
+    if (area.isOpen) continue;
+    const strong = area.community === selected || emphasis.communities.has(area.community);
+    drawClosed(context, area, project, palette, colourOfArea(area, look), strong, isDimmed && !strong, taken);
   }
-  const opened = scene.openParts().flatMap(({ community }) => scene.areas.get(community) ?? []);
-  drawOpenedTitles(context, opened, project, palette, { width: width / ratio, height: height / ratio });
+  drawOpenedTitles(context, opened, project, palette, { width: width / ratio, height: height / ratio }, taken);
 }
 
 function drawOpened(
@@ -82,9 +76,8 @@ function drawOpened(
 /** Draw the titles of opened discs above their upper edges, those of the inner discs first. */
 function drawOpenedTitles(
   context: Pen, areas: readonly Area[], project: Projection, palette: Palette,
-  view: { width: number; height: number },
+  view: { width: number; height: number }, taken: Box[],
 ): void {
-  const taken: { left: number; right: number; y: number }[] = [];
   context.font = `600 12px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "bottom";
@@ -100,30 +93,32 @@ function drawOpenedTitles(
     if (!isAround && (x < half || x > view.width - half || y - radius < 16)) continue;
     const middle = Math.min(Math.max(x, half), view.width - half);
     const bottom = Math.max(y - radius - 4, 16);
-    const place = { left: middle - half, right: middle + half, y: bottom };
-    if (taken.some((other) => Math.abs(other.y - place.y) < 16 && other.left < place.right && place.left < other.right)) {
-      continue;
-    }
+    const place = { left: middle - half, right: middle + half, top: bottom - 15, bottom };
+    if (taken.some((other) => overlap(place, other))) continue;
     taken.push(place);
     context.fillText(title, middle, bottom);
   }
 }
 
-/** Draw the name of an entity that is pointed at or selected, on a ground that hides what is below. */
+/**
+ * Draw the name of an entity that is pointed at or selected, on a ground that hides what is below.
+ * Returns the place of the name.
+ */
 export function drawHoveredName(
   context: Pen,
   { x, y, size, label }: { x: number; y: number; size: number; label?: string | null }, palette: Palette,
-): void {
+): Box | null {
   context.beginPath();
   context.arc(x, y, size + 2, 0, 2 * Math.PI);
   context.lineWidth = 2;
   context.strokeStyle = palette.ink;
   context.stroke();
-  if (!label) return;
+  if (!label) return null;
   context.font = `600 12px ${FONT}`;
   const left = x + size + 2;
+  const width = context.measureText(label).width + 12;
   context.beginPath();
-  context.roundRect(left, y - 11, context.measureText(label).width + 12, 22, 5);
+  context.roundRect(left, y - 11, width, 22, 5);
   context.fillStyle = palette.panel;
   context.fill();
   context.lineWidth = 1;
@@ -133,15 +128,47 @@ export function drawHoveredName(
   context.textAlign = "left";
   context.textBaseline = "middle";
   context.fillText(label, left + 6, y);
+  return { left, right: left + width, top: y - 11, bottom: y + 11 };
+}
+
+/** A sign of the legend: a dot of a colour, or a line of a width, and its meaning. */
+export interface LegendSign { colour: string; text: string; width?: number }
+
+/** Draw the legend in the lower left corner, for pictures that are saved. */
+export function drawLegend(context: Pen, signs: readonly LegendSign[], palette: Palette, height: number): void {
+  context.font = `12px ${FONT}`;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  const width = Math.max(0, ...signs.map(({ text }) => context.measureText(text).width)) + 36;
+  const top = height - 12 - signs.length * 18;
+  context.beginPath();
+  context.roundRect(8, top - 4, width, signs.length * 18 + 8, 6);
+  context.fillStyle = palette.panel;
+  context.fill();
+  signs.forEach(({ colour, text, width: line }, at) => {
+    const y = top + at * 18 + 9;
+    context.beginPath();
+    if (line) {
+      Object.assign(context, { lineWidth: line, strokeStyle: colour });
+      context.moveTo(14, y);
+      context.lineTo(28, y);
+      context.stroke();
+    } else {
+      context.fillStyle = colour;
+      context.arc(21, y, 5, 0, 2 * Math.PI);
+      context.fill();
+    }
+    context.fillStyle = palette.ink;
+    context.fillText(text, 33, y);
+  });
 }
 
 function drawClosed(
   context: Pen, area: Area, project: Projection, palette: Palette, colour: string,
-  strong: boolean, dimmed: boolean,
+  strong: boolean, dimmed: boolean, taken: readonly Box[],
 ): void {
   const { x, y } = project.at(area);
   const radius = area.radius * project.scale;
-  if (radius < 0.7) return;
   context.beginPath();
   context.arc(x, y, radius, 0, 2 * Math.PI);
   // Links to other discs do not shine through.
@@ -155,39 +182,44 @@ function drawClosed(
   context.strokeStyle = strong ? palette.accent : colour;
   context.stroke();
   context.globalAlpha = dimmed ? 0.5 : 1;
-  if (radius >= MIN_TITLE_RADIUS) drawTitle(context, area, { x, y }, radius, palette);
+  if (radius >= MIN_TITLE_RADIUS) drawTitle(context, area, { x, y }, radius, palette, taken);
   context.globalAlpha = 1;
 }
 
+/** Draw the title of a disc where it covers no name: in the middle, or else above or below. */
 function drawTitle(
-  context: Pen, area: Area, { x, y }: Point, radius: number, palette: Palette,
+  context: Pen, area: Area, { x, y }: Point, radius: number, palette: Palette, taken: readonly Box[],
 ): void {
   const size = Math.min(15, Math.max(10, radius / 6));
+  const height = size * 1.2;
   context.font = `${size}px ${FONT}`;
-  const lines = wrap(context, area.title, radius * 1.7, Math.max(1, Math.floor(radius * 1.3 / (size * 1.2))));
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillStyle = palette.ink;
-  lines.forEach((line, at) => {
-    context.fillText(line, x, y + (at - (lines.length - 1) / 2) * size * 1.2);
-  });
+  const near = taken.filter(({ left, right, top, bottom }) =>
+    left < x + radius && right > x - radius && top < y + radius && bottom > y - radius);
+  for (const shift of near.length ? TITLE_SHIFTS : [0]) {
+    // Away from the middle the disc is narrower.
+    const room = shift ? 1.2 * radius : 1.7 * radius;
+    const maxLines = Math.max(1, Math.floor((shift ? 0.6 : 1.3) * radius / height));
+    const lines = wrap(context, area.title, room, maxLines).map((line, at, all) => {
+      const middle = y + shift * radius + (at - (all.length - 1) / 2) * height;
+      const half = context.measureText(line).width / 2;
+      return { line, middle, left: x - half, right: x + half, top: middle - height / 2, bottom: middle + height / 2 };
+    });
+    if (lines.some((line) => near.some((name) => overlap(line, name)))) continue;
+    for (const { line, middle } of lines) context.fillText(line, x, middle);
+    return;
+  }
 }
 
-/** Draw the strongest links between closed discs of a part, wider for more weight. */
-function drawLinks(
-  context: Pen, scene: Scene, part: MapPart, project: Projection, palette: Palette,
-): void {
-  const strongest = part.weight[0] ?? 1;
-  const { clientWidth: width, clientHeight: height } = context.canvas;
-  const isInside = ({ x, y }: Point) => x >= 0 && x <= width && y >= 0 && y <= height;
-  context.strokeStyle = palette.none;
-  for (let at = 0; at < Math.min(part.source.length, part.number.length * MAX_LINKS_PER_DISC); at += 1) {
-    const [one, other] = [part.source[at]!, part.target[at]!].map((end) => scene.areas.get(part.number[end]!)!);
-    if (!one || !other || scene.isOpen(one.community) || scene.isOpen(other.community)) continue;
-    const [from, to] = [edgePoint(one, other), edgePoint(other, one)].map((point) => project.at(point));
-    if (!isInside(from!) && !isInside(to!)) continue;
-    context.globalAlpha = 0.15 + 0.35 * (part.weight[at]! / strongest);
-    context.lineWidth = 0.5 + 3 * (part.weight[at]! / strongest);
+/** Draw lines between closed communities, wider for more weight. */
+function drawLinks(context: Pen, { links, look }: CommunityPicture, project: Projection): void {
+  context.strokeStyle = look.palette.none;
+  for (const { source, target, share } of links) {
+    const [from, to] = [edgePoint(source, target), edgePoint(target, source)].map((point) => project.at(point));
+    context.globalAlpha = 0.15 + 0.35 * share;
+    context.lineWidth = 0.5 + 3 * share;
     context.beginPath();
     context.moveTo(from!.x, from!.y);
     context.lineTo(to!.x, to!.y);
@@ -196,15 +228,14 @@ function drawLinks(
   context.globalAlpha = 1;
 }
 
+export const overlap = (one: Box, other: Box) =>
+  one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+
 /** Return the point on the edge of a disc that faces another disc. */
 function edgePoint(area: Area, other: Area): Point {
   const distance = Math.hypot(other.x - area.x, other.y - area.y) || 1;
   const share = area.radius / distance;
   return { x: area.x + (other.x - area.x) * share, y: area.y + (other.y - area.y) * share };
-}
-
-export function hueOf(area: Area, palette: Palette): string {
-  return palette.hues[area.hue % palette.hues.length]!;
 }
 
 function wrap(context: Pen, text: string, width: number, maxLines: number): string[] {

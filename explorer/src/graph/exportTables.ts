@@ -1,51 +1,9 @@
-/** The entities and relationships that are drawn, as GEXF and CSV. */
+/** What is drawn, as GEXF and CSV. */
 
-import type { Emphasis } from "./renderer";
-import type { Scene } from "./scene";
-
-export interface DrawnEntity {
-  number: number; title: string; type: string; relationships: number | null;
-  /** The community inside which the entity is drawn; null if its community is closed. */
-  community: number | null; community_title: string;
-  x: number; y: number;
-}
-export interface DrawnRelationship {
-  number: number; source: number; target: number; weight: number; stated: boolean;
-}
-export interface DrawnGraph { entities: DrawnEntity[]; relationships: DrawnRelationship[] }
+import type { DrawnGraph } from "./drawn";
 
 // Units of GEXF in the radius of the map: programs that read it expect coordinates of this size.
 const GEXF_RADIUS = 1000;
-
-/** Collect what opened communities hold, and what is drawn because it is emphasized. */
-export function collectDrawn(scene: Scene, { places, links }: Pick<Emphasis, "places" | "links">): DrawnGraph {
-  const entities = new Map<number, DrawnEntity>();
-  const relationships = new Map<number, DrawnRelationship>();
-  for (const part of scene.openParts()) {
-    if (part.kind !== "entities") continue;
-    const { community } = part;
-    const home = scene.disc(community);
-    part.number.forEach((number, at) => entities.set(number, {
-      number, title: part.title[at]!, type: part.type[at] ?? "", relationships: part.size[at]!,
-      community, community_title: scene.areas.get(community)?.title ?? "",
-      x: home.x + home.radius * part.x[at]!, y: home.y + home.radius * part.y[at]!,
-    }));
-    part.relationship.forEach((number, at) => relationships.set(number, {
-      number, source: part.number[part.source[at]!]!, target: part.number[part.target[at]!]!,
-      weight: part.weight[at]!, stated: Boolean(part.stated[at]),
-    }));
-  }
-  for (const { number, title, type, x, y } of places) {
-    if (entities.has(number)) continue;
-    entities.set(number, { number, title, type, relationships: null, community: null, community_title: "", x, y });
-  }
-  for (const { number, source, target, weight, stated } of links) {
-    if (entities.has(source) && entities.has(target)) {
-      relationships.set(number, { number, source, target, weight, stated });
-    }
-  }
-  return { entities: [...entities.values()], relationships: [...relationships.values()] };
-}
 
 export function escapeXml(text: string): string {
   // These characters are not allowed in XML, even escaped.
@@ -53,43 +11,75 @@ export function escapeXml(text: string): string {
   return allowed.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Write a graph as GEXF 1.3, with the communities as attributes of the nodes. */
-export function writeGexf({ entities, relationships }: DrawnGraph): string {
-  const nodes = entities.map(({ number, title, x, y, type, relationships: degree, community, community_title }) => {
-    const values = formatValues([type, degree, community, community_title]);
-    const place = `<viz:position x="${x * GEXF_RADIUS}" y="${y * GEXF_RADIUS}" z="0"/>`;
-    return `<node id="${number}" label="${escapeXml(title)}"><attvalues>${values}</attvalues>${place}</node>`;
-  });
-  const edges = relationships.map(({ number, source, target, weight, stated }) =>
-    `<edge id="${number}" source="${source}" target="${target}" weight="${weight}">`
-    + `<attvalues>${formatValues([stated])}</attvalues></edge>`);
+/** Write a graph as GEXF 1.3: entities and closed communities are nodes. */
+export function writeGexf({ communities, links, entities, relationships }: DrawnGraph): string {
+  const node = (id: string, label: string, values: readonly unknown[], place?: { x: number; y: number }) => {
+    const position = place && `<viz:position x="${place.x * GEXF_RADIUS}" y="${place.y * GEXF_RADIUS}" z="0"/>`;
+    return `<node id="${id}" label="${escapeXml(label)}"><attvalues>${formatValues(values)}</attvalues>${position ?? ""}</node>`;
+  };
+  const edge = (id: string, source: string, target: string, weight: number, values: readonly unknown[]) =>
+    `<edge id="${id}" source="${source}" target="${target}" weight="${weight}"><attvalues>${formatValues(values)}</attvalues></edge>`;
+  const nodes = new Map<string, string>();
+  for (const area of [...communities.filter(({ isOpen }) => !isOpen), ...links.flatMap(({ source, target }) => [source, target])]) {
+    const id = `c${area.community}`;
+    nodes.set(id, node(id, area.title, ["community", "", null, area.community, area.title, area.size], area));
+  }
+  for (const entity of entities) {
+    const { number, title, type, relationships: degree, community, community_title } = entity;
+    nodes.set(String(number), node(String(number), title, ["entity", type, degree, community, community_title, null], entity));
+  }
+  // A line may lead to an entity out of sight, which the format needs as a node.
+  for (const { source, target, source_title, target_title } of relationships) {
+    for (const [number, title] of [[source, source_title], [target, target_title]] as const) {
+      const id = String(number);
+      if (!nodes.has(id)) nodes.set(id, node(id, title, ["entity", null, null, null, null, null]));
+    }
+  }
+  const edges = [
+    ...links.map(({ source: { community: one }, target: { community: other }, weight }) =>
+      edge(`c${one}-c${other}`, `c${one}`, `c${other}`, weight, [null])),
+    ...relationships.map(({ number, source, target, weight, stated }) =>
+      edge(String(number), String(source), String(target), weight, [stated])),
+  ];
   return `<?xml version="1.0" encoding="UTF-8"?>
 <gexf xmlns="http://gexf.net/1.3" xmlns:viz="http://gexf.net/1.3/viz" version="1.3">
 <graph defaultedgetype="undirected">
-<attributes class="node"><attribute id="0" title="type" type="string"/><attribute id="1" title="relationships" type="integer"/>\
-<attribute id="2" title="community" type="integer"/><attribute id="3" title="community_title" type="string"/></attributes>
+<attributes class="node">${NODE_ATTRIBUTES.map(([title, type], at) => `<attribute id="${at}" title="${title}" type="${type}"/>`).join("")}</attributes>
 <attributes class="edge"><attribute id="0" title="stated" type="boolean"/></attributes>
-<nodes>\n${nodes.join("\n")}\n</nodes>
+<nodes>\n${[...nodes.values()].join("\n")}\n</nodes>
 <edges>\n${edges.join("\n")}\n</edges>
 </graph>
 </gexf>
 `;
 }
 
+const NODE_ATTRIBUTES = [
+  ["kind", "string"], ["type", "string"], ["relationships", "integer"], ["community", "integer"],
+  ["community_title", "string"], ["entities", "integer"],
+] as const;
+
 function formatValues(values: readonly unknown[]): string {
   return values.map((value, at) => (value === null ? "" : `<attvalue for="${at}" value="${escapeXml(String(value))}"/>`)).join("");
+}
+
+export function writeCommunities({ communities }: DrawnGraph): string {
+  const rows = communities.map(({ community, title, size, isOpen, parent, x, y, radius }) =>
+    ({ community, title, entities: size, is_open: isOpen, parent, x, y, radius }));
+  return writeCsv(["community", "title", "entities", "is_open", "parent", "x", "y", "radius"], rows);
 }
 
 export function writeEntities({ entities }: DrawnGraph): string {
   return writeCsv(["number", "title", "type", "relationships", "community", "community_title", "x", "y"], entities);
 }
 
-export function writeRelationships({ entities, relationships }: DrawnGraph): string {
-  const titles = new Map(entities.map(({ number, title }) => [number, title]));
-  const rows = relationships.map((row) => (
-    { ...row, source_title: titles.get(row.source), target_title: titles.get(row.target) }
-  ));
-  return writeCsv(["number", "source", "target", "source_title", "target_title", "weight", "stated"], rows);
+/** Write relationships between entities, and the lines between communities, whose number is empty. */
+export function writeRelationships({ relationships, links }: DrawnGraph): string {
+  const between = links.map(({ source, target, weight }) => ({
+    ends: "communities", number: null, source: source.community, target: target.community,
+    source_title: source.title, target_title: target.title, weight, stated: null,
+  }));
+  const rows = [...relationships.map((row) => ({ ...row, ends: "entities" })), ...between];
+  return writeCsv(["number", "source", "target", "source_title", "target_title", "weight", "stated", "ends"], rows as Record<string, unknown>[]);
 }
 
 function writeCsv<Row extends object>(columns: readonly (keyof Row & string)[], rows: readonly Row[]): string {

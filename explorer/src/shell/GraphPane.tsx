@@ -1,37 +1,70 @@
-/** The graph in the middle of the page, and the same things as a table. */
+/** The graph in the middle of the page; two versions of it side by side if they are compared. */
 
-import { useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { filterQuery } from "../api";
+import type { Changes } from "../graph/appearance";
 import { GraphView } from "../graph/GraphView";
+import { LinkedViews } from "../graph/LinkedViews";
 import { useAddress } from "../parts/useAddress";
-import { useChanges, useComparison } from "../parts/useComparison";
+import { type Comparison, useChanges, useComparison } from "../parts/useComparison";
 import { useData } from "../parts/useData";
 import { type Highlight, NO_HIGHLIGHT, useHighlight } from "../parts/useHighlight";
 import { useLoaded } from "../parts/useLoaded";
-import { hasFilters } from "../state";
+import { type Address, hasFilters, type Selection } from "../state";
 import { texts } from "../texts";
-import { DrawnTable } from "./DrawnTable";
 
 // Entities that are lit because the filters keep them.
 const MAX_FILTERED = 200;
 
 export function GraphPane() {
-  const { address, go } = useAddress();
-  const { data, summary } = useData();
-  const highlight = useShownHighlight();
+  const { address } = useAddress();
+  const { summary } = useData();
+  const comparison = useComparison();
   const changes = useChanges();
-  const [failure, setFailure] = useState("");
-  const { mode, only, version } = address;
+  const links = useMemo(() => new LinkedViews(), []);
+  const shown = address.version ?? summary.version;
+  const versions = comparison ? [comparison.from, comparison.to] : [shown];
   return (
     <section class="graph-pane" aria-label={texts.parts.graph}>
       <GraphTools />
-      {failure && <p class="notice">{failure}</p>}
-      {mode === "graph" && !failure ? (
-        <GraphView data={data} dataKey={`${address.index}@${version ?? summary.version}`}
-          selection={address.selection} highlight={highlight} only={only} showsPath={Boolean(address.path)}
-          changes={changes}
-          onSelect={(selection) => go({ selection })} onFailure={setFailure} />
-      ) : <DrawnTable highlight={highlight} />}
+      <div class="graph-panes" data-compared={Boolean(comparison)}>
+        {versions.map((version) => (
+          <VersionGraph key={version} version={version} links={links} comparison={comparison}
+            changes={comparison && changes && (version === comparison.from ? changes.before : changes.after)} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+interface VersionGraphProps {
+  version: number;
+  comparison: Comparison | null;
+  changes: Changes | null;
+  links: LinkedViews;
+}
+
+/** The graph of one version: the shown one, or the one that it is compared with. */
+function VersionGraph({ version, comparison, changes, links }: VersionGraphProps) {
+  const { address, go, href } = useAddress();
+  const { data, summary } = useData();
+  const highlight = useShownHighlight();
+  const isShown = version === (address.version ?? summary.version);
+  const versionData = useMemo(() => (isShown ? data : data.atVersion!(version)), [data, isShown, version]);
+  // Rows have other numbers in another version, so only the shown one has what is selected and lit.
+  const change = (selection: Selection): Partial<Address> => (isShown ? { selection } : {
+    selection, version: version === summary.version ? null : version, path: null, only: null,
+    compare: comparison!.from === version ? comparison!.to : comparison!.from,
+  });
+  const earlier = comparison?.from === version;
+  return (
+    <section class="version-graph" aria-label={comparison ? texts.version(version) : undefined}>
+      {comparison && <h2>{earlier ? texts.versions.earlier(version) : texts.versions.later(version)}</h2>}
+      <GraphView data={versionData} dataKey={`${address.index}@${version}`} mode={address.mode} links={links}
+        selection={isShown ? address.selection : null} highlight={isShown ? highlight : NO_HIGHLIGHT}
+        only={isShown ? address.only : null} showsPath={isShown && Boolean(address.path)} filters={address.filters}
+        changes={changes} colouredByType={address.colourBy === "type"}
+        hrefOf={(selection) => href(change(selection))} onSelect={(selection) => go(change(selection))} />
     </section>
   );
 }
@@ -39,7 +72,7 @@ export function GraphPane() {
 function GraphTools() {
   const { address, go, href } = useAddress();
   const { kept, keep } = useHighlight();
-  const { mode, only, path } = address;
+  const { mode, only, path, colourBy } = address;
   const comparison = useComparison();
   return (
     <div class="graph-tools">
@@ -50,6 +83,16 @@ function GraphTools() {
           </button>
         ))}
       </div>
+      {!comparison && (
+        <div class="switch" role="group" aria-label={texts.graph.colourBy}>
+          <span class="switch-name" aria-hidden="true">{texts.graph.colourBy}</span>
+          {(["community", "type"] as const).map((name) => (
+            <button key={name} type="button" aria-pressed={colourBy === name} onClick={() => go({ colourBy: name }, true)}>
+              {texts.graph.colours[name]}
+            </button>
+          ))}
+        </div>
+      )}
       {only !== null && (
         <a class="chip removable" href={href({ only: null })}>
           {texts.graph.only(only)}<Remove />

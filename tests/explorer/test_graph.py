@@ -1,0 +1,219 @@
+"""The graph: its table, its colours, its files, two versions of it, and a small screen."""
+
+import csv
+import io
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.explorer.conftest import Keep, press_until
+
+SVG = "{http://www.w3.org/2000/svg}"
+GEXF = "{http://gexf.net/1.3}"
+# What the list of drawn things says, when it has been the same for some time.
+SETTLED = """async () => {
+    const read = () => JSON.stringify(
+        [...document.querySelectorAll(".graph-view")].map((view) => ({ ...view.dataset })));
+    for (let before = null, same = 0; same < 5; before = read()) {
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        same = read() === before ? same + 1 : 0;
+    }
+    return JSON.parse(read());
+}"""
+TABLES = {"Communities": "communities", "Entities": "entities", "Relationships": "lines"}
+
+
+def read_drawn(page: Page, *, pane: int = 0) -> dict[str, int]:
+    """Return how many communities, entities and lines a drawing has in sight."""
+    return {name: int(count) for name, count in page.evaluate(SETTLED)[pane].items()}
+
+
+def read_table(page: Page, name: str) -> list[list[str]]:
+    """Return the cells of all rows of a table."""
+    table = page.get_by_role("table", name=name)
+    more = page.locator(f".scrolled:has(caption:text('{name}')) + .more")
+    while more.count():
+        more.click()
+    rows: list[list[str]] = table.evaluate(
+        """(table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => (
+            [...cell.childNodes].filter((node) => !node.classList?.contains("unseen"))
+                .map((node) => node.textContent).join("").trim())))"""
+    )
+    return rows
+
+
+def save(page: Page | Locator, name: str) -> bytes:
+    """Save the view in a form, and return the file."""
+    page.get_by_label("Save the view").click()
+    owner = page if isinstance(page, Page) else page.page
+    with owner.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    return Path(download.value.path()).read_bytes()
+
+
+def read_csv(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode())))
+
+
+def test_the_table_holds_what_is_drawn_and_keys_open_communities(page: Page, keep: Keep) -> None:
+    page.goto("/#/sample?mode=table")
+    expect(page.get_by_role("button", name="Open ").first).to_be_visible()
+    assert read_drawn(page)["entities"] == 0
+    page.get_by_role("button", name="Table").focus()
+    while (drawn := read_drawn(page))["entities"] == 0:
+        press_until(page, "Tab", "document.activeElement.ariaLabel?.startsWith('Open ')")
+        page.keyboard.press("Enter")
+    rows = {name: read_table(page, name) for name in TABLES}
+    assert {TABLES[name]: len(found) for name, found in rows.items()} == drawn
+    known = {texts[0] for name in ("Communities", "Entities") for texts in rows[name]}
+    assert all({source, target} & known for source, target, *_ in rows["Relationships"])
+    keep("table")
+    page.get_by_role("table", name="Entities").get_by_role("button", name="Name").click()
+    names = [texts[0] for texts in read_table(page, "Entities")]
+    assert names == sorted(names, key=str.casefold)
+    page.get_by_role("button", name="Graph", exact=True).click()
+    assert read_drawn(page) == drawn
+    page.get_by_role("button", name="Table").click()
+    page.get_by_role("button", name="Whole graph", exact=True).click()
+    assert read_drawn(page)["entities"] == 0
+
+
+def test_the_view_is_saved_in_each_form(page: Page, keep: Keep) -> None:
+    page.goto("/#/sample/entity/0?colour=type")
+    expect(page.locator(".type-legend button").first).to_be_visible()
+    drawn = read_drawn(page)
+    keep("types")
+    entities = read_csv(save(page, "Entities (CSV)"))
+    communities = read_csv(save(page, "Communities (CSV)"))
+    relationships = read_csv(save(page, "Relationships (CSV)"))
+    counts = [len(communities), len(entities), len(relationships)]
+    assert counts == [drawn["communities"], drawn["entities"], drawn["lines"]]
+
+    picture = ElementTree.fromstring(save(page, "Picture (SVG)"))
+    words = [element.text or "" for element in picture.iter(f"{SVG}text")]
+    by_type = [row["type"] for row in entities]
+    for button in page.locator(".type-legend button").all():
+        type_, count = button.inner_text().split()
+        assert by_type.count(type_) == int(count)
+        assert f"{type_} ({count})" in words
+    width, height = float(picture.get("width", 0)), float(picture.get("height", 0))
+    circles = [circle.attrib for circle in picture.iter(f"{SVG}circle")]
+    panel = page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--panel').trim()"
+    )
+    # A closed community has a ground; the dots of the legend have one place.
+    grounds = [circle for circle in circles if circle["fill"] == panel]
+    assert len(grounds) == sum(row["is_open"] == "false" for row in communities)
+    dots = [
+        circle
+        for circle in circles
+        if circle["fill"] not in {panel, "none"}
+        and "opacity" not in circle
+        and circle["cx"] != "21"
+        and 0 <= float(circle["cx"]) <= width
+        and 0 <= float(circle["cy"]) <= height
+    ]
+    assert len(dots) == len(entities)
+
+    graph = ElementTree.fromstring(save(page, "Graph (GEXF)"))
+    nodes = {node.get("id"): node.get("label") for node in graph.iter(f"{GEXF}node")}
+    assert {row["number"]: row["title"] for row in entities}.items() <= nodes.items()
+    edges = list(graph.iter(f"{GEXF}edge"))
+    assert len(edges) == len(relationships)
+    assert {edge.get(end) for edge in edges for end in ("source", "target")} <= nodes.keys()
+
+    png = save(page, "Picture (PNG)")
+    size = [int.from_bytes(png[at : at + 4], "big") for at in (16, 20)]
+    box = page.get_by_role("application").bounding_box()
+    assert png.startswith(b"\x89PNG")
+    assert box
+    assert size == [round(box["width"]), round(box["height"])]
+
+
+def test_a_type_of_the_legend_lights_its_entities(page: Page) -> None:
+    page.goto("/#/sample/entity/0?colour=type")
+    button = page.locator(".type-legend button").last
+    expect(button).to_be_visible()
+    before = read_drawn(page)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Table").click()
+    assert read_drawn(page) == before
+    lit = page.get_by_role("table", name="Entities").locator("tr.lit")
+    assert {row.locator("td").nth(1).inner_text() for row in lit.all()} == {
+        button.inner_text().split()[0]
+    }
+
+
+def test_filters_narrow_what_is_drawn(page: Page) -> None:
+    page.goto("/#/sample/entity/0?mode=table")
+    expect(page.get_by_role("table", name="Entities").locator("a").first).to_be_visible()
+    before = read_table(page, "Entities")
+    page.goto("/#/sample/entity/0?mode=table&type=person")
+    expect(page.get_by_role("table", name="Entities").locator("a").first).to_be_visible()
+    read_drawn(page)
+    after = read_table(page, "Entities")
+    persons = {name for name, type_, *_ in before if type_ == "person"}
+    # What is selected is drawn with its neighbours, whatever the filters keep.
+    lit = page.get_by_role("table", name="Entities").locator("tr.lit td:first-child a")
+    assert {name for name, *_ in after} == persons | set(lit.all_inner_texts())
+    assert len(after) < len(before)
+
+
+def test_two_versions_show_what_came_and_what_went(page: Page, keep: Keep) -> None:
+    page.goto("/#/ships?panel=versions&compare=1")
+    counts = page.request.get("/v1/indexes/ships/diff/entities?from=1").json()["counts"]
+    before, after = (page.get_by_role("region", name=f"version {n}", exact=True) for n in (1, 2))
+    expect(before.locator(".graph-legend")).to_contain_text(
+        re.compile(rf"removed: {counts['removed']} entit")
+    )
+    expect(after.locator(".graph-legend")).to_contain_text(
+        re.compile(rf"added: {counts['added']} entit")
+    )
+    read_drawn(page)
+    for pane, kind in ((before, "removed"), (after, "added")):
+        colour = page.evaluate(
+            f"getComputedStyle(document.documentElement).getPropertyValue('--{kind}').trim()"
+        )
+        picture = ElementTree.fromstring(save(pane, "Picture (SVG)"))
+        coloured = [dot for dot in picture.iter(f"{SVG}circle") if dot.get("fill") == colour]
+        # One of them is the dot of the legend.
+        assert len(coloured) > 1
+    keep("versions-side-by-side")
+    # A row that went is opened in the version that had it, and the comparison stays.
+    page.get_by_label("Changes from version 1 to version 2").get_by_text("removed").nth(1).click()
+    page.get_by_role("link", name="Belgica in version 1").click()
+    expect(page.get_by_label("Details").get_by_role("heading", name="Belgica")).to_be_visible()
+    page.get_by_role("button", name="Table").click()
+    row = before.get_by_role("table", name="Entities").locator("tr", has_text="Belgica")
+    expect(row.locator("td").last).to_have_text("removed")
+    expect(after).to_be_visible()
+
+
+def test_a_small_screen_shows_all_without_scrolling_sideways(page: Page, keep: Keep) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    too_wide = """[...document.querySelectorAll("body *")].filter((element) => {
+        if (!element.checkVisibility({ visibilityProperty: true })) return false;
+        if (element.closest(".scrolled, .type-legend, .unseen, .sigma-mouse, svg")) return false;
+        return element.getBoundingClientRect().right > 390.5 || element.scrollWidth > innerWidth;
+    }).map((element) => element.outerHTML.slice(0, 120))"""
+    for name, address in {
+        "types": "/#/sample/entity/0?colour=type",
+        "table": "/#/sample/entity/0?mode=table",
+        "versions": "/#/ships?panel=versions&compare=1",
+    }.items():
+        page.goto(address)
+        parts = page.get_by_label("Parts of the page").get_by_role("button")
+        expect(parts.first).to_be_visible()
+        for part in parts.all():
+            part.click()
+            expect(part).to_have_attribute("aria-pressed", "true")
+            read_drawn(page)
+            keep(f"small-{name}-{part.inner_text()}")
+            assert page.evaluate(too_wide) == []
+        parts.get_by_text("Graph").click()
+        for view in page.locator(".graph-view").all():
+            expect(view.get_by_role("button", name="Zoom in", exact=True).first).to_be_in_viewport()
+            expect(view.locator(".graph-legend, table").first).to_be_in_viewport()
