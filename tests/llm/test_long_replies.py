@@ -1,7 +1,8 @@
 """Replies that are too long or too slow: of models that babble, repeat themselves, or reason."""
 
-import _thread
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.errors import ModelError
+from graphrag_index.errors import ModelError, let_ctrl_c_end_waits
 from graphrag_index.llm.attempts import Attempt
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.limits import ReplyLimit
@@ -225,10 +226,13 @@ def test_ctrl_c_ends_the_wait_for_running_calls(open_model: Open) -> None:
     faults = Faults(by_text={"refused": "401", "slow": "hang"})
     with Server(answer=words_of_text, faults=faults) as server:
         chat = open_model(server, timeout=60)
+        chat._client.calls.first_delay = 0.01
         requests = [request("good"), request("refused"), request("slow")]
         outcomes = chat.replies(requests)
         assert next(outcomes).values == (["good"],)
-        threading.Timer(1.5, _thread.interrupt_main).start()
+        # Commands do the same when they begin.
+        let_ctrl_c_end_waits()
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         start = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             list(outcomes)

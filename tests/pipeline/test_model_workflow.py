@@ -16,6 +16,7 @@ import yaml
 from graphrag_index.cli.request_tables import MAX_PRINTED_REQUESTS
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
+from graphrag_index.llm import retries
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.step_sections import Check
@@ -142,7 +143,10 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         assert tables(root)["extracted_mentions"] == tables(project)["extracted_mentions"]
 
 
-def test_a_third_of_the_replies_faulty(project: Path, tmp_path: Path) -> None:
+def test_a_third_of_the_replies_faulty(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "FIRST_DELAY", 0.02)
     kinds = [
         *("400", "401", "404", "408", "429", "429_retry_ms", "500", "503", "hang", "close"),
         *("close_half", "truncated_json", "malformed_content", "wrong_schema", "empty_content"),
