@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Maximum number of communities or entities of a part, and of relationships between them.
 MAX_THINGS = 3_000
 MAX_LINKS = 6_000
+# Types of entities that are counted by themselves; the explorer has a colour for each.
+MAX_TYPES = 8
 ROOT = -1
 _TYPES = {"i32": "<i4", "f32": "<f4", "u8": "u1"}
 
@@ -138,6 +140,21 @@ class GraphMap:
         return source, target, weight, stated
 
     @cached_property
+    def _types(self) -> tuple[list[str], "Numbers"]:
+        """The most frequent types of entities, and for each entity the position of its type.
+
+        The position of other types and of none is the number of these types.
+        """
+        types = self._store.open_mapped("entity_rows").columns("type")["type"].fill_null("")
+        counts = (
+            types.filter(types != "").value_counts().sort("count", "type", descending=[True, False])
+        )
+        names = counts["type"].head(MAX_TYPES)
+        position = pl.DataFrame({"type": names, "at": np.arange(len(names), dtype=np.int32)})
+        found = types.to_frame().join(position, on="type", how="left", maintain_order="left")
+        return names.to_list(), found["at"].fill_null(len(names)).to_numpy()
+
+    @cached_property
     def _parent_of(self) -> "Numbers":
         """The parent of each community by number; -1 for none and for unknown numbers."""
         numbers = self._discs.slice("community", 0, len(self._discs))
@@ -174,6 +191,12 @@ class GraphMap:
         place = self._child_of_entities(numbers)
         source, target, weight, _ = self._ends
         links = _sum_links(place[source], place[target], weight, len(kept))
+        names, types = self._types
+        n_types = len(names) + 1
+        inside = place >= 0
+        type_counts = np.bincount(
+            place[inside] * n_types + types[inside], minlength=len(kept) * n_types
+        )
         arrays = {
             "number": ("i32", numbers),
             "size": ("i32", found["size"]),
@@ -182,11 +205,14 @@ class GraphMap:
                 name: ("f32", self._discs.slice(name, 0, len(self._discs))[kept])
                 for name in ("x", "y", "radius")
             },
+            # For each community, its entities of each type, and then those of other types.
+            "type_counts": ("i32", type_counts),
             **links,
         }
         header = {
             "kind": "communities",
             "title": [titles[number] for number in numbers.tolist()],
+            "types": names,
             "left_out": len(rows) - len(kept),
         }
         return self._write(community, header, arrays)

@@ -3,7 +3,7 @@
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -68,37 +68,45 @@ def run_project(root: Path, *overrides: str) -> None:
 
 @pytest.fixture(scope="session")
 def sample_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sample project with its index in `output`. Tests must not change it.
-
-    Processes that share the tests share it.
-    """
-    base = tmp_path_factory.getbasetemp()
-    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    root = folder / "sample" / "project"
-    with FileLock(folder / "sample.lock"):
-        if not (root / "output" / "index.json").is_file():
-            shutil.rmtree(root, ignore_errors=True)
-            run_project(copy_project(root))
-    return root
+    """A copy of the sample project with its index in `output`. Tests must not change it."""
+    return share_project(tmp_path_factory, "sample", lambda root: run_project(copy_project(root)))
 
 
 @pytest.fixture(scope="session")
 def project_of_two_versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose version 2 has another document, and one document less."""
-    root: Path = tmp_path_factory.mktemp("versions")
-    init_project(root)
-    folder = root / "input"
-    (folder / "fram.txt").write_text(
-        "Roald Amundsen sailed to the South Pole with the ship Fram. "
-        "Fridtjof Nansen built the Fram.",
-        encoding="utf-8",
-    )
-    (folder / "belgica.txt").write_text("Adrien de Gerlache led the Belgica.", encoding="utf-8")
-    run_project(root)
-    (folder / "belgica.txt").unlink()
-    (folder / "aurora.txt").write_text("Ernest Shackleton bought the Aurora.", encoding="utf-8")
-    run_project(root)
+    """A project whose version 2 has another document, and one document less.
+
+    Tests must not change it.
+    """
+    return share_project(tmp_path_factory, "versions", _run_twice)
+
+
+def share_project(
+    tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]
+) -> Path:
+    """Make a project once for all processes that share the tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    root = folder / name / "project"
+    with FileLock(folder / f"{name}.lock"):
+        if not (folder / name / "made").is_file():
+            shutil.rmtree(root, ignore_errors=True)
+            make(root)
+            (folder / name / "made").touch()
     return root
+
+
+def _run_twice(root: Path) -> None:
+    root.mkdir(parents=True)
+    init_project(root)
+    documents = root / "input"
+    fram = "Roald Amundsen sailed to the South Pole with the ship Fram. Fridtjof Nansen built it."
+    (documents / "fram.txt").write_text(fram, encoding="utf-8")
+    (documents / "belgica.txt").write_text("Adrien de Gerlache led the Belgica.", encoding="utf-8")
+    run_project(root)
+    (documents / "belgica.txt").unlink()
+    (documents / "aurora.txt").write_text("Ernest Shackleton bought the Aurora.", encoding="utf-8")
+    run_project(root)
 
 
 @pytest.fixture

@@ -98,9 +98,10 @@ export const texts = {
     noPicture: "The browser could not write the picture: the window may be too large.",
     colourBy: "Colour by", colours: { community: "Community", type: "Type" },
     lightType: "Types of entities: light those of a type", otherTypes: "other types",
-    noTypes: "Communities have no type: zoom in to their entities.",
     typeCount: (type: string, count: number) => `${type} (${number(count)})`,
     stated: "stated by a text", counted: "only named together",
+    filtered: (shown: number, all: number) =>
+      `${number(shown)} of the ${entities(all)} that the filters keep are marked on closed communities: open one to see all of its.`,
     leftOut: (n: number) => `${n.toLocaleString()} with fewer relationships are not drawn.`,
     noDrawing: (why: string) => `This browser cannot draw the graph, so the table is shown. ${why}`,
   },

@@ -45,6 +45,13 @@ def test_opening_every_community_shows_every_entity_once(sample_client: TestClie
             entities += numbers
         else:
             parts += [read_part(sample_client, number) for number in numbers]
+            counts = part.arrays["type_counts"].reshape(len(numbers), -1)
+            assert counts.shape[1] == len(part.header["types"]) + 1
+            assert counts.sum(axis=1).tolist() == part.arrays["size"].tolist()
+    root = read_part(sample_client)
+    types = sample_client.get("/v1/indexes/sample/stats").json()["entity_types"]
+    totals = root.arrays["type_counts"].reshape(len(root.arrays["number"]), -1).sum(axis=0)
+    assert dict(zip(root.header["types"], totals.tolist(), strict=False)) == types
     sizes = sample_client.get("/v1/indexes/sample").json()["tables"]
     assert sorted(entities) == list(range(sizes["entities"]))
 

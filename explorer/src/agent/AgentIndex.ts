@@ -96,7 +96,7 @@ export class AgentIndex implements IndexData {
     const leftOut = mode === "path" ? 0 : Math.max(0, (this.entities.get(entity)?.degree ?? 0) - near);
     return {
       version, community: ROOT, kind: "entities", leftOut,
-      title: rows.map(({ title }) => title), type: rows.map(({ type }) => type),
+      title: rows.map(({ title }) => title), type: rows.map(({ type }) => type), types: [], typeCounts: new Int32Array(),
       number: Int32Array.from(rows, ({ number }) => number),
       size: Int32Array.from(rows, ({ degree }) => degree), children: new Int32Array(rows.length),
       x: Float32Array.from(places, ({ x }) => x), y: Float32Array.from(places, ({ y }) => y),

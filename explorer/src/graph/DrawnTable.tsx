@@ -21,12 +21,12 @@ interface DrawnTableProps {
 export function DrawnTable({ drawn, emphasis, changes, around, hrefOf, onMove }: DrawnTableProps) {
   return (
     <div class="drawn panel-body">
-      <nav class="around" aria-label={texts.drawn.around}>
+      <div class="around" role="group" aria-label={texts.drawn.around}>
         {around.map(({ title, disc }, at) => (
           <button key={title} type="button" class="plain" dir="auto" onClick={() => onMove(disc)}
             aria-current={at === around.length - 1 ? "location" : undefined}>{title}</button>
         ))}
-      </nav>
+      </div>
       <Communities {...{ drawn, emphasis, changes, hrefOf, onMove }} />
       <Entities {...{ drawn, emphasis, changes, hrefOf }} />
       <Relationships {...{ drawn, emphasis, changes, hrefOf }} />

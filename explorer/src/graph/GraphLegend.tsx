@@ -5,8 +5,6 @@ import type { LegendEntry } from "./legend";
 
 interface GraphLegendProps {
   entries: readonly LegendEntry[];
-  /** Whether types decide the colours of entities. */
-  byType: boolean;
   /** The types that stay lit; null: none. */
   litTypes: ReadonlySet<string> | null;
   /** Light types while they are pointed at, or for good; null ends it. */
@@ -14,10 +12,9 @@ interface GraphLegendProps {
   onKeep: (types: ReadonlySet<string> | null) => void;
 }
 
-export function GraphLegend({ entries, byType, litTypes, onPoint, onKeep }: GraphLegendProps) {
+export function GraphLegend({ entries, litTypes, onPoint, onKeep }: GraphLegendProps) {
   return (
     <div class="graph-legend">
-      {byType && !entries.length && <span>{texts.graph.noTypes}</span>}
       {entries.some(({ types }) => types) && (
         <div class="type-legend" role="group" aria-label={texts.graph.lightType}>
           {entries.map(({ colour, text, count, types }) => {

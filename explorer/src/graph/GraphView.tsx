@@ -56,7 +56,7 @@ export function GraphView(props: GraphViewProps) {
   useMovingView(graph, props);
 
   const showsTable = mode === "table" || Boolean(failure);
-  const entries = changes ? listChanges(changes) : typeHues ? listTypes(drawn, typeHues) : [];
+  const entries = changes ? listChanges(changes) : typeHues ? listTypes(countTypes(drawn, Boolean(graph?.content.showsTypes)), typeHues) : [];
   return (
     <div class={`graph-view ${showsTable ? "as-table" : ""}`} data-communities={drawn.communities.length}
       data-entities={drawn.entities.length} data-lines={drawn.links.length + drawn.relationships.length}>
@@ -69,8 +69,8 @@ export function GraphView(props: GraphViewProps) {
         <DrawnTable drawn={drawn} emphasis={whole} changes={changes} around={listAround(graph, drawn)} hrefOf={hrefOf}
           onMove={(disc) => graph.camera.moveTo(disc)} />
       )}
-      <p class="graph-status" role="status">{hovered ?? status}</p>
-      <GraphLegend entries={entries} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes} byType={Boolean(typeHues)} />
+      <p class="graph-status" role="status">{hovered ?? (status || props.highlight.filtered)}</p>
+      <GraphLegend entries={entries} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes} />
     </div>
   );
 }
@@ -82,7 +82,7 @@ function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps,
     async (signal) => (isUsed ? (await data.filterChoices(signal)).entity_types : {}), [dataKey, isUsed],
   );
   // The types of an index that does not count them are those that are drawn.
-  const counts = isUsed ? (Object.keys(loaded.value ?? {}).length ? loaded.value! : countTypes(drawn)) : null;
+  const counts = isUsed ? (Object.keys(loaded.value ?? {}).length ? loaded.value! : countTypes(drawn, false)) : null;
   const key = JSON.stringify(counts);
   return useMemo(() => counts && chooseTypeHues(counts), [key]);
 }

@@ -43,10 +43,12 @@ export interface Emphasis {
   selected: { kind: string; number: number } | null;
   /** The only types whose entities are lit; null: any. */
   types: ReadonlySet<string> | null;
+  /** Whether all that is drawn of opened communities is lit, because the filters keep it. */
+  all: boolean;
 }
 
 export const NO_EMPHASIS: Emphasis = {
-  entities: new Set(), relationships: new Set(), communities: new Set(), selected: null, types: null,
+  entities: new Set(), relationships: new Set(), communities: new Set(), selected: null, types: null, all: false,
 };
 
 /** What decides how things look. */
@@ -88,7 +90,7 @@ export function lookOfEntity(
   const { palette, emphasis, changes, typeHues } = look;
   const { entities, selected, types } = emphasis;
   const isSelected = selected?.kind === "entity" && selected.number === number;
-  const isLit = isSelected || (types ? types.has(type) : entities.has(number) || community === null);
+  const isLit = isSelected || (types ? types.has(type) : emphasis.all || entities.has(number) || community === null);
   const change = changes?.entities.get(number);
   const isShown = !isDimmed(emphasis) || isLit || Boolean(change);
   const colour = change ? palette[change] : changes ? palette.none
@@ -111,6 +113,6 @@ export function lookOfRelationship({ number, stated, isLit }: DrawnRelationship,
   if (isLit || emphasis.relationships.has(number)) return { color: palette.accent, size: stated ? 2.2 : 1, zIndex: 1 };
   const change = changes?.relationships.get(number);
   if (change) return { color: palette[change], size: stated ? 2 : 1, zIndex: 1 };
-  if (changes || isDimmed(emphasis)) return { color: palette.line, size: 1, zIndex: 0 };
+  if (changes || (isDimmed(emphasis) && !emphasis.all)) return { color: palette.line, size: 1, zIndex: 0 };
   return { color: stated ? palette.muted : palette.none, size: stated ? 2 : 1, zIndex: 0 };
 }

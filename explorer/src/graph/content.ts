@@ -25,6 +25,11 @@ export class GraphContent {
     return this.drawn;
   }
 
+  /** Whether closed communities show the types of their entities; filters may keep only some of these. */
+  get showsTypes(): boolean {
+    return this.typeHues !== null && this.changes === null && this.kept === null;
+  }
+
   inSight(view: View): DrawnGraph {
     return keepVisible(this.drawn, view);
   }

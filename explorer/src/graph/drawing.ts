@@ -1,6 +1,6 @@
 /** Drawing of the communities: discs with titles on a canvas below the entities. */
 
-import { colourOfArea, type Look, type Palette } from "./appearance";
+import { colourOfArea, colourOfType, type Look, type Palette } from "./appearance";
 import type { DrawnCommunity, DrawnLink } from "./drawn";
 import type { Area } from "./scene";
 
@@ -23,6 +23,8 @@ export interface CommunityPicture {
   links: readonly DrawnLink[];
   look: Look;
   isDimmed: boolean;
+  /** Whether the rims of closed communities show the types of their entities. */
+  showsTypes: boolean;
   /** The community with a strong rim, because it is selected or pointed at. */
   selected: number | null;
   /** Places of the names of entities: titles keep clear of them. */
@@ -33,10 +35,12 @@ export interface CommunityPicture {
 const MIN_TITLE_RADIUS = 26;
 // Places of a title in its disc, as shares of the radius below the middle.
 const TITLE_SHIFTS = [0, -0.5, 0.5, -0.25, 0.25];
+// Angle of a straight line of an arc.
+const ARC_STEP = 0.08;
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export function drawCommunities(context: Pen, picture: CommunityPicture, project: Projection): void {
-  const { communities, look, isDimmed, selected, names } = picture;
+  const { communities, look, isDimmed, showsTypes, selected, names } = picture;
   const { palette, emphasis } = look;
   const { width, height } = context.canvas;
   const ratio = window.devicePixelRatio || 1;
@@ -51,7 +55,11 @@ export function drawCommunities(context: Pen, picture: CommunityPicture, project
   for (const area of communities) {
     if (area.isOpen) continue;
     const strong = area.community === selected || emphasis.communities.has(area.community);
-    drawClosed(context, area, project, palette, colourOfArea(area, look), strong, isDimmed && !strong, taken);
+    drawClosed(context, area, project, palette, colourOfArea(area, look), strong, isDimmed && !strong);
+    if (showsTypes) drawTypes(context, area, project, look, isDimmed && !strong);
+    context.globalAlpha = isDimmed && !strong ? 0.5 : 1;
+    drawTitle(context, area, project, showsTypes ? rimWidth(area.radius * project.scale) : 0, palette, taken);
+    context.globalAlpha = 1;
   }
   drawOpenedTitles(context, opened, project, palette, { width: width / ratio, height: height / ratio }, taken);
 }
@@ -165,7 +173,7 @@ export function drawLegend(context: Pen, signs: readonly LegendSign[], palette: 
 
 function drawClosed(
   context: Pen, area: Area, project: Projection, palette: Palette, colour: string,
-  strong: boolean, dimmed: boolean, taken: readonly Box[],
+  strong: boolean, dimmed: boolean,
 ): void {
   const { x, y } = project.at(area);
   const radius = area.radius * project.scale;
@@ -181,15 +189,48 @@ function drawClosed(
   context.lineWidth = strong ? 2.5 : 1;
   context.strokeStyle = strong ? palette.accent : colour;
   context.stroke();
-  context.globalAlpha = dimmed ? 0.5 : 1;
-  if (radius >= MIN_TITLE_RADIUS) drawTitle(context, area, { x, y }, radius, palette, taken);
+  context.globalAlpha = 1;
+}
+
+/** Return the width of a rim that shows types, in pixels. */
+const rimWidth = (radius: number) => Math.min(9, Math.max(2, radius * 0.12));
+
+/** Draw the rim of a closed community in the colours of the types of its entities. */
+function drawTypes(context: Pen, area: Area, project: Projection, look: Look, dimmed: boolean): void {
+  const { palette, typeHues, emphasis: { types: litTypes } } = look;
+  if (!typeHues) return;
+  const { x, y } = project.at(area);
+  const width = rimWidth(area.radius * project.scale);
+  const radius = area.radius * project.scale - width / 2;
+  const total = area.types.reduce((sum, [, count]) => sum + count, 0);
+  context.lineWidth = width;
+  let angle = -Math.PI / 2;
+  for (const [type, count] of area.types) {
+    const end = angle + 2 * Math.PI * count / total;
+    context.globalAlpha = litTypes ? (litTypes.has(type) ? 1 : 0.15) : dimmed ? 0.3 : 0.9;
+    context.strokeStyle = colourOfType(type, palette, typeHues);
+    context.beginPath();
+    // Short straight lines: files of pictures know whole circles only.
+    const steps = Math.max(1, Math.ceil((end - angle) / ARC_STEP));
+    for (let step = 0; step <= steps; step += 1) {
+      const at = angle + (end - angle) * step / steps;
+      const point = [x + radius * Math.cos(at), y + radius * Math.sin(at)] as const;
+      if (step) context.lineTo(...point);
+      else context.moveTo(...point);
+    }
+    context.stroke();
+    angle = end;
+  }
   context.globalAlpha = 1;
 }
 
 /** Draw the title of a disc where it covers no name: in the middle, or else above or below. */
 function drawTitle(
-  context: Pen, area: Area, { x, y }: Point, radius: number, palette: Palette, taken: readonly Box[],
+  context: Pen, area: Area, project: Projection, rim: number, palette: Palette, taken: readonly Box[],
 ): void {
+  if (area.radius * project.scale < MIN_TITLE_RADIUS) return;
+  const { x, y } = project.at(area);
+  const radius = area.radius * project.scale - rim;
   const size = Math.min(15, Math.max(10, radius / 6));
   const height = size * 1.2;
   context.font = `${size}px ${FONT}`;

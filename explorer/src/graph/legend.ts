@@ -15,16 +15,19 @@ export interface LegendEntry {
   types: ReadonlySet<string> | null;
 }
 
-/** Count the drawn entities of each type. */
-export function countTypes({ entities }: DrawnGraph): Record<string, number> {
+/** Count the drawn entities of each type, and those inside closed communities that show their types. */
+export function countTypes({ communities, entities }: DrawnGraph, showsTypes: boolean): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { type } of entities) counts[type] = (counts[type] ?? 0) + 1;
+  const add = (type: string, count: number) => { counts[type] = (counts[type] ?? 0) + count; };
+  // Entities that are drawn on a closed community are among those inside it.
+  for (const { type, community } of entities) if (!showsTypes || community !== null) add(type, 1);
+  if (showsTypes) for (const { isOpen, types } of communities) if (!isOpen) types.forEach(([type, count]) => add(type, count));
   return counts;
 }
 
 /** List the drawn types with their colours; those without a hue of their own share one entry. */
-export function listTypes(drawn: DrawnGraph, hues: ReadonlyMap<string, number>): LegendEntry[] {
-  const counts = Object.entries(countTypes(drawn));
+export function listTypes(typeCounts: Record<string, number>, hues: ReadonlyMap<string, number>): LegendEntry[] {
+  const counts = Object.entries(typeCounts);
   const named = counts.filter(([type]) => hues.has(type))
     .sort(([one], [other]) => hues.get(one)! - hues.get(other)!)
     .map(([type, count]) => ({ colour: `c${hues.get(type)}`, text: type, count, types: new Set([type]) }));

@@ -11,6 +11,10 @@ export interface MapPart {
   title: string[];
   /** Types of entities. */
   type: string[];
+  /** The most frequent types of the index; empty for a part of entities. */
+  types: string[];
+  /** For each community its entities of each of `types`, and then those of other types. */
+  typeCounts: Int32Array;
   /** How many things beyond the limit are not in the part. */
   leftOut: number;
   number: Int32Array;
@@ -38,7 +42,7 @@ export interface Place {
 }
 
 interface Header {
-  version: number; community: number; kind: MapPart["kind"]; title: string[]; type?: string[];
+  version: number; community: number; kind: MapPart["kind"]; title: string[]; type?: string[]; types?: string[];
   left_out: number;
   arrays: Record<string, { type: "i32" | "f32" | "u8"; offset: number; length: number }>;
 }
@@ -54,7 +58,8 @@ export function parseMapPart(content: ArrayBuffer): MapPart {
   };
   return {
     version: header.version, community: header.community, kind: header.kind,
-    title: header.title, type: header.type ?? [], leftOut: header.left_out,
+    title: header.title, type: header.type ?? [], types: header.types ?? [],
+    typeCounts: new Int32Array(...array("type_counts")), leftOut: header.left_out,
     number: new Int32Array(...array("number")), size: new Int32Array(...array("size")),
     children: new Int32Array(...array("children")),
     x: new Float32Array(...array("x")), y: new Float32Array(...array("y")),

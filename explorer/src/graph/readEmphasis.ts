@@ -25,7 +25,9 @@ export async function readEmphasis(
     }
   }
   const selected = selection && { kind: selection.kind, number: selection.number };
-  const emphasis = { ...NO_EMPHASIS, entities, relationships, communities, selected };
+  const emphasis = {
+    ...NO_EMPHASIS, entities, relationships, communities, selected, all: highlight.filtered !== undefined && !selection,
+  };
   if (!entities.size && !relationships.size) return { emphasis, lit: { places: [], links: [] } };
   const places = await data.places([...entities], [], [...relationships], signal);
   for (const { number } of places.entities) entities.add(number);

@@ -37,6 +37,7 @@ export class Renderer implements GraphCamera {
   private readonly graph = new UndirectedGraph<Node & Record<string, unknown>, Edge & Record<string, unknown>>();
   private readonly sigma: Sigma<Node & Record<string, unknown>, Edge & Record<string, unknown>>;
   private readonly areas: CanvasRenderingContext2D;
+  private readonly resizing: ResizeObserver;
   private palette: Palette;
   private hoveredArea: Area | null = null;
   /** The disc that the view has moved to; null once the reader has moved the view. */
@@ -83,6 +84,9 @@ export class Renderer implements GraphCamera {
       // A panel that opens beside the graph must not push aside what was chosen.
       requestAnimationFrame(() => { if (this.target) this.moveTo(this.target); });
     });
+    // Sigma itself looks at the size of the window only.
+    this.resizing = new ResizeObserver(() => this.sigma.scheduleRefresh());
+    this.resizing.observe(container);
     for (const event of ["wheel", "pointerdown"]) container.addEventListener(event, () => { this.target = null; });
   }
 
@@ -165,6 +169,7 @@ export class Renderer implements GraphCamera {
   }
 
   close(): void {
+    this.resizing.disconnect();
     this.sigma.kill();
   }
 
@@ -298,7 +303,7 @@ export class Renderer implements GraphCamera {
     drawCommunities(pen, {
       ...keepVisibleCommunities(this.content.drawn, this.view()), look: this.look,
       names: [...this.names, ...this.placeLitDots(project.at)],
-      isDimmed: isDimmed(this.content.emphasis),
+      isDimmed: isDimmed(this.content.emphasis), showsTypes: this.content.showsTypes,
       selected: selected?.kind === "community" ? selected.number : this.hoveredArea?.community ?? null,
     }, project);
   }

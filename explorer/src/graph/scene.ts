@@ -16,6 +16,8 @@ export interface Area extends Disc {
   depth: number;
   /** Position of the area of the coarsest level that it lies in: decides its colour. */
   hue: number;
+  /** Its entities of each type; those of rare types and of none have the empty name. */
+  types: readonly (readonly [type: string, count: number])[];
 }
 
 /** The part of the screen that is visible, in the coordinates of the map. */
@@ -45,7 +47,7 @@ export class Scene {
         community, title: part.title[at]!, size: part.size[at]!, parent: part.community,
         depth: (parent?.depth ?? -1) + 1, hue: parent?.hue ?? at,
         x: home.x + home.radius * part.x[at]!, y: home.y + home.radius * part.y[at]!,
-        radius: home.radius * part.radius[at]!,
+        radius: home.radius * part.radius[at]!, types: typesOf(part, at),
       });
     }
   }
@@ -112,6 +114,12 @@ export class Scene {
       if (!this.opened.has(community) && community !== ROOT) this.parts.delete(community);
     }
   }
+}
+
+function typesOf({ types, typeCounts }: MapPart, at: number): Area["types"] {
+  const width = types.length + 1;
+  return Array.from(typeCounts.subarray(at * width, (at + 1) * width), (count, type) => [types[type] ?? "", count] as const)
+    .filter(([, count]) => count);
 }
 
 function isVisible(disc: Disc, view: View, margin: number): boolean {

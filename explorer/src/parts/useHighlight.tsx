@@ -8,6 +8,8 @@ export interface Highlight {
   entities: readonly number[];
   relationships: readonly number[];
   communities: readonly number[];
+  /** What filters light: a sentence if that is a part of what they keep, or else an empty one. */
+  filtered?: string;
 }
 
 export const NO_HIGHLIGHT: Highlight = { entities: [], relationships: [], communities: [] };

@@ -142,8 +142,9 @@ function useFiltered(): Highlight {
   const loaded = useLoaded(async (signal) => {
     if (!hasFilters(filters)) return NO_HIGHLIGHT;
     const query = { ...filterQuery(filters), limit: MAX_FILTERED };
-    const { items } = await data.page("entities", query, signal);
-    return { ...NO_HIGHLIGHT, entities: items.map((entity) => entity.number) };
+    const { items, total } = await data.page("entities", query, signal);
+    const filtered = total && total > items.length ? texts.graph.filtered(items.length, total) : "";
+    return { ...NO_HIGHLIGHT, entities: items.map((entity) => entity.number), filtered };
   }, [filters]);
   return loaded.value ?? NO_HIGHLIGHT;
 }

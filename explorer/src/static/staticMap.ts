@@ -1,5 +1,6 @@
 /** Parts of the map from the rows of a static page. */
 
+import { chooseTypeHues } from "../graph/appearance";
 import { type MapPart, type Place, ROOT } from "../graph/mapPart";
 import type { Disc } from "../graph/scene";
 import type { Rows } from "./indexPart";
@@ -59,8 +60,15 @@ export class StaticMap {
     }
     const links = [...weights].sort(([, one], [, other]) => other - one);
     const ends = links.map(([pair]) => pair.split(" ").map(Number));
+    const types = this.frequentTypes();
+    const typeCounts = new Int32Array(children.length * (types.length + 1));
+    for (const { number, type } of this.rows.entities) {
+      const child = childOf(number);
+      const at = types.indexOf(type);
+      if (child !== undefined) typeCounts[child * (types.length + 1) + (at < 0 ? types.length : at)]! += 1;
+    }
     return {
-      version: this.version, community, kind: "communities", title: children.map(({ title }) => title), type: [],
+      version: this.version, community, kind: "communities", title: children.map(({ title }) => title), type: [], types, typeCounts,
       leftOut: 0, number: Int32Array.from(children, (row) => row.community),
       size: Int32Array.from(children, ({ size }) => size), children: new Int32Array(children.length),
       ...placesOf(children), radius: Float32Array.from(children, ({ radius }) => radius),
@@ -70,13 +78,20 @@ export class StaticMap {
     };
   }
 
+  /** List the types that have colours of their own. */
+  private frequentTypes(): string[] {
+    const counts: Record<string, number> = {};
+    for (const { type } of this.rows.entities) counts[type] = (counts[type] ?? 0) + 1;
+    return [...chooseTypeHues(counts).keys()];
+  }
+
   private entityPart(community: number): MapPart {
     const members = this.rows.entities.filter((row) => row.community === community);
     const position = new Map(members.map(({ number }, at) => [number, at]));
     const inside = this.rows.relationships.filter(({ source, target }) => position.has(source) && position.has(target));
     return {
       version: this.version, community, kind: "entities", title: members.map(({ title }) => title),
-      type: members.map(({ type }) => type), leftOut: 0,
+      type: members.map(({ type }) => type), types: [], typeCounts: new Int32Array(), leftOut: 0,
       number: Int32Array.from(members, ({ number }) => number), size: Int32Array.from(members, ({ degree }) => degree),
       children: new Int32Array(), ...placesOf(members), radius: new Float32Array(),
       source: Int32Array.from(inside, ({ source }) => position.get(source)!),
