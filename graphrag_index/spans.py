@@ -43,8 +43,8 @@ def trace_to(tracer: Tracer | None) -> None:
 def span(kind: str, **values: Any) -> AbstractContextManager[Span]:
     """Return a context that times its block as a span.
 
-    The kinds are `invoke_workflow` (a question), `retrieval` (its search), `chat` (a request to
-    a model), `run`, `step` and `batch`. Values with contents of documents or questions are only
-    kept by tracers that were told to.
+    The kinds are `invoke_workflow` (a question), `retrieval` (its search), `chat`, `embeddings` and
+    `rerank` (requests to a model), `run`, `step` and `batch`. Values with contents of documents or
+    questions are only kept by tracers that were told to.
     """
     return _NO_SPAN if _tracer is None else _tracer(kind, values)

@@ -36,7 +36,7 @@ CONVENTIONS = {
     "gen_ai": Convention(
         kinds={
             kind: {"gen_ai.operation.name": kind}
-            for kind in ("invoke_workflow", "retrieval", "chat")
+            for kind in ("invoke_workflow", "retrieval", "chat", "embeddings", "rerank")
         },
         names={
             "index": "gen_ai.workflow.name",
@@ -58,6 +58,8 @@ CONVENTIONS = {
                 "invoke_workflow": "CHAIN",
                 "retrieval": "RETRIEVER",
                 "chat": "LLM",
+                "embeddings": "EMBEDDING",
+                "rerank": "RERANKER",
                 "run": "CHAIN",
                 "step": "CHAIN",
                 "batch": "CHAIN",
@@ -65,6 +67,8 @@ CONVENTIONS = {
         },
         names={
             "model": "llm.model_name",
+            "embeddings.model": "embedding.model_name",
+            "rerank.model": "reranker.model_name",
             "provider": "llm.provider",
             "prompt_tokens": "llm.token_count.prompt",
             "completion_tokens": "llm.token_count.completion",

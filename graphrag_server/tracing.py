@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 # Values that name a span, by its kind.
 _TARGETS = {"invoke_workflow": "index", "retrieval": "method", "chat": "model"}
+_TARGETS |= {"embeddings": "model", "rerank": "model"}
 _TARGETS |= {"run": "workflow", "step": "step"}
 
 
@@ -105,7 +106,7 @@ def trace_with(provider: "TracerProvider", convention: str, with_contents: bool)
         with tracer.start_as_current_span(
             f"{kind} {values.get(_TARGETS.get(kind, ''), '')}".strip(),
             context=parent,
-            kind=SpanKind.CLIENT if kind == "chat" else SpanKind.INTERNAL,
+            kind=SpanKind.CLIENT if "model" in values else SpanKind.INTERNAL,
             attributes={**names.kinds.get(kind, {}), **attributes_of(kind, values)},
             # The message of an exception can quote a document.
             record_exception=with_contents,

@@ -1,18 +1,22 @@
 """Embedding models on a server: texts are sent in batches, vectors are cached in the ledger."""
 
+import asyncio
 import base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from graphrag_index.errors import ModelError
+from graphrag_index.llm.cancellation import Cancellation, current_cancellation
 from graphrag_index.llm.chat_model import RemoteModel
 from graphrag_index.llm.ledger import DONE, QUARANTINED
 from graphrag_index.llm.limits import cost_of
-from graphrag_index.llm.request import Usage, estimate_tokens
+from graphrag_index.llm.request import Spending, Usage, estimate_tokens
 from graphrag_index.llm.retries import RejectedError
 from graphrag_index.llm.server_check import check_dimension
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.spans import span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +57,14 @@ class RemoteEmbeddingModel(RemoteModel):
         from the settings.
         """
         known = self.get_meta(self._dimension_name)
-        self.dimension = int(known or self._loop.run_coroutine(self._request_dimension()))
+        cancellation = current_cancellation()
+        try:
+            self.dimension = int(
+                known or self._loop.run_coroutine(self._request_dimension(cancellation))
+            )
+        except CancelledError:
+            cancellation.check()
+            raise
         check_dimension(self.name, self.settings, self.dimension)
         if not known:
             self.set_meta(self._dimension_name, str(self.dimension))
@@ -74,10 +85,12 @@ class RemoteEmbeddingModel(RemoteModel):
 
         The vector of a quarantined text is all zeros. `advance` is called with the number of
         texts finished since its last call. Raises `ModelError` if the server does not answer,
-        or if it returns vectors of another dimension than before.
+        or if it returns vectors of another dimension than before. A cancelled question raises
+        `CancelledQuestionError`.
         """
         import numpy as np
 
+        cancellation = current_cancellation()
         keys = [text_key(text, self.settings) for text in texts]
         vectors: Vectors = {}
         missing: dict[str, str] = {}
@@ -96,11 +109,14 @@ class RemoteEmbeddingModel(RemoteModel):
         if advance is not None:
             advance(len(texts) - len(missing))
         batches = list(_batch_texts(missing.items()))
-        futures = [self._loop.start_coroutine(self._request_vectors(batch)) for batch in batches]
+        calls = [self._request_batch(batch, cancellation) for batch in batches]
+        futures = [self._loop.start_coroutine(call) for call in calls]
         for batch, future in zip(batches, futures, strict=True):
             try:
                 vectors.update(future.result())
             except BaseException as error:
+                # The calls of a cancelled question have ended; the model serves other questions.
+                cancellation.check()
                 self.stop(error)
                 raise
             if advance is not None:
@@ -109,12 +125,14 @@ class RemoteEmbeddingModel(RemoteModel):
         rows = [vectors.get(key, zeros) for key in keys]
         return np.array(rows, np.float32).reshape(len(texts), self.dimension)
 
-    async def _request_dimension(self) -> int:
-        """Request one vector, and return its dimension."""
+    async def _request_dimension(self, cancellation: Cancellation) -> int:
+        """Request one vector, and return its dimension. `cancellation` ends the calls."""
         probe = (text_key(PROBE_TEXT, self.settings), PROBE_TEXT)
         for _ in range(MAX_ATTEMPTS):
+            spent = Spending()
             try:
-                (row,) = await self._send_until_answered([probe], is_recorded=False)
+                with cancellation.running_call(spent):
+                    (row,) = await self._send_until_answered([probe], spent, is_recorded=False)
             except RejectedError as error:
                 raise ModelError(
                     f"Model {self.name} returns no vectors: {self._client.redact(str(error))}."
@@ -126,16 +144,32 @@ class RemoteEmbeddingModel(RemoteModel):
             "embedding model."
         )
 
-    async def _request_vectors(self, batch: Sequence[KeyedText]) -> "Vectors":
+    async def _request_batch(
+        self, batch: Sequence[KeyedText], cancellation: Cancellation
+    ) -> "Vectors":
+        """Request the vectors of a batch; `cancellation` ends the calls."""
+        spent, settings = Spending(), self.settings
+        with (
+            cancellation.running_call(spent),
+            span(
+                "embeddings", model=settings.model, provider=settings.provider, step=self.step
+            ) as call,
+        ):
+            vectors = await self._request_vectors(batch, spent)
+            call.set(texts=len(batch), prompt_tokens=spent.usage.prompt, cost=spent.cost)
+            return vectors
+
+    async def _request_vectors(self, batch: Sequence[KeyedText], spent: Spending) -> "Vectors":
         """Request the vectors of a batch of texts; texts without a usable vector are quarantined.
 
-        If attempts fail, each half of the batch is sent separately, to find the text at fault.
+        The cost of the calls is added to `spent`. If attempts fail, each half of the batch is sent
+        separately, to find the text at fault.
         """
         vectors: Vectors = {}
         reason, length = "", None
         for _ in range(MAX_ATTEMPTS):
             try:
-                rows = await self._send_until_answered(batch)
+                rows = await self._send_until_answered(batch, spent)
             except RejectedError as error:
                 reason = self._client.redact(str(error))
                 break
@@ -148,7 +182,7 @@ class RemoteEmbeddingModel(RemoteModel):
         if len(batch) > 1:
             middle = len(batch) // 2
             for half in (batch[:middle], batch[middle:]):
-                vectors |= await self._request_vectors(half)
+                vectors |= await self._request_vectors(half, spent)
             return vectors
         if length is not None and not self._has_fitting_vector:
             self.set_meta(self._dimension_name, "")
@@ -163,22 +197,31 @@ class RemoteEmbeddingModel(RemoteModel):
         return vectors
 
     async def _send_until_answered(
-        self, batch: Sequence[KeyedText], is_recorded: bool = True
+        self, batch: Sequence[KeyedText], spent: Spending, is_recorded: bool = True
     ) -> list[list[float]]:
         """Send texts until the server answers; `is_recorded` adds each text to the ledger."""
         texts = [text for _, text in batch]
+        n_tokens = sum(map(estimate_tokens, texts))
+
+        def record(used: Usage) -> None:
+            # Record the tokens of the batch once, under the key of its first text.
+            cost = cost_of(used, self._client.calls.price)
+            self.ledger.record_call(batch[0][0], self.step, self.name, used, cost)
+            spent.add(Spending(1, used, cost))
 
         async def send() -> tuple[list[list[float]], Usage]:
             for key, text in batch if is_recorded else ():
                 unit = " ".join(text[:60].split())
                 self.ledger.record_sent(key, self.step, unit, self.name)
-            rows, used = await self._client.request_vectors(texts)
-            # Record the tokens of the batch once, under the key of its first text.
-            cost = cost_of(used, self._client.calls.price)
-            self.ledger.record_call(batch[0][0], self.step, self.name, used, cost)
+            try:
+                rows, used = await self._client.request_vectors(texts)
+            except asyncio.CancelledError:
+                # The provider may charge for vectors that nobody has received.
+                record(Usage(n_tokens))
+                raise
+            record(used)
             return rows, used
 
-        n_tokens = sum(map(estimate_tokens, texts))
         return await self._client.calls.call_with_retries(send, n_tokens, 0)
 
     def _keep_usable(

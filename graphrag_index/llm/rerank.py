@@ -20,6 +20,7 @@ from graphrag_index.llm.protocol import parse_json, read_usage
 from graphrag_index.llm.request import Spending, Usage, estimate_tokens
 from graphrag_index.llm.retries import RejectedError, UnsupportedError
 from graphrag_index.schema.tables import content_id
+from graphrag_index.spans import span
 
 
 class RemoteReranker(RemoteModel):
@@ -82,10 +83,17 @@ class RemoteReranker(RemoteModel):
             usage = read_tokens(data) or Usage(n_tokens)
             return (data, usage), usage
 
-        with cancellation.running_call(spent):
+        settings = self.settings
+        with (
+            cancellation.running_call(spent),
+            span(
+                "rerank", model=settings.model, provider=settings.provider, step=self.step
+            ) as call,
+        ):
             data, usage = await calls.call_with_retries(send, n_tokens, 0)
             scores = read_scores(data, len(passages))
             record(usage, None if scores is None else json.dumps(scores))
+            call.set(prompt_tokens=usage.prompt, cost=spent.cost)
         if scores is None:
             raise RejectedError("the answer must have one finite score for each passage")
         return scores

@@ -5,13 +5,15 @@ import json
 import socket
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from graphrag_index.llm.ledger import Ledger
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
+from tests.conftest import run_project
 from tests.fixtures.commands import wait_for
-from tests.fixtures.served import Served, project_with_model, serve
+from tests.fixtures.served import Served, project_with_embeddings, project_with_model, serve
 from tests.model_server import Server
 
 QUESTION = "Who was Tom Crean?"
@@ -36,6 +38,33 @@ def leave(served: Served, model_server: Server, path: str, body: dict, headers: 
     leaving.close()
     # The thread is free long before the model would have replied.
     wait_for(lambda: served.app.state.asker.n_open == 0)
+
+
+def test_a_disconnect_ends_the_call_for_the_vector_of_the_question(
+    tmp_path: Path, model_server: Server
+) -> None:
+    root = project_with_embeddings(tmp_path / "docs", model_server.url)
+    run_project(root)
+    path = "/v1/indexes/docs/search/basic"
+    with (
+        serve(ServerSettings(indexes={"docs": root})) as served,
+        httpx2.Client(base_url=served.url, timeout=30) as client,
+    ):
+        # The first question opens the connection to the model.
+        assert client.post(path, json={"question": "Who was Scott?"}).status_code == 200
+        n_before = len(model_server.requests)
+        model_server.latency = 60.0
+        leave(served, model_server, path, {"question": QUESTION}, {})
+        wait_for(lambda: model_server.requests[n_before].status == 0)
+        assert len(model_server.requests) == n_before + 1
+        models = served.app.state.indexes.get("docs").open().store.embedder._models
+        # The ledger has the call, with the tokens that the provider may charge for.
+        calls = models.ledger.fetch_rows("SELECT prompt_tokens, cost FROM calls ORDER BY rowid")
+        # The others are for the dimension, for the first question, and for sentences.
+        assert len(calls) == 4
+        assert min(calls[-1]) > 0
+        model_server.latency = 0.0
+        assert client.post(path, json={"question": QUESTION}).json()["outcome"] == "answered"
 
 
 @pytest.mark.parametrize("stream", [True, False])

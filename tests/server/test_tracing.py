@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
 
 from graphrag_index.schema.settings.project_settings import init_project
 from graphrag_index.spans import trace_to
@@ -15,7 +16,7 @@ from graphrag_server.app import create_app
 from graphrag_server.server_settings import ServerSettings
 from graphrag_server.tracing import start_tracing, trace_with
 from tests.conftest import run_project
-from tests.fixtures.served import project_with_model
+from tests.fixtures.served import project_with_embeddings, project_with_model
 from tests.model_server import Faults, Server
 from tests.server.conftest import ADDRESS
 
@@ -139,6 +140,25 @@ def test_a_run_is_one_tree(tmp_path: Path, trace: Trace) -> None:
     assert all(name.startswith("step ") for name in steps)
     assert {parent for name, parent in found if name == "batch"} <= set(steps)
     assert "batch" in {name for name, _ in found}
+
+
+def test_requests_for_vectors_are_parts_of_their_step_and_of_their_search(
+    tmp_path: Path, trace: Trace, model_server: Server
+) -> None:
+    root = project_with_embeddings(tmp_path / "docs", model_server.url)
+    exporter = trace()
+    run_project(root)
+    embeddings = ("embeddings test-embedding", "step generate_text_embeddings")
+    assert embeddings in tree(exporter)
+    exporter.clear()
+    app = create_app(ServerSettings(indexes={"sample": root}))
+    with TestClient(app, base_url=ADDRESS) as client:
+        assert client.post(ASK, json={"question": QUESTION}).status_code == 200
+    assert ("embeddings test-embedding", "retrieval local") in tree(exporter)
+    call = named(exporter, "embeddings test-embedding")
+    assert call.kind is SpanKind.CLIENT
+    assert dict(call.attributes)["gen_ai.operation.name"] == "embeddings"
+    assert dict(call.attributes)["gen_ai.usage.input_tokens"] > 0
 
 
 def test_nothing_is_traced_if_nothing_says_where_to(monkeypatch: pytest.MonkeyPatch) -> None:
