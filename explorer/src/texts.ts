@@ -101,7 +101,7 @@ export const texts = {
     typeCount: (type: string, count: number) => `${type} (${number(count)})`,
     stated: "stated by a text", counted: "only named together",
     filtered: (shown: number, all: number) =>
-      `${number(shown)} of the ${entities(all)} that the filters keep are marked on closed communities: open one to see all of its.`,
+      `${number(shown)} of the ${entities(all)} that the filters keep are marked on closed communities: open a community to see the others in it.`,
     leftOut: (n: number) => `${n.toLocaleString()} with fewer relationships are not drawn.`,
     noDrawing: (why: string) => `This browser cannot draw the graph, so the table is shown. ${why}`,
   },

@@ -19,6 +19,8 @@ VIEWS = {
     "browse": ("/#/sample?panel=browse", ".panel.left .row"),
     "filters": ("/#/sample?panel=filters", ".checks"),
     "versions": ("/#/sample?panel=versions", ".panel.left .row"),
+    "types": ("/#/sample?colour=type", ".type-legend button"),
+    "comparison": ("/#/ships?compare=1&mode=table", ".version-graph + .version-graph td"),
     "documents": ("/#/sample?panel=documents", ".panel.left .row"),
     "health": ("/#/sample?panel=health", ".panel.left table"),
 }

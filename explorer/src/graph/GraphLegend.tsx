@@ -5,6 +5,8 @@ import type { LegendEntry } from "./legend";
 
 interface GraphLegendProps {
   entries: readonly LegendEntry[];
+  /** Whether the entries are types; there may be none in sight. */
+  byType: boolean;
   /** The types that stay lit; null: none. */
   litTypes: ReadonlySet<string> | null;
   /** Light types while they are pointed at, or for good; null ends it. */
@@ -12,10 +14,10 @@ interface GraphLegendProps {
   onKeep: (types: ReadonlySet<string> | null) => void;
 }
 
-export function GraphLegend({ entries, litTypes, onPoint, onKeep }: GraphLegendProps) {
+export function GraphLegend({ entries, byType, litTypes, onPoint, onKeep }: GraphLegendProps) {
   return (
     <div class="graph-legend">
-      {entries.some(({ types }) => types) && (
+      {byType && (
         <div class="type-legend" role="group" aria-label={texts.graph.lightType}>
           {entries.map(({ colour, text, count, types }) => {
             const isLit = [...litTypes ?? []].join() === [...types ?? []].join();

@@ -60,17 +60,19 @@ export function GraphView(props: GraphViewProps) {
   return (
     <div class={`graph-view ${showsTable ? "as-table" : ""}`} data-communities={drawn.communities.length}
       data-entities={drawn.entities.length} data-lines={drawn.links.length + drawn.relationships.length}>
-      <div class="graph-canvas" ref={container} tabIndex={showsTable ? -1 : 0} role="application"
-        aria-label={texts.graph.explained} onKeyDown={(event) => { if (graph) moveWithKeys(graph, event); }}
-        data-areas={drawn.communities.filter(({ isOpen }) => !isOpen).length} data-entities={drawn.entities.length} />
-      {graph && <GraphButtons graph={graph} drawn={drawn} entries={entries} element={container.current!} onStatus={setStatus} />}
-      {failure && <p class="notice">{failure}</p>}
-      {showsTable && graph && (
-        <DrawnTable drawn={drawn} emphasis={whole} changes={changes} around={listAround(graph, drawn)} hrefOf={hrefOf}
-          onMove={(disc) => graph.camera.moveTo(disc)} />
-      )}
-      <p class="graph-status" role="status">{hovered ?? (status || props.highlight.filtered)}</p>
-      <GraphLegend entries={entries} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes} />
+      <div class="graph-stage">
+        <div class="graph-canvas" ref={container} tabIndex={showsTable ? -1 : 0} role="application"
+          aria-label={texts.graph.explained} onKeyDown={(event) => { if (graph) moveWithKeys(graph, event); }}
+          data-areas={drawn.communities.filter(({ isOpen }) => !isOpen).length} data-entities={drawn.entities.length} />
+        {graph && <GraphButtons graph={graph} drawn={drawn} entries={entries} element={container.current!} onStatus={setStatus} />}
+        {failure && <p class="notice">{failure}</p>}
+        {showsTable && graph && (
+          <DrawnTable drawn={drawn} emphasis={whole} changes={changes} around={listAround(graph, drawn)} hrefOf={hrefOf}
+            onMove={(disc) => graph.camera.moveTo(disc)} />
+        )}
+        <p class="graph-status" role="status">{hovered ?? (status || props.highlight.filtered)}</p>
+      </div>
+      <GraphLegend entries={entries} byType={Boolean(typeHues)} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes} />
     </div>
   );
 }

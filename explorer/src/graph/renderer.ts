@@ -31,6 +31,7 @@ const MOVE_MILLISECONDS = 450;
 // Radius in pixels of an entity that is drawn on a closed community, and of what is lit with its rim.
 const PLACE_RADIUS = 5;
 const LIT_RADIUS = 7;
+const NAME_HEIGHT = 14;
 const NAME_FONT = "12px system-ui, sans-serif";
 
 export class Renderer implements GraphCamera {
@@ -192,17 +193,24 @@ export class Renderer implements GraphCamera {
     return { x, y, type: "circle", ...lookOfEntity(entity, hue, size, this.look) };
   }
 
-  /** Draw the name of an entity, unless it would lie on another name. */
+  /** Draw the name of an entity, unless it would lie on another name; one that is lit has several places. */
   private drawName(
-    context: CanvasRenderingContext2D, { x, y, size, label }: { x: number; y: number; size: number; label: string | null },
+    context: CanvasRenderingContext2D,
+    { x, y, size, label, forceLabel }: { x: number; y: number; size: number; label: string | null; forceLabel?: boolean },
   ): void {
     if (!label) return;
     context.font = NAME_FONT;
-    const left = x + size + 3;
-    const name = { label, y, left, right: left + context.measureText(label).width, top: y - 7, bottom: y + 7 };
-    if (this.names.some((other) => overlap(other, name))) return;
-    this.names.push(name);
-    this.writeName(context, label, left, y);
+    const width = context.measureText(label).width;
+    const right = x + size + 3;
+    const places = [[right, y], [x - size - 3 - width, y], [right, y - NAME_HEIGHT], [right, y + NAME_HEIGHT]] as const;
+    for (const [left, middle] of forceLabel ? places : places.slice(0, 1)) {
+      const half = NAME_HEIGHT / 2;
+      const name = { label, y: middle, left, right: left + width, top: middle - half, bottom: middle + half };
+      if (this.names.some((other) => overlap(other, name))) continue;
+      this.names.push(name);
+      this.writeName(context, label, left, middle);
+      return;
+    }
   }
 
   private writeName(context: Pen, label: string, left: number, y: number): void {
