@@ -327,6 +327,18 @@ class Ledger:
                 database.execute(query, (OPEN, QUARANTINED, step)).rowcount for step in steps
             )
 
+    def limit_replies(self, most: int) -> None:
+        """Delete all replies and calls if there are more than `most` requests.
+
+        A server answers questions for months, and their ledger is in memory.
+        """
+        if self.fetch_rows("SELECT count(*) FROM requests")[0][0] <= most:
+            return
+        with self.transaction() as database:
+            database.execute("DELETE FROM requests WHERE state = ?", (DONE,))
+            for table in ("uses", "calls"):
+                database.execute(f"DELETE FROM {table}")
+
     def step_statuses(self) -> list[StepStatus]:
         """Return one status for each step and model: requests by state, tokens and cost."""
         with self.transaction():

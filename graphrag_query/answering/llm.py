@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _STEPS_WITH_WRITING_MODEL = ("create_community_reports", "extract_graph")
 # Step under which the ledger, the cache of replies, stores the requests of searches.
 LEDGER_STEP = "search"
+# Maximum number of replies that are kept in memory for equal requests of later questions.
+MAX_KEPT_REPLIES = 2_000
 # Tokens reserved for the instructions around a context.
 PROMPT_TOKENS = 1_000
 # Minimum tokens of a prompt: the instructions, and the smallest context that the settings allow.
@@ -228,6 +230,7 @@ class LLMPool:
 
         with self._lock:
             models = self._open_models()
+            models.ledger.limit_replies(MAX_KEPT_REPLIES)
             # Allow requests again that failed for an earlier question; they may succeed now.
             models.ledger.reopen_quarantined([LEDGER_STEP])
             if name not in self._llms:

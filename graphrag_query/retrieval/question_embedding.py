@@ -114,6 +114,8 @@ class QuestionEmbedder:
         new = [key for key in dict.fromkeys(keys) if key not in known]
         if new:
             vectors = self.model.embed([text for text, _ in new], are_queries=are_queries)
+            if self._models is not None:
+                self._models.ledger.limit_replies(MAX_CACHED_TEXTS)
             if vectors.shape[1] != self.dimension:
                 raise self._other_dimension_error(vectors.shape[1])
             if not vectors.any(axis=1).all():

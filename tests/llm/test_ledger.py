@@ -35,6 +35,23 @@ def test_a_sent_request_without_a_reply_is_open(tmp_path: Path) -> None:
         assert entry.state == OPEN
 
 
+def test_a_ledger_in_memory_is_limited_and_keeps_what_has_no_reply() -> None:
+    with closing(Ledger(None)) as ledger:
+        for number in range(20):
+            key = f"k{number}"
+            ledger.record_sent(key, "search", "", "chat")
+            ledger.record_call(key, "search", "chat", Usage(1), 0.1, '"reply"')
+            ledger.mark_used([key])
+        ledger.record_sent("open", "search", "", "chat")
+        ledger.limit_replies(20)
+        assert ledger.find_entry("k0") is not None
+        ledger.limit_replies(19)
+        assert ledger.find_entry("k0") is None
+        assert ledger.find_entry("open") is not None
+        for table, n_rows in (("requests", 1), ("uses", 0), ("calls", 0)):
+            assert ledger.fetch_rows(f"SELECT count(*) FROM {table}") == [(n_rows,)]
+
+
 def test_status_counts_the_newest_version_and_all_costs(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path, version=1)) as ledger:
         for key in "abc":
