@@ -2,7 +2,7 @@
 
 import { UndirectedGraph } from "graphology";
 import Sigma from "sigma";
-import type { NodeDisplayData } from "sigma/types";
+import type { CameraState, NodeDisplayData } from "sigma/types";
 import { texts } from "../texts";
 import { type Look, lookOfEntity, lookOfRelationship, isDimmed, type Palette, readPalette } from "./appearance";
 import type { GraphCamera, GraphContent } from "./content";
@@ -174,10 +174,14 @@ export class Renderer implements GraphCamera {
     this.sigma.kill();
   }
 
-  /** Copy the view of another picture of the same map. */
-  follow(other: Renderer): void {
-    this.target = other.target;
-    this.sigma.getCamera().setState(other.sigma.getCamera().getState());
+  /** The place of the camera, which pictures of the same map can share. */
+  get camera(): CameraState {
+    return this.sigma.getCamera().getState();
+  }
+
+  set camera(state: CameraState) {
+    this.target = null;
+    this.sigma.getCamera().setState(state);
   }
 
   private sizeOf({ community, relationships }: DrawnEntity): number {

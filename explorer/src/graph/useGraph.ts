@@ -70,12 +70,14 @@ export function useGraph(container: RefObject<HTMLElement | null>, props: GraphV
     };
   }, []);
 
-  // The whole map, or one community alone; a second picture takes the view of the first.
+  // The whole map, or one community alone. A new picture takes the view of the others, if there are any.
+  const begun = useRef<Graph | null>(null);
   useEffect(() => {
     if (!graph) return;
     const stop = new AbortController();
-    const isLinked = graph.renderer !== null && links.add(graph.renderer);
-    graph.loader.begin(data, only, !isLinked, stop.signal)
+    const hasView = begun.current !== graph && graph.renderer !== null && links.add(graph.renderer);
+    begun.current = graph;
+    graph.loader.begin(data, only, !hasView || only !== null, stop.signal)
       .catch((error: unknown) => { if (!stop.signal.aborted) setStatus(String(error)); });
     return () => { stop.abort(); graph.loader.stop(); };
   }, [graph, dataKey, only]);

@@ -21,7 +21,7 @@ export function GraphPane() {
   const { summary } = useData();
   const comparison = useComparison();
   const changes = useChanges();
-  const links = useMemo(() => new LinkedViews(), []);
+  const links = LinkedViews.of(address.index);
   const shown = address.version ?? summary.version;
   const versions = comparison ? [comparison.from, comparison.to] : [shown];
   return (
