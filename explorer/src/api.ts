@@ -16,6 +16,8 @@ export interface IndexSummary {
   methods: string[];
   /** What the reader's key allows. */
   scopes: Scope[];
+  /** The reason why the index cannot be opened; empty if it can, or has not been built yet. */
+  problem?: string;
 }
 
 // Rows of the index. Numbers are those of one version; documents and passages count code points.
@@ -160,6 +162,10 @@ export class ApiError extends Error {
   }
 }
 
+const noServer = () => new ApiError(0, "no_server", texts.errors.noServer);
+/** Return whether an error says that no server answered. */
+export const isNoServer = (error: unknown) => error instanceof ApiError && error.code === "no_server";
+
 /** The data of one index at one version. */
 export interface IndexData {
   page<T extends TableName>(table: T, query: Query, signal: AbortSignal): Promise<Page<Rows[T]>>;
@@ -194,42 +200,66 @@ export interface IndexData {
   readonly manage?: Management;
 }
 
+// Codes of errors of an index that cannot be opened.
+const UNREADABLE: readonly string[] = ["no_index_yet", "table_error"];
+
 /** The calls of the HTTP API with the reader's key. */
 export class Connection {
   /** Called when the server wants a key, or another key. */
   onUnauthorized: () => void = () => {};
   /** Called with the version of each reply that is not of an earlier version. */
   onVersion: (version: number) => void = () => {};
+  /** Called after each request with whether the server answered. */
+  onReach: (isReached: boolean) => void = () => {};
+  /** Called when an index cannot be read, because it is damaged or gone. */
+  onUnreadable: () => void = () => {};
 
   constructor(private readonly base: string, private readonly key: () => string) {}
 
   async fetch(path: string, options: RequestInit = {}): Promise<Response> {
     const headers = new Headers(options.headers);
     if (this.key()) headers.set("Authorization", `Bearer ${this.key()}`);
-    let response: Response;
+    return this.accept(path, await this.reach(fetch(this.base + path, { ...options, headers })));
+  }
+
+  /** Wait for the network. Its failures, which are of this type, become an error for the reader. */
+  private async reach<T>(work: Promise<T>): Promise<T> {
     try {
-      response = await fetch(this.base + path, { ...options, headers });
+      return await work;
     } catch (error) {
-      if (error instanceof DOMException && error.name === "AbortError") throw error;
-      throw new ApiError(0, "no_server", texts.errors.noServer);
+      if (!(error instanceof TypeError)) throw error;
+      this.onReach(false);
+      throw noServer();
     }
+  }
+
+  /** Return a reply without an error. Throws ApiError. */
+  private async accept(path: string, response: Response): Promise<Response> {
     const version = Number(response.headers.get("X-Index-Version"));
     if (version && !path.includes("as_of=")) this.onVersion(version);
-    if (response.ok) return response;
-    if (response.status === 401) this.onUnauthorized();
-    throw await readProblem(response);
+    const problem = response.ok ? null : await readProblem(response);
+    this.onReach(!isNoServer(problem));
+    if (!problem) return response;
+    if (problem.status === 401) this.onUnauthorized();
+    if (UNREADABLE.includes(problem.code)) this.onUnreadable();
+    throw problem;
+  }
+
+  /** Find out whether the server still answers. */
+  async look(signal?: AbortSignal): Promise<void> {
+    await this.fetch("health", { signal: signal ?? null });
   }
 
   async get<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
     const response = await this.fetch(path + formatQuery(query), { signal });
-    return (await response.json()) as T;
+    return this.reach(response.json() as Promise<T>);
   }
 
   async send<T>(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<T> {
     const headers = { "Content-Type": "application/json" };
     const text = JSON.stringify(body);
     const response = await this.fetch(path, { method, headers, body: text, signal: signal ?? null });
-    return (await response.json()) as T;
+    return this.reach(response.json() as Promise<T>);
   }
 
   async indexes(signal: AbortSignal): Promise<IndexSummary[]> {
@@ -347,15 +377,21 @@ export class ServedIndex implements IndexData {
       method: "POST", body: JSON.stringify(body), signal,
       headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
     });
-    for await (const { event, data } of readEvents(response)) {
-      if (event === "status") listener.onStatus(String(data.message ?? ""));
-      else if (event === "text") listener.onText(String(data.text ?? ""));
-      else if (event === "restart") listener.onRestart();
-      else if (event === "answer") return data as unknown as Answer;
-      else if (event === "error") {
-        throw new ApiError(Number(data.status), String(data.code), String(data.detail));
+    try {
+      for await (const { event, data } of readEvents(response)) {
+        if (event === "status") listener.onStatus(String(data.message ?? ""));
+        else if (event === "text") listener.onText(String(data.text ?? ""));
+        else if (event === "restart") listener.onRestart();
+        else if (event === "answer") return data as unknown as Answer;
+        else if (event === "error") {
+          throw new ApiError(Number(data.status), String(data.code), String(data.detail));
+        }
       }
+    } catch (error) {
+      // A stream that breaks off is a TypeError; what else fails is known.
+      if (!(error instanceof TypeError)) throw error;
     }
+    this.connection.look().catch(() => {});
     throw new ApiError(0, "cut_off", texts.errors.cutOff);
   }
 }
@@ -379,6 +415,8 @@ async function readProblem(response: Response): Promise<ApiError> {
   } catch {
     // The body is not JSON: the status has to do.
   }
+  // A proxy answers with these for a server that is gone; the server's own replies are JSON.
+  if ([502, 503, 504].includes(status)) return noServer();
   return new ApiError(status, "", texts.errors.status(status));
 }
 

@@ -299,10 +299,15 @@ export const texts = {
     title: "This server wants a key",
     explained: "Ask the person who runs the server for a key. It stays in this tab until you close it.",
     label: "Key", enter: "Enter", leave: "Forget key", wrong: "The server did not accept this key: check it, or ask for another.",
+    revoked: "The server does not accept your key any more, for example because it was revoked: ask for another.",
   },
   empty: {
     title: "This index is empty",
-    notBuilt: "It has not been built yet. If a run is under way, this page shows the index when it is done; otherwise add documents and start one.",
+    damaged: "This index cannot be opened",
+    notBuilt: "It has not been built yet.",
+    build: "Unless a run is under way, add documents and start one.",
+    askToBuild: "Unless a run is under way, ask the person who runs the server to start one.",
+    waiting: "The index appears here by itself as soon as it can be opened.",
   },
   staticPage: {
     part: (drawn: number, all: number) =>
@@ -312,7 +317,8 @@ export const texts = {
   },
   errors: {
     notOnPage: "This page does not hold that row: open the index with `graphrag-index serve`.",
-    noServer: "The server does not answer: check that it runs and that you are connected, then try again.",
+    noServer: "The server did not answer.",
+    waitForServer: "The server does not answer: check that it runs and that you are connected. This page goes on by itself as soon as the server is back.",
     cutOff: "The connection ended before the answer was complete: ask again.",
     unexpected: "Something in this page failed: load the page again.",
     status: (status: number) => `The server answered with status ${status}: try again, or ask the person who runs it.`,

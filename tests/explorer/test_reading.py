@@ -1,14 +1,10 @@
 """Readers of the explorer: they ask, follow what an answer rests on, and look around."""
 
 import re
-from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from graphrag_server.keys import KeyFile, Scope
-from graphrag_server.server_settings import ServerSettings
 from tests.explorer.conftest import Keep, press_until
-from tests.fixtures.served import serve
 
 QUESTION = "How are Tom Crean and Frank Worsley connected?"
 
@@ -117,26 +113,3 @@ def test_the_chosen_colours_stay(page: Page, keep: Keep) -> None:
     expect(page.get_by_label("Question")).to_be_visible()
     assert page.evaluate(colour) == dark
     keep("dark")
-
-
-def test_a_server_with_keys_asks_for_one(
-    browser: Browser, sample_project: Path, tmp_path: Path
-) -> None:
-    keys = KeyFile(tmp_path)
-    key = keys.add("reader", frozenset({Scope.READ, Scope.ASK}))
-    keys.close()
-    settings = ServerSettings(indexes={"sample": sample_project}, state_folder=tmp_path)
-    with serve(settings) as served, browser.new_context() as context:
-        page = context.new_page()
-        page.goto(served.url)
-        field = page.get_by_label("Key")
-        field.fill("gri_wrong")
-        field.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("did not accept this key")
-        field.fill(key)
-        field.press("Enter")
-        expect(page.get_by_label("Question")).to_be_visible()
-        page.reload()
-        expect(page.get_by_label("Question")).to_be_visible()
-        page.get_by_role("button", name="Forget key").click()
-        expect(page.get_by_label("Key")).to_be_visible()

@@ -36,6 +36,14 @@ export class GraphLoader {
     this.loadPart(data, root);
   }
 
+  /** Load what is missing, after a server that did not answer is back. */
+  resume(data: IndexData): void {
+    this.onStatus("");
+    const { scene } = this.content;
+    if (scene.parts.has(scene.root)) this.follow(data);
+    else this.loadPart(data, scene.root);
+  }
+
   /** Open and close communities as the view asks for it. */
   follow(data: IndexData): void {
     const { scene } = this.content;

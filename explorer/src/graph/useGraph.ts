@@ -1,7 +1,8 @@
 /** The life of a picture of the graph: its content, its view, and the loading of what it needs. */
 
 import type { RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { ServerReturns } from "../parts/useServerReturns";
 import { hasFilters, type Selection } from "../state";
 import { texts } from "../texts";
 import { type GraphCamera, GraphContent, PlainCamera } from "./content";
@@ -85,6 +86,9 @@ export function useGraph(container: RefObject<HTMLElement | null>, props: GraphV
   useEffect(() => {
     graph?.loader.setFilters(data, hasFilters(filters) ? filters : null);
   }, [graph, dataKey, JSON.stringify(filters)]);
+
+  const nReturns = useContext(ServerReturns);
+  useEffect(() => { if (nReturns) graph?.loader.resume(data); }, [nReturns]);
 
   return { graph, drawn, hovered, status, setStatus, failure };
 }

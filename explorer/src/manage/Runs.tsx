@@ -1,8 +1,9 @@
 /** The runs of the index: a run is started, watched, cancelled, and given a larger budget. */
 
 import { useEffect, useState } from "preact/hooks";
-import { Busy, Failure } from "../parts/Loading";
+import { Await, Failure } from "../parts/Loading";
 import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
 import { hasEnded, type Job } from "./management";
 import { useAction, useManagement } from "./useManagement";
@@ -13,20 +14,16 @@ export function Runs({ onEnd }: { onEnd: () => void }) {
   const manage = useManagement();
   const [jobs, setJobs] = useState<Job[]>();
   const [budget, setBudget] = useState("");
-  const loading = useAction();
   const starting = useAction();
-  useEffect(() => {
-    const controller = new AbortController();
-    void loading.act(async () => setJobs(await manage.jobs(controller.signal)));
-    return () => controller.abort();
-  }, [summary.name]);
+  const loaded = useLoaded((signal) => manage.jobs(signal), [summary.name]);
+  useEffect(() => setJobs(loaded.value), [loaded.value]);
   const start = (kind: Job["kind"]) => starting.act(async () => {
     const job = await manage.start(kind, parseBudget(budget) ?? null);
     setJobs((before) => [job, ...(before ?? []).filter(({ id }) => id !== job.id)]);
   });
   const noteChange = (job: Job) =>
     setJobs((before) => before?.map((other) => (other.id === job.id ? job : other)));
-  if (!jobs) return loading.error === null ? <Busy /> : <Failure error={loading.error} />;
+  if (!jobs) return <Await loaded={loaded}>{() => null}</Await>;
   const last = jobs.find(hasEnded);
   const open = jobs.filter((job) => !hasEnded(job));
   const isBudgetValid = parseBudget(budget) !== undefined;

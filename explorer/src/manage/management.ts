@@ -121,6 +121,7 @@ export class Management {
         onLost(null);
         for await (const { id, event, data } of readEvents(response)) {
           last = id || last;
+          if (event === "stopping") break;
           // The message belongs to the state before, such as the limit at which the run stopped.
           const message = event === "state" ? "" : job.message;
           job = { ...job, message, ...data };

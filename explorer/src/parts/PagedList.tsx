@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Page } from "../api";
 import { texts } from "../texts";
 import { Busy, Failure } from "./Loading";
+import { useRetryOnReturn } from "./useServerReturns";
 
 /** Load the page at a cursor; the first page is at null. */
 export type LoadPage<Row> = (cursor: string | null, signal: AbortSignal) => Promise<Page<Row>>;
@@ -43,12 +44,14 @@ export function usePages<Row>(load: LoadPage<Row>, inputs: readonly unknown[]): 
     );
     return () => controller.abort();
   }, [key, cursor, attempt]);
+  const retry = () => setAttempt(attempt + 1);
+  useRetryOnReturn(state.error, retry);
   const isCurrent = state.key === key;
   const { next } = state;
   return {
     // Rows of the last inputs stay until the new ones are here, so that lists do not flicker.
     rows: state.rows, total: state.total, error: state.error, loading: state.loading || !isCurrent,
-    retry: () => setAttempt(attempt + 1),
+    retry,
     more: isCurrent && next && !state.loading ? () => setWanted({ key, cursor: next }) : undefined,
   };
 }

@@ -1,6 +1,7 @@
 /** Loading values: a hook that loads, reloads when its inputs change, and cancels. */
 
 import { useEffect, useState } from "preact/hooks";
+import { useRetryOnReturn } from "./useServerReturns";
 
 export interface Loaded<T> {
   /** The last value that was loaded for these inputs; undefined before. */
@@ -33,6 +34,7 @@ export function useLoaded<T>(
     );
     return () => controller.abort();
   }, [key]);
+  useRetryOnReturn(state.error, retry);
   // Between a change of the inputs and the effect, the state is still that of the old inputs.
   return state.key === key
     ? { ...state, retry }

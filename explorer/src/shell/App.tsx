@@ -9,6 +9,7 @@ import { AddressProvider, useAddress } from "../parts/useAddress";
 import { DataContext, type OpenIndex } from "../parts/useData";
 import { HighlightProvider } from "../parts/useHighlight";
 import { type Loaded, useLoaded } from "../parts/useLoaded";
+import { ServerReturns, useRepeatedLook } from "../parts/useServerReturns";
 import { readKey, writeKey } from "../session";
 import { texts } from "../texts";
 import { Header } from "./Header";
@@ -49,23 +50,41 @@ function useConnection() {
   const [key, setKey] = useState(readKey);
   const [isRefused, setRefused] = useState(false);
   const [version, setVersion] = useState(0);
+  const [nUnreadable, setUnreadable] = useState(0);
+  const [server, setServer] = useState({ isLost: false, nReturns: 0 });
   const connection = useMemo(() => {
     // A relative address also works behind a proxy that serves the page under a path.
     const made = new Connection("", readKey);
     made.onUnauthorized = () => setRefused(true);
     made.onVersion = setVersion;
+    made.onUnreadable = () => setUnreadable((count) => count + 1);
+    made.onReach = (isReached) => setServer((before) => (
+      before.isLost !== isReached ? before : { isLost: !isReached, nReturns: before.nReturns + Number(isReached) }
+    ));
     return made;
   }, [key]);
+  useRepeatedLook((signal) => connection.look(signal), server.isLost);
   const enterKey = useCallback((entered: string) => {
     writeKey(entered);
     setRefused(false);
     setKey(entered);
   }, []);
-  return { connection, key, isRefused, enterKey, version };
+  return { connection, key, isRefused, enterKey, version, nUnreadable, ...server };
 }
 
 function ServedPage() {
-  const { connection, key, isRefused, enterKey, version } = useConnection();
+  const server = useConnection();
+  return (
+    <ServerReturns.Provider value={server.nReturns}>
+      {server.isLost && <div class="banner lost" role="alert">{texts.errors.waitForServer}</div>}
+      <IndexPage {...server} />
+    </ServerReturns.Provider>
+  );
+}
+
+function IndexPage({
+  connection, key, isRefused, enterKey, version, nUnreadable,
+}: ReturnType<typeof useConnection>) {
   const { address, go } = useAddress();
   const [attempt, setAttempt] = useState(0);
   const indexes = useLoaded((signal) => connection.indexes(signal), [key, attempt]);
@@ -85,7 +104,20 @@ function ServedPage() {
   // The conversation stays while the reader looks at other versions of the index.
   const conversation = useMemo(() => new Conversation(), [address.index]);
   useEffect(() => () => conversation.cancel(), [conversation]);
-  if (isRefused) return <KeyPrompt isWrong={Boolean(key)} onEnter={enterKey} />;
+  useEffect(() => {
+    if (!nUnreadable || !summary?.version) return;
+    // A single table may be unreadable too: the page changes only if the whole index is.
+    const controller = new AbortController();
+    connection.indexes(controller.signal).then((found) => {
+      if (!found.find(({ name }) => name === summary.name)?.version) retry();
+    }, () => {});
+    return () => controller.abort();
+  }, [nUnreadable]);
+  if (isRefused) {
+    // A key that opened the list of indexes was valid.
+    const problem = indexes.value ? texts.key.revoked : texts.key.wrong;
+    return <KeyPrompt problem={key && problem} onEnter={enterKey} />;
+  }
   return (
     <DataContext.Provider value={open}>
       <Header indexes={indexes.value ?? []} onLeave={key ? () => enterKey("") : undefined} />

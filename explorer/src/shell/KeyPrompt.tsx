@@ -3,7 +3,13 @@
 import { useState } from "preact/hooks";
 import { texts } from "../texts";
 
-export function KeyPrompt({ isWrong, onEnter }: { isWrong: boolean; onEnter: (key: string) => void }) {
+interface KeyPromptProps {
+  /** Why the last key was refused; empty if there was none. */
+  problem: string;
+  onEnter: (key: string) => void;
+}
+
+export function KeyPrompt({ problem, onEnter }: KeyPromptProps) {
   const [key, setKey] = useState("");
   const submit = (event: Event) => {
     event.preventDefault();
@@ -14,11 +20,11 @@ export function KeyPrompt({ isWrong, onEnter }: { isWrong: boolean; onEnter: (ke
       <form class="key-form" onSubmit={submit}>
         <h1>{texts.key.title}</h1>
         <p>{texts.key.explained}</p>
-        {isWrong && <p class="failure" role="alert">{texts.key.wrong}</p>}
+        {problem && <p class="failure" role="alert">{problem}</p>}
         <label class="field">
           <span>{texts.key.label}</span>
           <input type="password" value={key} autocomplete="off" spellcheck={false} autofocus
-            aria-invalid={isWrong} onInput={(event) => setKey(event.currentTarget.value)} />
+            aria-invalid={Boolean(problem)} onInput={(event) => setKey(event.currentTarget.value)} />
         </label>
         <button type="submit" class="primary" disabled={!key.trim()}>{texts.key.enter}</button>
       </form>

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { EvidencePanel } from "../evidence/EvidencePanel";
 import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
+import { useRepeatedLook } from "../parts/useServerReturns";
 import { texts } from "../texts";
 import { GraphPane } from "./GraphPane";
 import { LeftPanel } from "./LeftPanel";
@@ -59,23 +60,21 @@ export function Workspace({ onRetry }: WorkspaceProps) {
   );
 }
 
-// Time between two looks whether an index has been built, in milliseconds.
-const LOOK_AGAIN = 3000;
-
+/** What stands in the place of the graph while an index has no rows, or cannot be opened. */
 function EmptyIndex({ onRetry }: { onRetry: () => void }) {
-  const { data } = useData();
-  useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
+  const { data, summary: { problem, scopes } } = useData();
+  const title = problem ? texts.empty.damaged : texts.empty.title;
+  useRepeatedLook(async (signal) => {
     // The page is drawn again only when there is something to show: the reader may be adding documents.
-    const look = () => data.isBuilt?.(signal).then((isBuilt) => { if (isBuilt) onRetry(); }, () => {});
-    const timer = setInterval(look, LOOK_AGAIN);
-    return () => { clearInterval(timer); controller.abort(); };
-  }, []);
+    if (await data.isBuilt?.(signal)) onRetry();
+  });
   return (
-    <section class="message graph-pane" aria-label={texts.empty.title}>
-      <h2>{texts.empty.title}</h2>
-      <p>{texts.empty.notBuilt}</p>
+    <section class="message graph-pane" aria-label={title}>
+      <h2>{title}</h2>
+      {problem
+        ? <p>{problem}</p>
+        : <p>{texts.empty.notBuilt} {scopes.includes("index") ? texts.empty.build : texts.empty.askToBuild}</p>}
+      <p class="muted">{texts.empty.waiting}</p>
       <p><button type="button" onClick={onRetry}>{texts.retry}</button></p>
     </section>
   );

@@ -43,7 +43,8 @@ const MENU: readonly MenuPanel[] = [
 /** Return the panels that an index offers. */
 export function listPanels({ data, summary }: OpenIndex): MenuPanel[] {
   return MENU.filter(({ scope = "read", worksEmpty, worksStatic }) =>
-    summary.scopes.includes(scope) && (summary.version || worksEmpty) && (data.ask || worksStatic),
+    summary.scopes.includes(scope) && (summary.version || (worksEmpty && !summary.problem)) &&
+    (data.ask || worksStatic),
   );
 }
 
