@@ -47,16 +47,19 @@ export function GraphView(props: GraphViewProps) {
   const [pointed, pointAtTypes] = useState<ReadonlySet<string> | null>(null);
   const litTypes = typeHues ? pointed ?? kept : null;
   useEffect(() => { if (!typeHues) keepTypes(null); }, [!typeHues, dataKey]);
-  const whole = useMemo(() => (litTypes ? { ...NO_EMPHASIS, types: litTypes, selected: emphasis.selected } : emphasis), [emphasis, litTypes]);
+  const shown = useMemo(
+    () => (litTypes ? { ...NO_EMPHASIS, types: litTypes, selected: emphasis.selected } : emphasis), [emphasis, litTypes],
+  );
   useEffect(() => {
     if (!graph) return;
-    Object.assign(graph.content, { emphasis: whole, changes, typeHues });
+    Object.assign(graph.content, { emphasis: shown, changes, typeHues });
     graph.camera.update();
-  }, [graph, whole, changes, typeHues]);
+  }, [graph, shown, changes, typeHues]);
   useMovingView(graph, props);
 
   const showsTable = mode === "table" || Boolean(failure);
-  const entries = changes ? listChanges(changes) : typeHues ? listTypes(countTypes(drawn, Boolean(graph?.content.showsTypes)), typeHues) : [];
+  const countsInside = Boolean(graph?.content.showsTypes);
+  const entries = changes ? listChanges(changes) : typeHues ? listTypes(countTypes(drawn, countsInside), typeHues) : [];
   return (
     <div class={`graph-view ${showsTable ? "as-table" : ""}`} data-communities={drawn.communities.length}
       data-entities={drawn.entities.length} data-lines={drawn.links.length + drawn.relationships.length}>
@@ -67,7 +70,7 @@ export function GraphView(props: GraphViewProps) {
         {graph && <GraphButtons graph={graph} drawn={drawn} entries={entries} element={container.current!} onStatus={setStatus} />}
         {failure && <p class="notice">{failure}</p>}
         {showsTable && graph && (
-          <DrawnTable drawn={drawn} emphasis={whole} changes={changes} around={listAround(graph, drawn)} hrefOf={hrefOf}
+          <DrawnTable drawn={drawn} emphasis={shown} changes={changes} around={listAround(graph, drawn)} hrefOf={hrefOf}
             onMove={(disc) => graph.camera.moveTo(disc)} />
         )}
         <p class="graph-status" role="status">{hovered ?? (status || props.highlight.filtered)}</p>

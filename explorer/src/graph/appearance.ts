@@ -6,6 +6,8 @@ import type { Area } from "./scene";
 /** Colours of the page, read from its style sheet. */
 export interface Palette {
   hues: string[]; ink: string; muted: string; paper: string; panel: string; line: string; accent: string; none: string;
+  /** The colour of types without a hue. */
+  other: string;
   added: string; changed: string; removed: string;
 }
 
@@ -17,7 +19,7 @@ export function readPalette(element: Element): Palette {
   return {
     hues: Array.from({ length: N_HUES }, (_, at) => read(`c${at}`)),
     ink: read("ink"), muted: read("muted"), paper: read("paper"), panel: read("panel"), line: read("line"),
-    accent: read("accent"), none: read("none"),
+    accent: read("accent"), none: read("none"), other: read("other"),
     added: read("added"), changed: read("changed"), removed: read("removed"),
   };
 }
@@ -29,7 +31,7 @@ export type Changes = Record<"entities" | "relationships" | "communities", Reado
 /** The positions of the hues of types of entities; null: communities decide the colours. */
 export type TypeHues = ReadonlyMap<string, number> | null;
 
-/** Give hues to the most frequent types; the others share the colour of things without one. */
+/** Give hues to the most frequent types; the others share one more colour. */
 export function chooseTypeHues(counts: Readonly<Record<string, number>>): ReadonlyMap<string, number> {
   const types = Object.entries(counts).filter(([type]) => type).sort(([, one], [, other]) => other - one);
   return new Map(types.slice(0, N_HUES).map(([type], at) => [type, at]));
@@ -60,20 +62,22 @@ export interface Look {
   typeHues: TypeHues;
 }
 
+/** Return whether what is not lit is dimmed. */
 export function isDimmed({ entities, relationships, communities, types }: Emphasis): boolean {
   return Boolean(entities.size || relationships.size || communities.size || types);
 }
 
+/** Return the colour of a community: of its change, or of its own unless something else is coloured. */
 export function colourOfArea(area: Area, { palette, changes, typeHues }: Look): string {
   const change = changes?.communities.get(area.community);
   if (change) return palette[change];
   return changes || typeHues ? palette.none : palette.hues[area.hue % N_HUES]!;
 }
 
-/** The colour of a type of entities. */
+/** Return the colour of a type of entities. */
 export function colourOfType(type: string, palette: Palette, typeHues: ReadonlyMap<string, number>): string {
   const hue = typeHues.get(type);
-  return hue === undefined ? palette.none : palette.hues[hue]!;
+  return hue === undefined ? palette.other : palette.hues[hue]!;
 }
 
 // Maximum number of lit entities that all have their names.
@@ -101,7 +105,7 @@ export function lookOfEntity(
     color: isSelected ? palette.accent : isShown ? colour : palette.line,
     size: isSelected ? size + 3 : isLit ? size + 1.5 : size,
     label: isShown ? title : null, forceLabel: isSelected || (isLit && hasRoom),
-    zIndex: isSelected ? 2 : isLit ? 1 : 0, highlighted: isSelected,
+    zIndex: isSelected ? 2 : isLit || change ? 1 : 0, highlighted: isSelected,
   };
 }
 

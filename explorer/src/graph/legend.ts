@@ -34,7 +34,7 @@ export function listTypes(typeCounts: Record<string, number>, hues: ReadonlyMap<
   const others = counts.filter(([type]) => !hues.has(type));
   if (!others.length) return named;
   const count = others.reduce((sum, [, each]) => sum + each, 0);
-  return [...named, { colour: "none", text: texts.graph.otherTypes, count, types: new Set(others.map(([type]) => type)) }];
+  return [...named, { colour: "other", text: texts.graph.otherTypes, count, types: new Set(others.map(([type]) => type)) }];
 }
 
 /** List the kinds of changes with how many rows of the version have each. */
