@@ -245,6 +245,26 @@ export class Connection {
     throw problem;
   }
 
+  /** Send a form, and report how many bytes of its body are sent; `fetch` cannot tell that. */
+  async upload(
+    path: string, body: FormData, onProgress: (sent: number) => void, signal: AbortSignal,
+  ): Promise<Response> {
+    const response = new Promise<Response>((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      const abort = () => { request.abort(); reject(signal.reason as Error); };
+      request.upload.onprogress = ({ loaded }) => onProgress(loaded);
+      request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
+      // The type of error that `fetch` has for the network.
+      request.onerror = () => reject(new TypeError("The connection failed."));
+      request.onloadend = () => signal.removeEventListener("abort", abort);
+      signal.addEventListener("abort", abort);
+      request.open("POST", this.base + path);
+      if (this.key()) request.setRequestHeader("Authorization", `Bearer ${this.key()}`);
+      request.send(body);
+    });
+    return this.accept(path, await this.reach(response));
+  }
+
   /** Find out whether the server still answers. */
   async look(signal?: AbortSignal): Promise<void> {
     await this.fetch("health", { signal: signal ?? null });

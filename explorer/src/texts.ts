@@ -26,6 +26,10 @@ const files = counted("file", "files");
 const requests = counted("request", "requests");
 const checks = counted("check", "checks");
 
+function formatBytes(bytes: number): string {
+  return bytes < 1e6 ? `${short.format(Math.ceil(bytes / 1e3))} kB` : `${short.format(bytes / 1e6)} MB`;
+}
+
 function formatTime(seconds: number): string {
   if (seconds < 60) return `${Math.ceil(seconds)} s`;
   if (seconds < 3600) return `${Math.ceil(seconds / 60)} min`;
@@ -142,12 +146,19 @@ export const texts = {
     explained: "These files are the documents of the index. Add and remove files, then start a run, which brings the index up to date with them.",
     files: "Files", noFiles: "There are no files yet: add some, then start a run.",
     search: "Search the files", held: documents, isNew: "not in the index yet",
-    size: (bytes: number) =>
-      bytes < 1e6 ? `${short.format(Math.ceil(bytes / 1e3))} kB` : `${short.format(bytes / 1e6)} MB`,
-    choose: "Add files …", drop: "or drop them here",
-    sending: (name: string, at: number, of: number) =>
-      `Sending ${name}${of > 1 ? ` (${number(at)} of ${number(of)})` : ""}`,
-    stored: (count: number) => `${files(count)} stored. A run adds them to the index.`,
+    size: formatBytes,
+    choose: "Add files …", drop: "or drop them on this panel",
+    sending: (name: string) => `Sending ${name}`, checking: (name: string) => `The server checks ${name}`,
+    waiting: (count: number) => `${files(count)} more`, cancel: "Cancel the upload",
+    sent: (sent: number, size: number) => `${formatBytes(sent)} of ${formatBytes(size)}`,
+    outcome: (nStored: number, nCancelled: number) => [
+      nStored ? `${files(nStored)} stored. A run adds what is new to the index.` : "",
+      nCancelled ? `The upload of ${files(nCancelled)} was cancelled.` : "",
+    ].filter(Boolean).join(" "),
+    sendAgain: (count: number) => `Send ${files(count)} again`,
+    unknownType: (types: string[]) => `This type of file cannot be read. Types that can: ${types.join(", ")}.`,
+    tooLarge: (size: number, limit: number) =>
+      `The file has ${formatBytes(size)}, and at most ${formatBytes(limit)} are accepted: split it.`,
     taken: (names: string[]) =>
       `${names.slice(0, 5).join(", ")}${names.length > 5 ? ` and ${number(names.length - 5)} more` : ""}: there are files of the same name already. Replace them?`,
     replace: "Replace", keepOld: "Keep the old ones",

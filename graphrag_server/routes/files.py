@@ -6,6 +6,7 @@ import polars as pl
 from fastapi import APIRouter, Form, Request, UploadFile
 from pydantic import BaseModel
 
+from graphrag_index.readers import READERS
 from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
@@ -29,9 +30,11 @@ class InputFileStatus(BaseModel):
 
 
 class FileList(BaseModel):
-    """The files that a run would read, ordered by path."""
+    """The files that a run would read, ordered by path, and the limits of uploads."""
 
     files: list[InputFileStatus]
+    max_bytes: int  # of an uploaded file
+    types: list[str]  # of uploaded files: suffixes such as ".txt"
 
 
 class StoredFiles(BaseModel):
@@ -54,7 +57,9 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
                 problem=problems.get(file.path, ""),
             )
             for file in _folder(index, request).files()
-        ]
+        ],
+        max_bytes=request.app.state.settings.max_upload_bytes,
+        types=sorted(READERS),
     )
 
 

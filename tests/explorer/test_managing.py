@@ -1,5 +1,6 @@
 """Owners of an index in the explorer: they upload documents, start runs, and correct names."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +77,44 @@ def test_a_decision_about_a_name_is_shown_before_it_is_recorded_and_undone(
     owner.locator(".panel.left").get_by_role("button", name="Undo").first.click()
     expect(owner.get_by_role("heading", name="Decisions 0")).to_be_visible()
     assert recorded not in file.read_text(encoding="utf-8")
+
+
+def test_files_that_cannot_be_stored_are_refused_with_the_reason(owner: Page) -> None:
+    owner.goto("/#/docs?panel=documents")
+    expect(owner.get_by_role("heading", name="Files")).to_contain_text("2")
+    dropped = owner.evaluate_handle("""() => {
+        const files = new DataTransfer();
+        for (const name of ["song.mp3", "scan.pdf", "note.txt"])
+            files.items.add(new File(["la la"], name));
+        return files;
+    }""")
+    owner.locator(".panel.left").get_by_text("These files are").dispatch_event(
+        "drop", {"dataTransfer": dropped}
+    )
+    expect(owner.get_by_text("song.mp3: This type of file cannot be read")).to_be_visible()
+    expect(owner.get_by_text("The content of scan.pdf is not that of a .pdf file")).to_be_visible()
+    expect(owner.get_by_text("1 file stored")).to_be_visible()
+    owner.get_by_role("button", name="Remove uploads/note.txt").click()
+    owner.get_by_role("button", name="Delete", exact=True).click()
+    expect(owner.get_by_text("uploads/note.txt")).to_have_count(0)
+
+
+def test_an_upload_shows_its_progress_and_is_cancelled(owner: Page, root: Path) -> None:
+    owner.goto("/#/docs?panel=documents")
+    network = owner.context.new_cdp_session(owner)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 500_000}
+    network.send("Network.emulateNetworkConditions", slow)
+    large: FilePayload = {
+        "name": "large.txt",
+        "mimeType": "text/plain",
+        "buffer": b"a " * 5_000_000,
+    }
+    owner.get_by_label("Add files").set_input_files(large)
+    expect(owner.get_by_text(re.compile(r"^[1-9][\d.]* [kM]B of 10 MB$"))).to_be_visible()
+    owner.get_by_role("button", name="Cancel the upload").click()
+    expect(owner.get_by_text("The upload of 1 file was cancelled")).to_be_visible()
+    network.detach()
+    assert not (root / "input" / "uploads" / "large.txt").exists()
 
 
 def test_an_uploaded_document_is_indexed_and_the_version_before_stays(owner: Page) -> None:

@@ -6,9 +6,9 @@ import { Await, Failure } from "../parts/Loading";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
-import type { InputFile } from "./management";
+import type { InputFiles, InputFile } from "./management";
 import { Runs } from "./Runs";
-import { Upload } from "./Upload";
+import { DropArea, Upload, useUploads } from "./Upload";
 import { useAction, useManagement } from "./useManagement";
 
 // Number of files that are listed first, and more with each press of the button.
@@ -17,28 +17,29 @@ const LISTED = 50;
 export function DocumentsPanel() {
   const { summary } = useData();
   const manage = useManagement();
+  const { nEnds } = useUploads();
   const [changes, setChanges] = useState(0);
   const noteChange = () => setChanges((count) => count + 1);
-  const files = useLoaded((signal) => manage.files(signal), [summary.name, changes]);
+  const files = useLoaded((signal) => manage.files(signal), [summary.name, changes, nEnds]);
   // The list stays while it is loaded again.
-  const [last, setLast] = useState<InputFile[]>();
+  const [last, setLast] = useState<InputFiles>();
   if (files.value && files.value !== last) setLast(files.value);
   const shown = files.value ?? last;
   return (
-    <div class="panel-body">
+    <DropArea limits={shown}>
       <p class="muted">{texts.documents.explained}</p>
       <Runs onEnd={noteChange} />
-      <Upload onStored={noteChange} />
-      <Section title={texts.documents.files} count={shown?.length ?? null}>
+      <Upload limits={shown} />
+      <Section title={texts.documents.files} count={shown?.files.length ?? null}>
         {shown && !files.error
-          ? <FileList files={shown} onRemoved={noteChange} />
+          ? <Files files={shown.files} onRemoved={noteChange} />
           : <Await loaded={files}>{() => null}</Await>}
       </Section>
-    </div>
+    </DropArea>
   );
 }
 
-function FileList({ files, onRemoved }: { files: InputFile[]; onRemoved: () => void }) {
+function Files({ files, onRemoved }: { files: InputFile[]; onRemoved: () => void }) {
   const [search, setSearch] = useState("");
   const [limit, setLimit] = useState(LISTED);
   const typed = search.trim().toLowerCase();

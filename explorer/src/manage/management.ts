@@ -2,11 +2,14 @@
 
 import type { Connection, Entity } from "../api";
 import { readEvents } from "../parts/readEvents";
+import { UploadQueue } from "./UploadQueue";
 
 /** A file that a run reads. `problem` says why the last run could not read the file. */
 export interface InputFile {
   path: string; size: number; n_documents: number; problem: string;
 }
+/** The files that a run reads, and what is accepted further: at most so many bytes, and these endings. */
+export interface InputFiles { files: InputFile[]; max_bytes: number; types: string[] }
 export type JobState =
   "queued" | "running" | "waiting_budget" | "failed" | "cancelled" | "done";
 /** A run of the index. Costs are in dollars; null if the price of a model is unknown. */
@@ -73,18 +76,22 @@ const PAUSE = 2000;
 export const hasEnded = (job: Job) => ENDED.includes(job.state);
 
 export class Management {
+  readonly uploads = new UploadQueue(this);
+
   constructor(private readonly connection: Connection, private readonly root: string) {}
 
-  async files(signal: AbortSignal): Promise<InputFile[]> {
-    return (await this.connection.get<{ files: InputFile[] }>(`${this.root}/files`, {}, signal)).files;
+  files(signal: AbortSignal): Promise<InputFiles> {
+    return this.connection.get(`${this.root}/files`, {}, signal);
   }
 
   /** Store a file among the documents; without `replace`, a file of the same name is an error. */
-  async upload(file: File, replace: boolean): Promise<void> {
+  async upload(
+    file: File, replace: boolean, onProgress: (sent: number) => void, signal: AbortSignal,
+  ): Promise<void> {
     const body = new FormData();
     body.append("files", file);
     body.append("replace", String(replace));
-    await this.connection.fetch(`${this.root}/files`, { method: "POST", body });
+    await this.connection.upload(`${this.root}/files`, body, onProgress, signal);
   }
 
   async remove(path: string): Promise<void> {
