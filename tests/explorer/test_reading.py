@@ -113,3 +113,21 @@ def test_the_chosen_colours_stay(page: Page, keep: Keep) -> None:
     expect(page.get_by_label("Question")).to_be_visible()
     assert page.evaluate(colour) == dark
     keep("dark")
+
+
+def test_an_answer_about_the_whole_shows_its_reports_and_lights_where_they_are(
+    page: Page, keep: Keep
+) -> None:
+    page.goto("/")
+    page.get_by_label("Search", exact=True).select_option("global")
+    page.get_by_label("Question").fill("How did scurvy affect the expeditions?")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Evidence of the answer")).to_be_visible()
+    keep("global")
+    page.get_by_text("What was looked at").click()
+    page.get_by_text("Reports 12").click()
+    scores = page.locator(".looked-at .row-note").all_inner_texts()[:12]
+    assert sorted(scores, reverse=True) == scores
+    page.get_by_role("button", name="Table", exact=True).click()
+    # Reports of communities that are not drawn light the drawn communities around them.
+    expect(page.get_by_role("table").first.locator("tr.lit").nth(5)).to_be_visible()

@@ -31,7 +31,7 @@ export function highlightOfAnswer(answer: Answer): Highlight {
     };
   }
   if (answer.outcome !== "answered") return NO_HIGHLIGHT;
-  const cited = answer.citations.map(citedRow);
+  const cited = [...answer.citations.map(citedRow), ...reportsNamedIn(answer.answer)];
   const numbers = (section: string) => [
     ...new Set([
       ...cited.filter((row) => row.section === section).map((row) => row.number),
@@ -41,6 +41,12 @@ export function highlightOfAnswer(answer: Answer): Highlight {
   return {
     entities: numbers("Entities"), relationships: numbers("Relationships"), communities: numbers("Reports"),
   };
+}
+
+/** Return the reports that a text refers to, such as `[Data: Reports (3, 4)]`. */
+function reportsNamedIn(text: string): { section: string; number: number }[] {
+  return [...text.matchAll(/Reports \(([\d, ]+)/g)].flatMap(([, numbers = ""]) =>
+    (numbers.match(/\d+/g) ?? []).map((number) => ({ section: "Reports", number: Number(number) })));
 }
 
 /** Return what is lit for one citation: the entities of its quotation, and what joins them. */

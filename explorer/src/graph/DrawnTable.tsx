@@ -3,7 +3,7 @@
 import { type Column, SortedTable } from "../parts/SortedTable";
 import type { Selection } from "../state";
 import { texts } from "../texts";
-import type { Change, Changes, Emphasis } from "./appearance";
+import { type Change, type Changes, type Emphasis, isLitArea } from "./appearance";
 import type { DrawnCommunity, DrawnEntity, DrawnGraph } from "./drawn";
 import type { Disc } from "./scene";
 
@@ -46,6 +46,7 @@ function changeColumn<Row>(changes: ReadonlyMap<number, Change> | undefined, num
 
 function Communities({ drawn, emphasis, changes, hrefOf, onMove }: PartProps & Pick<DrawnTableProps, "onMove">) {
   const { communities, selected } = emphasis;
+  const isLit = (area: DrawnCommunity) => (area.isOpen ? communities.has(area.community) : isLitArea(area, emphasis));
   const numberOf = ({ community }: DrawnCommunity) => community;
   const columns: Column<DrawnCommunity>[] = [
     {
@@ -69,7 +70,7 @@ function Communities({ drawn, emphasis, changes, hrefOf, onMove }: PartProps & P
   ];
   return (
     <SortedTable caption={texts.tables.communities} rows={drawn.communities} columns={columns} sortedBy={1} keyOf={numberOf}
-      isLit={({ community }) => communities.has(community) || (selected?.kind === "community" && selected.number === community)} />
+      isLit={(area) => isLit(area) || (selected?.kind === "community" && selected.number === area.community)} />
   );
 }
 

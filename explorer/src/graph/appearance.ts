@@ -1,7 +1,7 @@
 /** Colours and sizes of what is drawn. */
 
 import type { DrawnEntity, DrawnRelationship } from "./drawn";
-import type { Area } from "./scene";
+import type { Area, Disc } from "./scene";
 
 /** Colours of the page, read from its style sheet. */
 export interface Palette {
@@ -42,6 +42,8 @@ export interface Emphasis {
   entities: ReadonlySet<number>;
   relationships: ReadonlySet<number>;
   communities: ReadonlySet<number>;
+  /** The places of these communities, which may lie inside closed ones. */
+  discs: readonly Disc[];
   selected: { kind: string; number: number } | null;
   /** The only types whose entities are lit; null: any. */
   types: ReadonlySet<string> | null;
@@ -50,7 +52,7 @@ export interface Emphasis {
 }
 
 export const NO_EMPHASIS: Emphasis = {
-  entities: new Set(), relationships: new Set(), communities: new Set(), selected: null, types: null, all: false,
+  entities: new Set(), relationships: new Set(), communities: new Set(), discs: [], selected: null, types: null, all: false,
 };
 
 /** What decides how things look. */
@@ -65,6 +67,11 @@ export interface Look {
 /** Return whether what is not lit is dimmed. */
 export function isDimmed({ entities, relationships, communities, types }: Emphasis): boolean {
   return Boolean(entities.size || relationships.size || communities.size || types);
+}
+
+/** Return whether a closed community is lit, or holds one that is lit. */
+export function isLitArea({ community, x, y, radius }: Area, { communities, discs }: Emphasis): boolean {
+  return communities.has(community) || discs.some((disc) => Math.hypot(disc.x - x, disc.y - y) < radius);
 }
 
 /** Return the colour of a community: of its change, or of its own unless something else is coloured. */

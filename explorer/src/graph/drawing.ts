@@ -1,6 +1,6 @@
 /** Drawing of the communities: discs with titles on a canvas below the entities. */
 
-import { colourOfArea, colourOfType, type Look, type Palette } from "./appearance";
+import { colourOfArea, colourOfType, isLitArea, type Look, type Palette } from "./appearance";
 import type { DrawnCommunity, DrawnLink } from "./drawn";
 import type { Area } from "./scene";
 
@@ -54,7 +54,7 @@ export function drawCommunities(context: Pen, picture: CommunityPicture, project
   const taken = [...names];
   for (const area of communities) {
     if (area.isOpen) continue;
-    const strong = area.community === selected || emphasis.communities.has(area.community);
+    const strong = area.community === selected || isLitArea(area, emphasis);
     drawClosed(context, area, project, palette, colourOfArea(area, look), strong, isDimmed && !strong);
     if (showsTypes) drawTypes(context, area, project, look, isDimmed && !strong);
     context.globalAlpha = isDimmed && !strong ? 0.5 : 1;

@@ -28,10 +28,13 @@ export async function readEmphasis(
   const emphasis = {
     ...NO_EMPHASIS, entities, relationships, communities, selected, all: highlight.filtered !== undefined && !selection,
   };
-  if (!entities.size && !relationships.size) return { emphasis, lit: { places: [], links: [] } };
-  const places = await data.places([...entities], [], [...relationships], signal);
+  if (!entities.size && !relationships.size && !communities.size) return { emphasis, lit: { places: [], links: [] } };
+  const places = await data.places([...entities], [...communities].slice(0, MAX_LIT), [...relationships], signal);
   for (const { number } of places.entities) entities.add(number);
-  return { emphasis, lit: { places: places.entities, links: places.relationships } };
+  return {
+    emphasis: { ...emphasis, discs: places.communities },
+    lit: { places: places.entities, links: places.relationships },
+  };
 }
 
 /** Return the disc to which the view moves for a selection, if it has a place. */
