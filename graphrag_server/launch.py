@@ -21,6 +21,8 @@ from graphrag_server.server_settings import ServerSettings
 
 # Seconds in which streams can end after they were told to.
 _LAST_SECONDS = 5
+# Seconds after which libraries for later requests are imported.
+_IMPORT_DELAY = 4.0
 
 
 def run_server(settings: ServerSettings) -> None:
@@ -33,8 +35,11 @@ def run_server(settings: ServerSettings) -> None:
     for index in app.state.indexes:
         remark = start_first_run(index, app.state.jobs)
         print(f"  {quote(index.name)}: {index.root}{remark}", flush=True)
-    # Its import takes half a second, for which the first reader of a report would wait.
-    threading.Thread(target=import_module, args=("lancedb",), daemon=True).start()
+    # Its import takes half a second, for which the first reader of a report would wait. The page
+    # is shown before.
+    early = threading.Timer(_IMPORT_DELAY, import_module, ("lancedb",))
+    early.daemon = True
+    early.start()
     make_server(app, settings.grace_seconds).run(sockets=[listener])
 
 
