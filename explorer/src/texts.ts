@@ -197,7 +197,7 @@ export const texts = {
     undo: "Undo", known: "This decision is recorded already.", recorded: "This is recorded; a run applies it.",
     toRuns: "Go to the runs", split: "Split …", other: "Name of the other thing",
     choose: "Documents that mean the other thing", next: "Preview",
-    splitExplained: "Several things have this name: choose the documents that mean another one. All other documents keep the name.",
+    splitExplained: "Several things have this name: choose the documents that mean another one. All other documents keep the name. Within one document, the name means one thing.",
     part: (nTextUnits: number, nDocuments: number) => `${textUnits(nTextUnits)} in ${documents(nDocuments)}`,
     describe: (decision: Decision) => {
       if (decision.kind === "rename") return `“${decision.name}” is called “${decision.title}”.`;

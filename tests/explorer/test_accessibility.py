@@ -22,6 +22,7 @@ VIEWS = {
     "types": ("/#/sample?colour=type", ".type-legend button"),
     "comparison": ("/#/ships?compare=1&mode=table", ".version-graph + .version-graph td"),
     "documents": ("/#/sample?panel=documents", ".panel.left .row"),
+    "names": ("/#/sample?panel=names", ".panel.left .job"),
     "health": ("/#/sample?panel=health", ".panel.left table"),
 }
 # The other views have the same colours.

@@ -14,7 +14,7 @@ def test_the_page_goes_on_by_itself_when_the_server_is_back(
     browser: Browser, sample_project: Path
 ) -> None:
     settings = ServerSettings(indexes={"sample": sample_project})
-    with browser.new_context() as context:
+    with browser.new_context(reduced_motion="reduce") as context:
         page = context.new_page()
         with serve(settings) as served:
             page.goto(served.url)
@@ -36,7 +36,10 @@ def test_a_damaged_index_is_shown_as_soon_as_it_is_restored(
     pointer = root / "output" / "index.json"
     content = pointer.read_text(encoding="utf-8")
     settings = ServerSettings(indexes={"docs": root}, state_folder=tmp_path)
-    with serve(settings) as served, browser.new_context(base_url=served.url) as context:
+    with (
+        serve(settings) as served,
+        browser.new_context(base_url=served.url, reduced_motion="reduce") as context,
+    ):
         page = context.new_page()
         page.goto("/#/docs?panel=browse")
         rows = page.locator(".panel.left .row")
@@ -58,7 +61,7 @@ def test_a_key_is_asked_for_until_it_is_valid(
     keys = KeyFile(tmp_path)
     key = keys.add("reader", frozenset({Scope.READ, Scope.ASK}))
     settings = ServerSettings(indexes={"sample": sample_project}, state_folder=tmp_path)
-    with serve(settings) as served, browser.new_context() as context:
+    with serve(settings) as served, browser.new_context(reduced_motion="reduce") as context:
         page = context.new_page()
         page.goto(served.url)
         field = page.get_by_label("Key")

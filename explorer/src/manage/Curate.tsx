@@ -1,6 +1,6 @@
 /** Decisions of a person about the name of an entity. The next run applies them. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { EntityDetails } from "../api";
 import { EntityChooser } from "../find/EntityChooser";
 import { Await, Failure } from "../parts/Loading";
@@ -72,6 +72,9 @@ export function DecisionView({ decision, onChange, onRecorded }: DecisionViewPro
   const [isRecorded, setRecorded] = useState(false);
   const { act, isBusy, error } = useAction();
   const preview = useLoaded((signal) => manage.preview(decision, signal), [decision]);
+  // The button that led here is gone: the reader is led to what has taken its place.
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => box.current?.focus(), [isRecorded]);
   const record = () => act(async () => {
     await manage.record(decision);
     setRecorded(true);
@@ -83,7 +86,7 @@ export function DecisionView({ decision, onChange, onRecorded }: DecisionViewPro
   });
   if (isRecorded) {
     return (
-      <div role="status">
+      <div role="status" ref={box} tabIndex={-1}>
         <p>{texts.curate.describe(decision)} {texts.curate.recorded}</p>
         {error !== null && <Failure error={error} />}
         <a class="button" href={href({ panel: "documents" })}>{texts.curate.toRuns}</a>{" "}
@@ -93,7 +96,7 @@ export function DecisionView({ decision, onChange, onRecorded }: DecisionViewPro
     );
   }
   return (
-    <div role="group" aria-label={texts.curate.preview}>
+    <div role="group" aria-label={texts.curate.preview} ref={box} tabIndex={-1}>
       <p><strong dir="auto">{texts.curate.describe(decision)}</strong></p>
       {decision.kind === "merge" && (
         <label class="field">

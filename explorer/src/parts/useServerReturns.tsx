@@ -14,7 +14,7 @@ export function useRetryOnReturn(error: Error | null, retry: () => void): void {
 }
 
 // Time between the end of a look and the next one, in milliseconds.
-const PAUSE = 2000;
+const PAUSE = 1000;
 
 /** Look again and again while `isOn`, until the component is gone. A look that fails is repeated. */
 export function useRepeatedLook(look: (signal: AbortSignal) => Promise<unknown>, isOn = true): void {
