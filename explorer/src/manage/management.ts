@@ -1,6 +1,7 @@
 /** The calls of the HTTP API for the care of an index: files, runs, names and health. */
 
-import type { Connection, Entity } from "../api";
+import type { Entity } from "../api";
+import type { Connection } from "../served/Connection";
 import { readEvents } from "../parts/readEvents";
 import { UploadQueue } from "./UploadQueue";
 

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { ApiError, Connection, type IndexSummary } from "../api";
+import { ApiError, type IndexSummary } from "../api";
 import { Conversation, ConversationContext } from "../ask/conversation";
 import { Busy, Failure } from "../parts/Loading";
 import { AddressProvider, useAddress } from "../parts/useAddress";
@@ -10,6 +10,7 @@ import { DataContext, type OpenIndex } from "../parts/useData";
 import { HighlightProvider } from "../parts/useHighlight";
 import { type Loaded, useLoaded } from "../parts/useLoaded";
 import { ServerReturns, useRepeatedLook } from "../parts/useServerReturns";
+import { Connection } from "../served/Connection";
 import { readKey, writeKey } from "../session";
 import { texts } from "../texts";
 import { Header } from "./Header";
