@@ -174,7 +174,6 @@ def test_streams_that_a_server_ends_for_each_other_are_sent_one_by_one(open_mode
     with Server(answer=words_of_text, chunk_delay=0.03) as server:
         server.streams_at_once = 1
         chat = open_model(server, stream=True, retry_seconds=60)
-        chat._client.calls.first_delay = 0.05
         outcomes = ask(chat, *(" ".join(f"word{n}{i}" for i in range(60)) for n in range(4)))
     assert [bool(outcome.values) for outcome in outcomes] == [True] * 4
 
