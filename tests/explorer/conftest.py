@@ -1,6 +1,5 @@
 """A real browser, and pages of a server with the sample and an index of two versions."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +11,8 @@ from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.served import Served, serve
 
 CHROMIUM = shutil.which("chromium")
-# A folder in which pictures of the pages are kept.
-SCREENSHOTS = os.environ.get("EXPLORER_SCREENSHOTS")
+# Pictures of the pages are kept here.
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
 
 Keep = Callable[[str], None]
@@ -67,10 +66,9 @@ def page(browser: Browser, server: Served) -> Iterator[Page]:
 
 @pytest.fixture
 def keep(page: Page) -> Keep:
-    """Keep a picture of the page under a name, if EXPLORER_SCREENSHOTS names a folder."""
+    """Keep a picture of the page under a name. Playwright creates the folder."""
 
     def keep_picture(name: str) -> None:
-        if SCREENSHOTS:
-            page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+        page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
     return keep_picture
