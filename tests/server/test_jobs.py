@@ -263,11 +263,13 @@ def kill_during_runs(tmp_path: Path, n_kills: int) -> None:
                     job = client.post(JOBS, json={}).json()["id"]
                 until = time.monotonic() + seed.uniform(0.1, 4.0)
                 while job and (time.monotonic() < until or n_killed == n_kills):
+                    # Asked before the documents, so that the version of a finished job is read.
+                    is_done = client.get(f"{JOBS}/{job}").json()["state"] == "done"
                     # Readers see one version or the next one, and never a mixture.
                     reply = client.get("/v1/indexes/docs/documents")
                     total, version = reply.json()["total"], int(reply.headers["X-Index-Version"])
                     assert versions.setdefault(version, n_documents) == total
-                    if client.get(f"{JOBS}/{job}").json()["state"] == "done":
+                    if is_done:
                         job = ""
                     time.sleep(0.05)
             n_killed += bool(job)
