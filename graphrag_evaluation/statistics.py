@@ -1,0 +1,118 @@
+"""Intervals, tests and corrections for scores of the same questions.
+
+All functions are seeded: equal scores give equal figures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+SEED = 17
+N_RESAMPLES = 10_000
+CONFIDENCE = 0.95
+# The probability that a true difference of the minimum detectable size is found.
+POWER = 0.8
+# With at most this many clusters, all sign flips are tried instead of a sample.
+MAX_EXACT_CLUSTERS = 12
+# Quantiles of the standard normal distribution for `CONFIDENCE`, two-sided, and for `POWER`.
+_Z_CONFIDENCE, _Z_POWER = 1.959964, 0.841621
+# Resampled means that are computed at once: bounds the memory.
+_BATCH = 1_000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int  # number of questions
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two systems on the same questions: the second minus the first.
+
+    `detectable` is the smallest true difference that as many questions find with a probability
+    of `POWER`.
+    """
+
+    interval: Interval
+    p_value: float
+    detectable: float
+    n_clusters: int
+
+
+def bootstrap_interval(scores: Sequence[float], seed: int = SEED) -> Interval | None:
+    """Return the mean of scores with its percentile bootstrap interval; None without scores.
+
+    Efron & Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
+    """
+    values = np.asarray(scores, dtype=float)
+    if not len(values):
+        return None
+    random = np.random.default_rng(seed)
+    means = np.concatenate(
+        [
+            values[random.integers(0, len(values), (_BATCH, len(values)))].mean(axis=1)
+            for _ in range(N_RESAMPLES // _BATCH)
+        ]
+    )
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, (tail, 1 - tail))
+    return Interval(float(values.mean()), float(low), float(high), len(values))
+
+
+def compare_paired(
+    first: Sequence[float], second: Sequence[float], clusters: Sequence[str], seed: int = SEED
+) -> Difference | None:
+    """Compare two systems on the same questions; None without questions.
+
+    `clusters` has the document of each question. The p-value is that of a two-sided permutation
+    test that exchanges the two systems in all questions of a document together, since these
+    questions are not independent.
+    """
+    differences = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
+    interval = bootstrap_interval(differences.tolist(), seed)
+    if interval is None:
+        return None
+    names, of_question = np.unique(np.asarray(clusters), return_inverse=True)
+    sums = np.bincount(of_question, weights=differences, minlength=len(names))
+    n = len(differences)
+    error = float(np.sqrt(np.square(sums - sums.mean()).sum() * len(sums) / max(1, len(sums) - 1)))
+    detectable = (_Z_CONFIDENCE + _Z_POWER) * error / n
+    return Difference(interval, sign_flip_p_value(sums, seed), detectable, len(names))
+
+
+def sign_flip_p_value(sums: "np.ndarray[tuple[int], np.dtype[np.float64]]", seed: int) -> float:
+    """Return the two-sided p-value of a sum of differences, by flips of their signs.
+
+    Few differences are flipped in all ways; of many, `N_RESAMPLES` random ways are tried, and
+    the way that was observed counts as one of them (Phipson & Smyth, Stat. Appl. Genet. Mol.
+    Biol. 9, 2010).
+    """
+    observed = abs(sums.sum())
+    # Sums of the same numbers in another order differ by rounding.
+    limit = observed - 1e-9 * max(1.0, observed)
+    if len(sums) <= MAX_EXACT_CLUSTERS:
+        ways = (np.arange(1 << len(sums))[:, None] >> np.arange(len(sums))) & 1
+        return float((np.abs((1 - 2 * ways) @ sums) >= limit).mean())
+    random, n_extreme = np.random.default_rng(seed), 0
+    for _ in range(N_RESAMPLES // _BATCH):
+        signs = 1 - 2 * random.integers(0, 2, (_BATCH, len(sums)))
+        n_extreme += int((np.abs(signs @ sums) >= limit).sum())
+    return (n_extreme + 1) / (N_RESAMPLES + 1)
+
+
+def holm_p_values(p_values: Sequence[float]) -> list[float]:
+    """Correct the p-values of several comparisons, in their order.
+
+    Holm, A simple sequentially rejective multiple test procedure, Scand. J. Stat. 6 (1979).
+    """
+    corrected, highest = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        corrected[i] = highest
+    return corrected
