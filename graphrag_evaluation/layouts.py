@@ -1,0 +1,120 @@
+"""Files of questions in the layouts of known evaluation sets."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_index.errors import SettingsError
+
+# The fields of a record under the names that known sets use, the first that has a value counts.
+# HotpotQA: _id, answer, supporting_facts. MuSiQue: id, answer_aliases, answerable, paragraphs.
+# RAGAS: user_input, reference. benchmark-qed: question_id, question_text, question_type,
+# assertions. GraphRAG-Bench: id, question_type, evidence. WildGraphBench: ref_urls, statements.
+_ID = ("id", "_id", "question_id", "qid")
+_TEXT = ("question", "question_text", "user_input", "query", "text")
+_KIND = ("type", "question_type", "kind")
+_ANSWERS = ("answers", "answer", "reference", "aliases", "answer_aliases")
+_STATEMENTS = ("statements", "gold_statements", "assertions")
+_DOCUMENTS = ("documents", "gold", "gold_documents", "ref_urls")
+_SPLIT = ("split",)
+
+
+def read_questions(path: Path) -> list[EvaluationQuestion]:
+    """Read the questions of a file: JSON, or JSON Lines, also compressed by gzip.
+
+    Raises `SettingsError` if the file cannot be read, a record has no question, or two records
+    have the same id.
+    """
+    questions = [
+        _parse_question(record, f"{path}, question {number}", str(number))
+        for number, record in enumerate(_read_records(path), start=1)
+    ]
+    if not questions:
+        raise SettingsError(f"{path} has no questions.")
+    seen: set[str] = set()
+    for question in questions:
+        if question.id in seen:
+            raise SettingsError(f"{path}: two questions have the id {question.id!r}.")
+        seen.add(question.id)
+    return questions
+
+
+def _read_records(path: Path) -> Iterator[Any]:
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        text = content.decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}.") from error
+    if path.name.removesuffix(".gz").endswith(".json"):
+        data = _parse_json(text, str(path))
+        yield from data.get("questions", [data]) if isinstance(data, Mapping) else data
+        return
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield _parse_json(line, f"{path}, line {number}")
+
+
+def _parse_json(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"{place}: this is not JSON: {error}.") from error
+
+
+def _parse_question(record: Any, place: str, number: str) -> EvaluationQuestion:
+    if not isinstance(record, Mapping):
+        raise SettingsError(f"{place}: a record with the field question is expected.")
+    text = str(_first_value(record, _TEXT) or "").strip()
+    if not text:
+        raise SettingsError(f"{place}: there is no question; name it {' or '.join(_TEXT)}.")
+    answers = [answer for name in _ANSWERS for answer in _texts(record.get(name))]
+    return EvaluationQuestion(
+        id=str(_first_value(record, _ID) or number),
+        text=text,
+        kind=str(_first_value(record, _KIND) or ""),
+        documents=tuple(dict.fromkeys(_gold_documents(record))),
+        spans=tuple(
+            GoldSpan(
+                str(span["document"]),
+                int(span["start_char"]),
+                int(span["end_char"]),
+                str(span.get("text", "")),
+            )
+            for span in record.get("spans") or ()
+        ),
+        statements=tuple(_texts(_first_value(record, _STATEMENTS))),
+        answers=tuple(dict.fromkeys(answers)),
+        is_answerable=bool(record.get("is_answerable", record.get("answerable", True))),
+        split=str(_first_value(record, _SPLIT) or ""),
+    )
+
+
+def _gold_documents(record: Mapping[str, Any]) -> Iterator[str]:
+    yield from _texts(_first_value(record, _DOCUMENTS))
+    # HotpotQA lists [title, number of the sentence] pairs, MuSiQue marks its paragraphs.
+    facts = record.get("supporting_facts") or ()
+    pairs = facts.get("title", ()) if isinstance(facts, Mapping) else facts
+    yield from (str(fact if isinstance(fact, str) else fact[0]) for fact in pairs)
+    for paragraph in record.get("paragraphs") or ():
+        if paragraph.get("is_supporting"):
+            yield str(paragraph["title"])
+
+
+def _first_value(record: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((value for name in names if (value := record.get(name)) is not None), None)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts of a value: one text, a list, or records with a statement."""
+    if value is None or value == "":
+        return []
+    values = value if isinstance(value, list | tuple) else [value]
+    return [
+        str(item.get("statement", item.get("text", ""))) if isinstance(item, Mapping) else str(item)
+        for item in values
+    ]

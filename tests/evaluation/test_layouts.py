@@ -1,0 +1,89 @@
+"""Questions in the layouts of known sets."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_evaluation.layouts import read_questions
+from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_index.errors import SettingsError
+
+
+def read(folder: Path, *records: Any, name: str = "questions.jsonl") -> list[EvaluationQuestion]:
+    path = folder / name
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return read_questions(path)
+
+
+def test_the_layout_of_hotpotqa(tmp_path: Path) -> None:
+    record = {
+        "_id": "a",
+        "question": "Who led it?",
+        "answer": "Scott",
+        "type": "bridge",
+        "supporting_facts": [["Discovery", 0], ["Scott", 1], ["Scott", 2]],
+    }
+    assert read(tmp_path, record) == [
+        EvaluationQuestion("a", "Who led it?", "bridge", ("Discovery", "Scott"), answers=("Scott",))
+    ]
+
+
+def test_the_layout_of_musique(tmp_path: Path) -> None:
+    record = {
+        "id": "2hop__1",
+        "question": "Who led it?",
+        "answer": "Scott",
+        "answer_aliases": ["R. F. Scott"],
+        "answerable": False,
+        "paragraphs": [
+            {"title": "Discovery", "is_supporting": True},
+            {"title": "Fram", "is_supporting": False},
+        ],
+    }
+    [question] = read(tmp_path, record)
+    assert question.documents == ("Discovery",)
+    assert question.answers == ("Scott", "R. F. Scott")
+    assert not question.is_answerable
+
+
+def test_the_layouts_of_ragas_and_benchmark_qed(tmp_path: Path) -> None:
+    [one, other] = read(
+        tmp_path,
+        {"user_input": "Who led it?", "reference": "Scott led it."},
+        {
+            "question_id": "q7",
+            "question_text": "Themes?",
+            "question_type": "data_global",
+            "assertions": [{"statement": "Ice is a theme."}],
+        },
+    )
+    assert (one.id, one.answers) == ("1", ("Scott led it.",))
+    assert (other.id, other.kind, other.statements) == ("q7", "data_global", ("Ice is a theme.",))
+
+
+def test_a_compressed_list_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "questions.json.gz"
+    path.write_bytes(gzip.compress(b'{"questions": [{"id": 3, "question": "Who?", "gold": [5]}]}'))
+    [question] = read_questions(path)
+    assert (question.id, question.documents, question.cluster) == ("3", ("5",), "5")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no questions"),
+        (b'{"answer": "Scott"}', "question 1: there is no question"),
+        (b'{"question": "a"}\n{"question', "line 2: this is not JSON"),
+        (b'{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}', "two questions have the id"),
+        (b"\xff\xfe\xff", "cannot be read"),
+        (b"[1]", "question 1: a record with the field question"),
+    ],
+)
+def test_a_broken_file_is_told(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=message):
+        read_questions(path)
