@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from graphrag_index.errors import ModelError, SettingsError, TableError
 from graphrag_index.llm.request import TextSink
@@ -20,6 +20,7 @@ from graphrag_query.question.question import Question
 from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import start_search
+from graphrag_query.searches.basic_search import rank_text_units
 from graphrag_query.searches.global_search import report_context
 from graphrag_query.searches.router import METHODS, SEARCHES, check_method, choose_search
 from graphrag_query.searches.suggestion import suggest_search
@@ -261,28 +262,34 @@ class Index:
                 return report_context(asked, self.settings.global_search.with_values(values))
         return found.context or Context({}, "", 0, {})
 
-    def passages(self, question: str, limit: int = 10) -> list[Passage]:
+    def passages(
+        self, question: str, limit: int = 10, method: Literal["local", "basic"] = "local"
+    ) -> list[Passage]:
         """Return the passages that fit a question best, with scores, without a chat model.
 
-        The ranking is that of local search. Raises `TableError` if the index has no vectors, and
-        `ModelError` if the embedding model fails.
+        The ranking is that of local or basic search. Raises `TableError` if the index has no
+        vectors, and `ModelError` if the embedding model fails.
         """
-        asked = self._build_question("local", question, (), None)
+        asked = self._build_question(method, question, (), None)
         with self.store.pinned_version():
-            ranked = start_search(asked)()[:limit]
-            rows = self.store.text_units(unit.number for unit in ranked)
+            if method == "local":
+                scores = {unit.number: unit.score for unit in start_search(asked)()[:limit]}
+            else:
+                basic = self.settings.basic_search.with_values({"top_k_text_units": limit})
+                scores = rank_text_units(asked, basic)
+            rows = self.store.text_units(scores)
             return [
                 Passage(
-                    number=unit.number,
-                    score=max(0.0, min(1.0, unit.score)),
-                    document=rows[unit.number]["document"],
-                    title=rows[unit.number]["title"] or "",
-                    path=rows[unit.number]["path"] or "",
-                    start_char=rows[unit.number]["start_char"],
-                    end_char=rows[unit.number]["end_char"],
-                    text=rows[unit.number]["text"],
+                    number=number,
+                    score=max(0.0, min(1.0, score)),
+                    document=rows[number]["document"],
+                    title=rows[number]["title"] or "",
+                    path=rows[number]["path"] or "",
+                    start_char=rows[number]["start_char"],
+                    end_char=rows[number]["end_char"],
+                    text=rows[number]["text"],
                 )
-                for unit in ranked
+                for number, score in scores.items()
             ]
 
     def where(
