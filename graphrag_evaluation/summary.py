@@ -1,0 +1,106 @@
+"""The scores of systems with intervals, and the differences between systems."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+from graphrag_evaluation.runs import Result
+from graphrag_evaluation.statistics import (
+    Difference,
+    Interval,
+    bootstrap_interval,
+    compare_paired,
+    holm_p_values,
+)
+
+# Measures of effort: their differences are not tested.
+EFFORT = ("seconds", "cpu_seconds", "tokens", "cost", "words")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems by one measure, on the questions that both have a score for.
+
+    `corrected_p` is the p-value after Holm's correction over all pairs of this measure.
+    """
+
+    measure: str
+    first: str
+    second: str
+    difference: Difference
+    corrected_p: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether chance explains the difference in less than 5 % of cases."""
+        return self.corrected_p < 0.05
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The results of several systems on the same questions."""
+
+    results: Mapping[str, Sequence[Result]]  # by name of the system
+
+    def measures(self) -> list[str]:
+        """Return the measures that some question has a score for, in the order of the scores."""
+        found = (name for rows in self.results.values() for row in rows for name in row.scores)
+        return list(dict.fromkeys(found))
+
+    def interval(self, system: str, measure: str) -> Interval | None:
+        """Return the mean of a measure for a system; None if no question has a score."""
+        rows = self.results[system]
+        return bootstrap_interval([r.scores[measure] for r in rows if measure in r.scores])
+
+    def comparisons(self, measure: str) -> list[Comparison]:
+        """Compare each pair of systems by a measure."""
+        pairs, differences = [], []
+        for first, second in combinations(self.results, 2):
+            scored = [
+                (one.scores[measure], other.scores[measure], one.question.cluster)
+                for one, other in zip(self.results[first], self.results[second], strict=True)
+                if measure in one.scores and measure in other.scores
+            ]
+            if scored and (found := compare_paired(*map(list, zip(*scored, strict=True)))):
+                pairs.append((first, second))
+                differences.append(found)
+        corrected = holm_p_values([difference.p_value for difference in differences])
+        return [
+            Comparison(measure, *pair, difference, p)
+            for pair, difference, p in zip(pairs, differences, corrected, strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return intervals, comparisons and the scores of each question as values for JSON."""
+        measures = self.measures()
+        return {
+            "systems": {
+                system: {
+                    name: asdict(interval)
+                    for name in measures
+                    if (interval := self.interval(system, name))
+                }
+                for system in self.results
+            },
+            "comparisons": [
+                asdict(comparison)
+                for name in measures
+                if name not in EFFORT
+                for comparison in self.comparisons(name)
+            ],
+            "questions": [
+                {
+                    "system": system,
+                    "id": row.question.id,
+                    "question": row.question.text,
+                    "outcome": row.answer.outcome.value,
+                    "answer": row.answer.text,
+                    "scores": dict(row.scores),
+                    "passages": list(row.passages),
+                    "missed": list(row.missed),
+                }
+                for system, rows in self.results.items()
+                for row in rows
+            ],
+        }
