@@ -56,9 +56,9 @@ class Result:
 def run_system(
     system: System,
     questions: Iterable[EvaluationQuestion],
-    report: Callable[[Result], None] = lambda result: None,
+    advance: Callable[[], None] = lambda: None,
 ) -> list[Result]:
-    """Ask a system all questions; `report` is called after each.
+    """Ask a system all questions; `advance` is called after each.
 
     Raises `SettingsError` if no gold document of any question is in the index.
     """
@@ -73,7 +73,7 @@ def run_system(
     results = []
     for question in questions:
         results.append(_run_question(system, question))
-        report(results[-1])
+        advance()
     return results
 
 

@@ -2,6 +2,7 @@
 
 import typer
 
+from graphrag_index.cli.evaluation_commands import evaluate
 from graphrag_index.cli.exchange_commands import export, import_
 from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
 from graphrag_index.cli.project_commands import download_model, init, schema, validate
@@ -23,7 +24,7 @@ for command in (
     *(init, validate, schema, download_model),
     *(run, retry, status, estimate),
     *(show, check, resolve, versions, diff, rollback, gc),
-    *(export, serve, mcp),
+    *(evaluate, export, serve, mcp),
 ):
     app.command()(command)
 app.command("import")(import_)

@@ -1,0 +1,145 @@
+"""The command `evaluate`: measure searches on questions with known answers."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphrag_index.cli import Json, Set
+from graphrag_index.errors import GraphRAGError, SettingsError
+
+if TYPE_CHECKING:
+    from graphrag_evaluation.runs import System
+    from graphrag_evaluation.summary import Evaluation
+
+Roots = Annotated[
+    list[Path] | None,
+    typer.Option("--root", help="Folder of settings.yaml; repeat it to compare projects."),
+]
+
+
+def evaluate(
+    questions: Annotated[
+        Path, typer.Argument(help="Questions with their answers or gold documents: .json or .jsonl")
+    ],
+    root: Roots = None,
+    methods: Annotated[
+        str, typer.Option("--methods", help="Searches to compare, separated by commas.")
+    ] = "local,basic",
+    set_: Set = None,
+    as_of: Annotated[
+        list[int] | None,
+        typer.Option("--as-of", help="Version of the index; repeat it to compare versions."),
+    ] = None,
+    fail_below: Annotated[
+        list[str] | None,
+        typer.Option("--fail-below", help="Exit with 1 if a mean is lower, as recall@10=0.9."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure searches on questions with known answers, without a model as judge."""
+    from graphrag_evaluation.layouts import read_questions
+    from graphrag_evaluation.runs import run_system
+    from graphrag_evaluation.summary import Evaluation
+    from graphrag_index.cli.terminal import ProgressBar
+
+    limits = dict(_parse_limit(text) for text in fail_below or ())
+    asked = read_questions(questions)
+    with ExitStack() as stack:
+        systems = _open_systems(stack, root or [Path()], methods.split(","), set_, as_of or [None])
+        results = {}
+        for system in systems:
+            bar = ProgressBar(sys.stderr, system.name) if sys.stderr.isatty() else None
+            if bar is not None:
+                stack.callback(bar.bars.stop)
+                bar.start(len(asked), " questions")
+            advance = bar.advance if bar is not None else None
+            results[system.name] = run_system(system, asked, advance or (lambda: None))
+        evaluation = Evaluation(results)
+    unknown = limits.keys() - set(evaluation.measures())
+    if unknown:
+        known = ", ".join(evaluation.measures())
+        raise SettingsError(f"There is no measure {min(unknown)!r} here, but {known}.")
+    if as_json:
+        print(json.dumps(evaluation.to_dict(), ensure_ascii=False, indent=2))
+    else:
+        _print_tables(evaluation, len(asked))
+    failures = list(_find_failures(evaluation, limits))
+    if failures:
+        raise GraphRAGError("; ".join(failures) + ".")
+
+
+def _open_systems(
+    stack: ExitStack,
+    roots: Sequence[Path],
+    methods: Sequence[str],
+    overrides: Sequence[str] | None,
+    versions: Sequence[int | None],
+) -> "list[System]":
+    """Open each version of each project, for each search; name the systems by what differs."""
+    import graphrag_query
+    from graphrag_evaluation.runs import System
+    from graphrag_index.cli import load_project_settings
+
+    systems = []
+    for root in roots:
+        settings = load_project_settings(root, overrides)
+        for version in versions:
+            index = stack.enter_context(
+                graphrag_query.open(root / settings.output, settings, root, version)
+            )
+            place = [root.resolve().name] if len(roots) > 1 else []
+            place += [f"version {version}"] if len(versions) > 1 else []
+            for method in methods:
+                systems.append(System(" ".join([method.strip(), *place]), index, method.strip()))
+    return systems
+
+
+def _parse_limit(text: str) -> tuple[str, float]:
+    name, equals, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise SettingsError(f"--fail-below {text}: write it as recall@10=0.9.") from None
+
+
+def _find_failures(evaluation: "Evaluation", limits: Mapping[str, float]) -> Iterator[str]:
+    """Yield a sentence for each mean below its limit."""
+    for system in evaluation.results:
+        for measure, limit in limits.items():
+            interval = evaluation.interval(system, measure)
+            if interval is None:
+                yield f"{system} has no {measure}"
+            elif interval.mean < limit:
+                yield f"{measure} of {system} is {interval.mean:.4g}, below {limit:g}"
+
+
+def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
+    """Print the means with their intervals, then the differences with their p-values."""
+    from graphrag_evaluation.summary import EFFORT
+    from graphrag_index.cli.index_tables import align_columns
+
+    print(f"{n_questions:,} questions; in brackets the interval of 95 %\n")
+    rows: list[Sequence[str]] = [("measure", *evaluation.results, "questions")]
+    for measure in evaluation.measures():
+        intervals = [evaluation.interval(system, measure) for system in evaluation.results]
+        cells = [f"{i.mean:.3f} [{i.low:.3f}, {i.high:.3f}]" if i else "-" for i in intervals]
+        n = max((i.n for i in intervals if i), default=0)
+        rows.append((measure, *cells, str(n)))
+    print(*align_columns(rows, left=[0]), sep="\n")
+    found = [c for m in evaluation.measures() if m not in EFFORT for c in evaluation.comparisons(m)]
+    if not found:
+        return
+    print("\nDifferences, second minus first; p by permutation, corrected by Holm\n")
+    rows = [("measure", "first", "second", "difference", "p", "could show", "")]
+    for one in found:
+        i = one.difference.interval
+        cell = f"{i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}]"
+        verdict = "differs" if one.is_significant else "may be chance"
+        numbers = (f"{one.corrected_p:.4f}", f"{one.difference.detectable:.3f}")
+        rows.append((one.measure, one.first, one.second, cell, *numbers, verdict))
+    print(*align_columns(rows, left=[0, 1, 2, 6]), sep="\n")
