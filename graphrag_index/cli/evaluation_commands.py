@@ -100,7 +100,7 @@ def _open_systems(
 
 
 def _parse_limit(text: str) -> tuple[str, float]:
-    name, equals, value = text.partition("=")
+    name, _, value = text.partition("=")
     try:
         return name, float(value)
     except ValueError:
