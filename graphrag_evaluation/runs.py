@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.retrieval_scores import retrieval_scores
@@ -40,7 +40,7 @@ class System:
 
 @dataclass(frozen=True)
 class Result:
-    """What a system gave for one question.
+    """The answer of a system to one question, with its scores.
 
     `scores` has a value for each measure that applies to the question. `passages` are the numbers
     of the text units, the best first; `missed` names the gold documents outside them.
@@ -102,8 +102,9 @@ def _run_question(system: System, question: EvaluationQuestion) -> Result:
 
 def _ranked_passages(system: System, question: EvaluationQuestion, answer: Answer) -> list[int]:
     """Return the numbers of the text units that the search read, the best first."""
-    if system.method == "local" or system.method == "basic":
-        found = system.index.passages(question.text, max(CUTOFFS), system.method)
+    if system.method in ("local", "basic"):
+        ranking: Literal["local", "basic"] = "basic" if system.method == "basic" else "local"
+        found = system.index.passages(question.text, max(CUTOFFS), ranking)
         return [passage.number for passage in found]
     tables = answer.context.tables if answer.context is not None else {}
     return tables["Sources"]["id"].to_list() if "Sources" in tables else []

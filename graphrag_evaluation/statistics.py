@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 SEED = 17
 N_RESAMPLES = 10_000
@@ -79,14 +80,14 @@ def compare_paired(
     if interval is None:
         return None
     names, of_question = np.unique(np.asarray(clusters), return_inverse=True)
-    sums = np.bincount(of_question, weights=differences, minlength=len(names))
+    sums = np.bincount(of_question, weights=differences, minlength=len(names)).astype(float)
     n = len(differences)
     error = float(np.sqrt(np.square(sums - sums.mean()).sum() * len(sums) / max(1, len(sums) - 1)))
     detectable = (_Z_CONFIDENCE + _Z_POWER) * error / n
     return Difference(interval, sign_flip_p_value(sums, seed), detectable, len(names))
 
 
-def sign_flip_p_value(sums: "np.ndarray[tuple[int], np.dtype[np.float64]]", seed: int) -> float:
+def sign_flip_p_value(sums: npt.NDArray[np.float64], seed: int) -> float:
     """Return the two-sided p-value of a sum of differences, by flips of their signs.
 
     Few differences are flipped in all ways; of many, `N_RESAMPLES` random ways are tried, and

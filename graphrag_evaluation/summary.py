@@ -62,7 +62,10 @@ class Evaluation:
                 for one, other in zip(self.results[first], self.results[second], strict=True)
                 if measure in one.scores and measure in other.scores
             ]
-            if scored and (found := compare_paired(*map(list, zip(*scored, strict=True)))):
+            if not scored:
+                continue
+            firsts, seconds, clusters = map(list, zip(*scored, strict=True))
+            if found := compare_paired(firsts, seconds, clusters):
                 pairs.append((first, second))
                 differences.append(found)
         corrected = holm_p_values([difference.p_value for difference in differences])

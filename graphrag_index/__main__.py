@@ -24,10 +24,11 @@ for command in (
     *(init, validate, schema, download_model),
     *(run, retry, status, estimate),
     *(show, check, resolve, versions, diff, rollback, gc),
-    *(evaluate, export, serve, mcp),
+    *(export, serve, mcp),
 ):
     app.command()(command)
 app.command("import")(import_)
+app.add_typer(evaluate, name="evaluate")
 app.add_typer(keys, name="keys")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-PACKAGES = ("graphrag_index", "graphrag_query", "graphrag_server")
+PACKAGES = ("graphrag_index", "graphrag_query", "graphrag_server", "graphrag_evaluation")
 MAX_FIRST_LINE = 90  # characters
 MAX_LINES = 400
 # First words that begin a relative clause instead of naming the thing.

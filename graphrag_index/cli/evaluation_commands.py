@@ -1,13 +1,14 @@
-"""The command `evaluate`: measure searches on questions with known answers."""
+"""The commands `evaluate`: measure searches on questions with known answers."""
 
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from graphrag_index.cli import Json, Set
 from graphrag_index.errors import GraphRAGError, SettingsError
@@ -16,13 +17,35 @@ if TYPE_CHECKING:
     from graphrag_evaluation.runs import System
     from graphrag_evaluation.summary import Evaluation
 
+
+class _DefaultRun(TyperGroup):
+    """A group whose command `run` is meant if no command is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._with_command(args))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, self._with_command(args))
+
+    def _with_command(self, args: list[str]) -> list[str]:
+        return args if not args or args[0] in (*self.commands, "--help") else ["run", *args]
+
+
+evaluate = typer.Typer(
+    cls=_DefaultRun,
+    help="Measure searches on questions with known answers.",
+    epilog="`evaluate QUESTIONS` is `evaluate run QUESTIONS`.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 Roots = Annotated[
     list[Path] | None,
     typer.Option("--root", help="Folder of settings.yaml; repeat it to compare projects."),
 ]
 
 
-def evaluate(
+@evaluate.command("run")
+def run_evaluation(
     questions: Annotated[
         Path, typer.Argument(help="Questions with their answers or gold documents: .json or .jsonl")
     ],
