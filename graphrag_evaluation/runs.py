@@ -2,40 +2,29 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.answer_scores import citation_scores, outcome_scores
+from graphrag_evaluation.coverage import THRESHOLD, statement_scores
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.retrieval_scores import retrieval_scores
+from graphrag_evaluation.systems import System
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.request import ENCODING
 from graphrag_index.text.normalize import fold
-from graphrag_query.answer import Answer, Outcome
-from graphrag_query.index import Index
+from graphrag_index.text.tokens import load_encoding
+from graphrag_query.answer import Answer
 
 CUTOFFS = (2, 5, 10)
-
-
-@dataclass(frozen=True)
-class System:
-    """A search of an index with settings: what is compared with other systems."""
-
-    name: str
-    index: Index
-    method: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @cached_property
-    def document_numbers(self) -> dict[str, int]:
-        """The numbers of the documents by id, path and title; titles that repeat are left out."""
-        rows = self.index.store.scan("documents").select("human_readable_id", "id", "path", "title")
-        numbers: dict[str, int] = {}
-        frame = rows.collect()
-        unique = frame.filter(frame["title"].is_unique()) if frame.height else frame
-        paths = frame.filter(frame["path"].is_unique()) if frame.height else frame
-        for names, table in (("title", unique), ("path", paths), ("id", frame)):
-            numbers |= dict(table.select(names, "human_readable_id").iter_rows())
-        return numbers
+# Budgets of tokens for the coverage of statements by the context.
+TOKEN_BUDGETS = (4_000, 12_000)
+# A passage has a gold span if it has this share of its characters.
+MIN_SPAN_SHARE = 0.5
+# A text unit is rarely shorter than this many tokens: enough of them fill any budget.
+MIN_TEXT_UNIT_TOKENS = 40
+# Maximum of the setting top_k_text_units.
+MAX_TEXT_UNITS = 10_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +32,8 @@ class Result:
     """The answer of a system to one question, with its scores.
 
     `scores` has a value for each measure that applies to the question. `passages` are the numbers
-    of the text units, the best first; `missed` names the gold documents outside them.
+    of the text units, the best first; `missed` names the gold documents outside them, or the
+    documents of the gold spans outside them.
     """
 
     question: EvaluationQuestion
@@ -57,13 +47,15 @@ def run_system(
     system: System,
     questions: Iterable[EvaluationQuestion],
     advance: Callable[[], None] = lambda: None,
+    budgets: Sequence[int] = TOKEN_BUDGETS,
 ) -> list[Result]:
     """Ask a system all questions; `advance` is called after each.
 
     Raises `SettingsError` if no gold document of any question is in the index.
     """
     questions = list(questions)
-    gold = {name for question in questions for name in question.documents}
+    spans = (span.document for question in questions for span in question.spans)
+    gold = {name for question in questions for name in question.documents} | set(spans) - {""}
     if gold and not gold & system.document_numbers.keys():
         raise SettingsError(
             f"None of the {len(gold)} gold documents is in the index of {system.name}: the "
@@ -72,22 +64,22 @@ def run_system(
         )
     results = []
     for question in questions:
-        results.append(_run_question(system, question))
+        results.append(_run_question(system, question, budgets))
         advance()
     return results
 
 
-def _run_question(system: System, question: EvaluationQuestion) -> Result:
+def _run_question(system: System, question: EvaluationQuestion, budgets: Sequence[int]) -> Result:
     started, cpu = time.perf_counter(), time.process_time()
-    answer = system.index.search(system.method, question.text, **system.settings)
+    answer = system.index.search(system.method, question.text)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     passages = _ranked_passages(system, question, answer)
-    documents = _documents_of(system.index, passages)
-    wanted = {system.document_numbers.get(name, name) for name in question.documents}
+    ranked, gold = _find_gold(system, question, passages)
     scores = {
-        **retrieval_scores([{number} for number in dict.fromkeys(documents)], wanted, CUTOFFS),
-        **_outcome_scores(question, answer),
-        **_citation_scores(system.index, answer),
+        **retrieval_scores(ranked, set(gold), CUTOFFS),
+        **_coverage_scores(system, question, budgets),
+        **outcome_scores(question, answer),
+        **citation_scores(system.index, answer, system.word_weights),
         "seconds": seconds,
         "cpu_seconds": cpu,
         "tokens": float(answer.usage.prompt_tokens + answer.usage.completion_tokens),
@@ -95,9 +87,9 @@ def _run_question(system: System, question: EvaluationQuestion) -> Result:
     }
     if answer.usage.cost is not None:
         scores["cost"] = answer.usage.cost
-    found = set(documents)
-    missed = [n for n in question.documents if system.document_numbers.get(n) not in found]
-    return Result(question, answer, scores, passages, missed)
+    found = set().union(*ranked)
+    missed = [name for item, name in gold.items() if item not in found]
+    return Result(question, answer, scores, passages, list(dict.fromkeys(missed)))
 
 
 def _ranked_passages(system: System, question: EvaluationQuestion, answer: Answer) -> list[int]:
@@ -110,34 +102,72 @@ def _ranked_passages(system: System, question: EvaluationQuestion, answer: Answe
     return tables["Sources"]["id"].to_list() if "Sources" in tables else []
 
 
-def _documents_of(index: Index, passages: Sequence[int]) -> list[int]:
-    rows = index.store.text_units(passages)
-    return [rows[number]["document"] for number in passages if number in rows]
+def _find_gold(
+    system: System, question: EvaluationQuestion, passages: Sequence[int]
+) -> tuple[list[set[Any]], dict[Any, str]]:
+    """Find the gold spans in each passage, or the gold documents if there are no spans.
+
+    Returns the gold items of each position of the ranking, and the names of all gold items. A
+    ranking of documents has each document once.
+    """
+    rows = system.index.store.text_units(passages)
+    units = [rows[number] for number in passages if number in rows]
+    numbers = system.document_numbers
+    if question.spans:
+        held = [
+            {
+                span
+                for span in question.spans
+                if _has_span(unit, span, numbers.get(span.document, -1))
+            }
+            for unit in units
+        ]
+        return held, {span: span.document or span.text for span in question.spans}
+    gold = {numbers.get(name, name): name for name in question.documents}
+    documents = dict.fromkeys(unit["document"] for unit in units)
+    return [{document} for document in documents], gold
 
 
-def _outcome_scores(question: EvaluationQuestion, answer: Answer) -> dict[str, float]:
-    """Return whether the outcome is right, and whether the answer says the short answer."""
-    refused = answer.outcome is Outcome.NO_EVIDENCE
-    scores = {"outcome_right": float(refused != question.is_answerable)}
-    if question.is_answerable and question.answers:
-        said = f" {fold(answer.text)} "
-        wanted = filter(None, map(fold, question.answers))
-        scores["said"] = float(any(f" {text} " in said for text in wanted))
+def _has_span(unit: Mapping[str, Any], span: GoldSpan, document: int) -> bool:
+    """Return whether a text unit has a gold span; `document` is the number of its document."""
+    if not span.end_char:
+        return fold(span.text) in fold(unit["text"])
+    overlap = min(unit["end_char"], span.end_char) - max(unit["start_char"], span.start_char)
+    wanted = MIN_SPAN_SHARE * (span.end_char - span.start_char)
+    return bool(unit["document"] == document and overlap >= max(1, wanted))
+
+
+def _coverage_scores(
+    system: System, question: EvaluationQuestion, budgets: Sequence[int]
+) -> dict[str, float]:
+    """Return the share of the gold statements that the context states, for each token budget."""
+    if not question.statements or system.method == "structured":
+        return {}
+    scores = {}
+    for budget in budgets:
+        texts = context_within(system, question.text, budget).splitlines()
+        found = statement_scores(question.statements, texts, system.word_weights)
+        n_covered = sum(score >= THRESHOLD for score in found)
+        scores[f"coverage@{budget}"] = n_covered / len(found)
     return scores
 
 
-def _citation_scores(index: Index, answer: Answer) -> dict[str, float]:
-    """Return the share of citations whose quotation stands at its place in the document."""
-    if not answer.citations:
-        return {}
-    texts = {}
-    rows = index.store.text_units(citation.text_unit for citation in answer.citations)
-    for citation in answer.citations:
-        row = rows.get(citation.text_unit)
-        if row is None:
-            texts[citation.number] = False
-            continue
-        start = citation.start_char - row["start_char"]
-        end = citation.end_char - row["start_char"]
-        texts[citation.number] = row["text"][max(0, start) : end] == citation.quote
-    return {"citations_valid": sum(texts.values()) / len(texts)}
+def context_within(system: System, question: str, budget: int) -> str:
+    """Return the text that a search would put before a model, cut at a budget of tokens.
+
+    The search may fill the budget: its settings `max_context_tokens` and `top_k_text_units` are
+    raised or lowered to the budget.
+    """
+    section = getattr(system.index.settings, f"{system.method}_search", None)
+    fields = section.model_dump() if section is not None else {}
+    values: dict[str, Any] = {}
+    if "max_context_tokens" in fields:
+        values["max_context_tokens"] = budget
+    if "top_k_text_units" in fields:
+        needed = min(MAX_TEXT_UNITS, budget // MIN_TEXT_UNIT_TOKENS)
+        values["top_k_text_units"] = max(fields["top_k_text_units"], needed)
+    context = system.index.context(question, system.method, **values)
+    if context.n_tokens <= budget:
+        return context.text
+    encoding = load_encoding(ENCODING)
+    return encoding.decode(encoding.encode_ordinary(context.text)[:budget])

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphrag_index.cli import Json, Set
+from graphrag_index.cli import Json, Root
 from graphrag_index.errors import GraphRAGError, SettingsError
 
 if TYPE_CHECKING:
-    from graphrag_evaluation.runs import System
     from graphrag_evaluation.summary import Evaluation
+
+# Smallest budget of tokens in which a context has room.
+MIN_BUDGET = 1_000
 
 
 class _DefaultRun(TyperGroup):
@@ -38,10 +40,6 @@ evaluate = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Roots = Annotated[
-    list[Path] | None,
-    typer.Option("--root", help="Folder of settings.yaml; repeat it to compare projects."),
-]
 
 
 @evaluate.command("run")
@@ -49,15 +47,31 @@ def run_evaluation(
     questions: Annotated[
         Path, typer.Argument(help="Questions with their answers or gold documents: .json or .jsonl")
     ],
-    root: Roots = None,
+    root: Root = Path(),
     methods: Annotated[
         str, typer.Option("--methods", help="Searches to compare, separated by commas.")
     ] = "local,basic",
-    set_: Set = None,
-    as_of: Annotated[
-        list[int] | None,
-        typer.Option("--as-of", help="Version of the index; repeat it to compare versions."),
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override a setting of a search; several values with commas are compared.",
+        ),
     ] = None,
+    as_of: Annotated[int | None, typer.Option("--as-of", help="Version of the index.")] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="INDEX",
+            help="Another version (@3), project or output folder (path or path@3) to compare with.",
+        ),
+    ] = None,
+    budgets: Annotated[
+        str,
+        typer.Option("--budgets", help="Tokens of context at which coverage is measured."),
+    ] = "4000,12000",
     fail_below: Annotated[
         list[str] | None,
         typer.Option("--fail-below", help="Exit with 1 if a mean is lower, as recall@10=0.9."),
@@ -68,12 +82,16 @@ def run_evaluation(
     from graphrag_evaluation.layouts import read_questions
     from graphrag_evaluation.runs import run_system
     from graphrag_evaluation.summary import Evaluation
+    from graphrag_evaluation.systems import Place, open_systems
     from graphrag_index.cli.terminal import ProgressBar
 
     limits = dict(_parse_limit(text) for text in fail_below or ())
+    tokens = _parse_budgets(budgets)
     asked = read_questions(questions)
+    places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
+    searches = [method.strip() for method in methods.split(",")]
     with ExitStack() as stack:
-        systems = _open_systems(stack, root or [Path()], methods.split(","), set_, as_of or [None])
+        systems = open_systems(stack, places, searches, set_ or ())
         results = {}
         for system in systems:
             bar = ProgressBar(sys.stderr, system.name) if sys.stderr.isatty() else None
@@ -81,7 +99,7 @@ def run_evaluation(
                 stack.callback(bar.bars.stop)
                 bar.start(len(asked), " questions")
             advance = bar.advance if bar is not None else None
-            results[system.name] = run_system(system, asked, advance or (lambda: None))
+            results[system.name] = run_system(system, asked, advance or (lambda: None), tokens)
         evaluation = Evaluation(results)
     unknown = limits.keys() - set(evaluation.measures())
     if unknown:
@@ -96,30 +114,13 @@ def run_evaluation(
         raise GraphRAGError("; ".join(failures) + ".")
 
 
-def _open_systems(
-    stack: ExitStack,
-    roots: Sequence[Path],
-    methods: Sequence[str],
-    overrides: Sequence[str] | None,
-    versions: Sequence[int | None],
-) -> "list[System]":
-    """Open each version of each project, for each search; name the systems by what differs."""
-    import graphrag_query
-    from graphrag_evaluation.runs import System
-    from graphrag_index.cli import load_project_settings
-
-    systems = []
-    for root in roots:
-        settings = load_project_settings(root, overrides)
-        for version in versions:
-            index = stack.enter_context(
-                graphrag_query.open(root / settings.output, settings, root, version)
-            )
-            place = [root.resolve().name] if len(roots) > 1 else []
-            place += [f"version {version}"] if len(versions) > 1 else []
-            for method in methods:
-                systems.append(System(" ".join([method.strip(), *place]), index, method.strip()))
-    return systems
+def _parse_budgets(text: str) -> list[int]:
+    values = [value.strip() for value in text.split(",")]
+    if not all(value.isdecimal() and int(value) >= MIN_BUDGET for value in values):
+        raise SettingsError(
+            f"--budgets {text}: write numbers of tokens from {MIN_BUDGET} on, as 4000,12000."
+        )
+    return list(map(int, values))
 
 
 def _parse_limit(text: str) -> tuple[str, float]:

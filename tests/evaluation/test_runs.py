@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_evaluation.questions import EvaluationQuestion
-from graphrag_evaluation.runs import System, run_system
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_evaluation.runs import context_within, run_system
 from graphrag_evaluation.summary import Evaluation
+from graphrag_evaluation.systems import System
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.request import ENCODING
+from graphrag_index.text.tokens import count_tokens, load_encoding
 
 QUESTIONS = [
     EvaluationQuestion(
@@ -16,6 +19,7 @@ QUESTIONS = [
         "Where was Tom Crean born?",
         documents=("people/tom-crean.txt",),
         answers=("Annascaul",),
+        statements=("Tom Crean was born near Annascaul in County Kerry.",),
     ),
     EvaluationQuestion("bakery", "Who runs the bakery in Zürich?", is_answerable=False),
 ]
@@ -32,7 +36,10 @@ def test_each_question_gets_the_measures_that_apply_to_it(evaluation: Evaluation
     crean, bakery = evaluation.results["local"]
     assert crean.scores["recall@10"] == crean.scores["said"] == crean.scores["citations_valid"] == 1
     assert crean.scores["outcome_right"] == bakery.scores["outcome_right"] == 1
-    assert not {"recall@10", "said", "citations_valid"} & bakery.scores.keys()
+    assert crean.scores["coverage@4000"] == crean.scores["supported"] == 1
+    assert bakery.scores["no_evidence_precision"] == bakery.scores["no_evidence_recall"] == 1
+    answered = {"recall@10", "said", "citations_valid", "supported", "coverage@4000"}
+    assert not answered & bakery.scores.keys()
     assert crean.missed == []
 
 
@@ -51,3 +58,31 @@ def test_questions_about_other_documents_are_told(sample_project: Path) -> None:
         pytest.raises(SettingsError, match=r"None of the 1 gold documents .* 'nowhere.txt'"),
     ):
         run_system(System("local", index, "local"), [question])
+
+
+def test_gold_spans_are_found_in_the_passages_that_hold_them(sample_project: Path) -> None:
+    path = "people/tom-crean.txt"
+    text = (sample_project / "input" / path).read_text(encoding="utf-8")
+    start = text.index("Annascaul")
+    question = EvaluationQuestion(
+        "crean",
+        "Where was Tom Crean born?",
+        spans=(
+            GoldSpan(path, start, start + len("Annascaul")),
+            GoldSpan("", 0, 0, text[start - 20 : start + 30]),
+            GoldSpan(path, 10**6, 10**6 + 20),
+        ),
+    )
+    with graphrag_query.open(sample_project / "output") as index:
+        [result] = run_system(System("local", index, "local"), [question])
+    assert result.scores["recall@10"] == pytest.approx(2 / 3)
+    assert result.scores["all_gold@10"] == 0
+    assert result.missed == [path]
+
+
+def test_contexts_keep_to_the_budget(sample_project: Path) -> None:
+    with graphrag_query.open(sample_project / "output") as index:
+        for method in ("local", "basic", "global", "lazy", "drift", "ask", "neighbourhood"):
+            system = System(method, index, method)
+            text = context_within(system, "What did Ernest Shackleton do?", 1_500)
+            assert 0 < count_tokens(text, load_encoding(ENCODING)) <= 1_500, method

@@ -1,0 +1,85 @@
+"""Scores of an answer: its outcome, short answer, citations, and support by what it cites."""
+
+import re
+
+from graphrag_evaluation.coverage import WordWeights, stated_shares
+from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_index.text.normalize import fold
+from graphrag_index.text.sentences import split_sentences
+from graphrag_query.answer import Answer, Outcome
+from graphrag_query.index import Index
+from graphrag_query.question.question_words import content_words
+
+_CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
+# Sentences with fewer content words, such as headings and greetings, state nothing to support.
+MIN_WORDS_OF_STATEMENT = 2
+# Share of the information of a sentence that the text units it cites must have.
+MIN_SUPPORTED_SHARE = 0.5
+
+
+def outcome_scores(question: EvaluationQuestion, answer: Answer) -> dict[str, float]:
+    """Score the outcome, and whether the answer has the short answer.
+
+    The mean of `no_evidence_precision` over the questions that the search refused is the share
+    that it refused rightly; that of `no_evidence_recall`, over the questions that cannot be
+    answered, is the share that it refused.
+    """
+    refused = answer.outcome is Outcome.NO_EVIDENCE
+    scores = {"outcome_right": float(refused != question.is_answerable)}
+    if refused:
+        scores["no_evidence_precision"] = float(not question.is_answerable)
+    if not question.is_answerable:
+        scores["no_evidence_recall"] = float(refused)
+    elif question.answers:
+        said = f" {fold(answer.text)} "
+        wanted = filter(None, map(fold, question.answers))
+        scores["said"] = float(any(f" {text} " in said for text in wanted))
+    return scores
+
+
+def citation_scores(index: Index, answer: Answer, weights: WordWeights) -> dict[str, float]:
+    """Score the citations of an answer; empty if the search gave no answer.
+
+    `citations_valid` is the share of the citations whose quotation stands at its place in the
+    document. `supported` is the share of the sentences of the answer that the text units cited
+    in them state, by the lexical test of `stated_shares`; a sentence without a citation has
+    the citations of the next sentence of its paragraph that has some.
+    """
+    if answer.outcome is not Outcome.ANSWERED:
+        return {}
+    units = index.store.text_units(citation.text_unit for citation in answer.citations)
+    n_valid = 0
+    texts: dict[int, list[str]] = {}
+    for citation in answer.citations:
+        unit = units.get(citation.text_unit)
+        if unit is not None:
+            start = max(0, citation.start_char - unit["start_char"])
+            end = citation.end_char - unit["start_char"]
+            n_valid += unit["text"][start:end] == citation.quote
+            texts.setdefault(citation.number, []).append(unit["text"])
+    scores = {"citations_valid": n_valid / len(answer.citations)} if answer.citations else {}
+    supported = []
+    for said, cited in cited_sentences(answer.text):
+        evidence = [text for number in cited for text in texts.get(number, ())]
+        [share] = stated_shares([said], evidence, weights)
+        supported.append(share >= MIN_SUPPORTED_SHARE)
+    return scores | ({"supported": sum(supported) / len(supported)} if supported else {})
+
+
+def cited_sentences(text: str) -> list[tuple[str, list[int]]]:
+    """Return the sentences of an answer that state something, with the numbers they cite."""
+    found: list[tuple[str, list[int]]] = []
+    for paragraph in reversed(text.split("\n")):
+        of_paragraph = []
+        # A mark after the full stop belongs to the sentence before it.
+        marked = re.sub(r"([.!?…][\"'”’)]*)((?:\s*\[\d+\])+)", r"\2\1", paragraph)
+        for sentence in split_sentences(marked):
+            said = marked[sentence.start : sentence.end]
+            cited = [int(number) for number in _CITATION_MARK.findall(said)]
+            of_paragraph.append((_CITATION_MARK.sub("", said), cited))
+        following: list[int] = []
+        for said, cited in reversed(of_paragraph):
+            following = cited or following
+            if len(content_words(said)) >= MIN_WORDS_OF_STATEMENT:
+                found.append((said, following))
+    return found[::-1]

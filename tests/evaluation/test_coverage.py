@@ -1,0 +1,59 @@
+"""Coverage of statements by texts, and the sentences of answers with their citations."""
+
+import pytest
+
+from graphrag_evaluation.answer_scores import cited_sentences
+from graphrag_evaluation.coverage import THRESHOLD, WordWeights, statement_scores
+
+CORPUS = [
+    "The ship Endurance was crushed by ice in the Weddell Sea in November 1915.",
+    "Tom Crean was born near Annascaul in County Kerry. He joined the navy in 1893.",
+    *(f"Report number {n} tells how the weather changed on day {n}." for n in range(200)),
+]
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "is_covered"),
+    [
+        ("Endurance was crushed in the Weddell Sea in 1915.", CORPUS[0], True),
+        # The name stands in the sentence before.
+        ("Tom Crean joined the navy in 1893.", CORPUS[1], True),
+        ("Ice crushed the Endurance.", "", False),
+        ("Tom Crean opened a public house in Annascaul in 1927.", CORPUS[0], False),
+        ("", CORPUS[0], False),
+    ],
+)
+def test_a_statement_is_covered_by_a_text_that_has_its_words(
+    statement: str, text: str, is_covered: bool
+) -> None:
+    [score] = statement_scores([statement], [text], WordWeights(CORPUS))
+    assert (score >= THRESHOLD) is is_covered
+
+
+def test_missing_numbers_lower_the_score() -> None:
+    weights = WordWeights(CORPUS)
+    statements = ["Crean joined the navy in 1893.", "Crean joined the navy in 1899."]
+    right, wrong = statement_scores(statements, CORPUS, weights)
+    assert right > wrong
+
+
+def test_words_of_several_texts_are_not_added_up() -> None:
+    weights = WordWeights(CORPUS)
+    statement = "Endurance was crushed by ice in the Weddell Sea."
+    parts = ["The Endurance was crushed.", "Ice drifts.", "The Weddell Sea is cold."]
+    [apart] = statement_scores([statement], parts, weights)
+    [joined] = statement_scores([statement], [" ".join(parts)], weights)
+    assert apart < joined
+
+
+def test_sentences_have_the_citations_of_their_claim() -> None:
+    text = (
+        "# Crean\n\nTom Crean joined the navy. He sailed on the Discovery later. [2] [3]\n"
+        "Shackleton led the Nimrod expedition [1]. Nobody supports this last sentence."
+    )
+    assert cited_sentences(text) == [
+        ("Tom Crean joined the navy.", [2, 3]),
+        ("He sailed on the Discovery later.", [2, 3]),
+        ("Shackleton led the Nimrod expedition.", [1]),
+        ("Nobody supports this last sentence.", []),
+    ]
