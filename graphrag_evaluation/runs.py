@@ -118,7 +118,7 @@ def _find_gold(
             {
                 span
                 for span in question.spans
-                if _has_span(unit, span, numbers.get(span.document, -1))
+                if has_span(unit, span, numbers.get(span.document, -1))
             }
             for unit in units
         ]
@@ -128,7 +128,7 @@ def _find_gold(
     return [{document} for document in documents], gold
 
 
-def _has_span(unit: Mapping[str, Any], span: GoldSpan, document: int) -> bool:
+def has_span(unit: Mapping[str, Any], span: GoldSpan, document: int) -> bool:
     """Return whether a text unit has a gold span; `document` is the number of its document."""
     if not span.end_char:
         return fold(span.text) in fold(unit["text"])

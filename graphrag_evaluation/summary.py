@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -50,11 +51,29 @@ class Evaluation:
 
     def interval(self, system: str, measure: str) -> Interval | None:
         """Return the mean of a measure for a system; None if no question has a score."""
-        rows = self.results[system]
-        return bootstrap_interval([r.scores[measure] for r in rows if measure in r.scores])
+        return self._intervals.get(measure, {}).get(system)
 
     def comparisons(self, measure: str) -> list[Comparison]:
-        """Compare each pair of systems by a measure."""
+        """Compare each pair of systems by a measure; a measure of effort is not compared."""
+        return self._comparisons.get(measure, [])
+
+    # Resampling takes seconds for a large evaluation: each figure is computed once.
+    @cached_property
+    def _intervals(self) -> dict[str, dict[str, Interval]]:
+        found: dict[str, dict[str, Interval]] = {measure: {} for measure in self.measures()}
+        for measure, intervals in found.items():
+            for system, rows in self.results.items():
+                scores = [row.scores[measure] for row in rows if measure in row.scores]
+                if interval := bootstrap_interval(scores):
+                    intervals[system] = interval
+        return found
+
+    @cached_property
+    def _comparisons(self) -> dict[str, list[Comparison]]:
+        measures = (measure for measure in self.measures() if measure not in EFFORT)
+        return {measure: self._compare(measure) for measure in measures}
+
+    def _compare(self, measure: str) -> list[Comparison]:
         pairs, differences = [], []
         for first, second in combinations(self.results, 2):
             scored = [
@@ -87,10 +106,7 @@ class Evaluation:
                 for system in self.results
             },
             "comparisons": [
-                asdict(comparison)
-                for name in measures
-                if name not in EFFORT
-                for comparison in self.comparisons(name)
+                asdict(comparison) for name in measures for comparison in self.comparisons(name)
             ],
             "questions": [
                 {

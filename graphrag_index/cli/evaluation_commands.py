@@ -144,7 +144,6 @@ def _find_failures(evaluation: "Evaluation", limits: Mapping[str, float]) -> Ite
 
 def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
     """Print the means with their intervals, then the differences with their p-values."""
-    from graphrag_evaluation.summary import EFFORT
     from graphrag_index.cli.index_tables import align_columns
 
     print(f"{n_questions:,} questions; in brackets the interval of 95 %\n")
@@ -155,7 +154,7 @@ def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
         n = max((i.n for i in intervals if i), default=0)
         rows.append((measure, *cells, str(n)))
     print(*align_columns(rows, left=[0]), sep="\n")
-    found = [c for m in evaluation.measures() if m not in EFFORT for c in evaluation.comparisons(m)]
+    found = [one for measure in evaluation.measures() for one in evaluation.comparisons(measure)]
     if not found:
         return
     print("\nDifferences, second minus first; p by permutation, corrected by Holm\n")
