@@ -49,7 +49,7 @@ def test_places_are_named_by_what_differs(sample_project: Path) -> None:
     ("override", "told"),
     [
         ("create_text_units.max_tokens=100", "has no effect on an index that is there"),
-        ("basic_search.speed=1", "unknown key 'speed'"),
+        ("basic_search.speed=1", "unknown key 'basic_search.speed'"),
     ],
 )
 def test_settings_that_cannot_be_compared_are_told(
