@@ -43,7 +43,11 @@ from graphrag_query.answering.written_answer import (
 )
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.report_selection import as_context_rows, note_reports, score_reports
-from graphrag_query.searches.local_search import find_evidence, local_context
+from graphrag_query.searches.local_search import (
+    find_evidence,
+    local_context,
+    start_text_unit_search,
+)
 
 # Maximum number of attempts per request. After an invalid reply, the second attempt allows a
 # longer reply, and the third attempt shows the error to the model.
@@ -307,13 +311,19 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     asked: list[SubQuestion] = []
     for _ in range(settings.rounds):
         entities = _find_entities_of_best(question, sentences, covered, settings.follow_ups)
-        for title in index.entities(entities)["title"]:
-            asked.append(SubQuestion(f"{title}: {question.text}"))
-            found = find_evidence(replace(question, text=asked[-1].question), local)
-            for number, prior in found.own_scores().items():
-                if number not in text_units and number in found.text_units:
-                    text_units[number], priors[number] = found.text_units[number], prior
-            followed.append(title)
+        titles = index.entities(entities)["title"].to_list()
+        sub_questions = [f"{title}: {question.text}" for title in titles]
+        # All searches of a round are started before one is waited for.
+        searches = [
+            start_text_unit_search(replace(question, text=text), local) for text in sub_questions
+        ]
+        for ranked in (search() for search in searches):
+            new = {unit.number: unit for unit in ranked if unit.number not in text_units}
+            rows = index.text_units(new)
+            for number, unit in new.items():
+                text_units[number], priors[number] = rows[number], unit.own_score
+        followed += titles
+        asked += map(SubQuestion, sub_questions)
         covered.update(entities)
         sentences = split_into_candidates(text_units.values(), priors)
 

@@ -1,7 +1,7 @@
 """Local search: answer from the neighbourhood of the entities that a question is about."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -159,6 +159,19 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
         text_units={unit.number: units[unit.number] for unit in ranked},
         ranked=ranked,
     )
+
+
+def start_text_unit_search(
+    question: Question, settings: LocalSearch
+) -> Callable[[], list[RankedTextUnit]]:
+    """Start the search for the text units of `find_evidence`, and return a function.
+
+    The function waits for the search and returns the text units. The other rows are not read.
+    """
+    if settings.scope == "graph":
+        return lambda: find_evidence(question, settings).ranked
+    rank = start_search(question)
+    return lambda: rank()[: settings.top_k_text_units]
 
 
 def _linked_text_units(
