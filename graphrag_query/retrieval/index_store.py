@@ -61,6 +61,9 @@ class Links:
     def __init__(self, open_table: "Callable[[str], MappedTable]", n_text_units: int) -> None:
         self._open = open_table
         self.n_text_units = n_text_units
+        # The best links of text units, kept by `TextUnitRanking`: the searches of one question
+        # and its follow-up searches start from the same text units.
+        self.kept_links: dict[int, dict[int, tuple[float, int | None]]] = {}
 
     def entities_of(self, text_unit: int) -> LinkedRows:
         """Return the entities that a text unit names."""

@@ -66,6 +66,8 @@ SEED_SHARE = 0.6
 MAX_TEXT_UNITS_OF_LINK = 100
 # Maximum number of linked text units whose texts are read per seed.
 MAX_LINKED_TEXT_UNITS = 40
+# Number of text units whose links are kept in memory for the next search, about 5 KB each.
+MAX_KEPT_LINKS = 2_000
 # Number of the best text units that the model of `search.rerank_model` scores.
 TOP_K_RERANKED = 20
 # Maximum number of entities or documents that are read for one name.
@@ -349,7 +351,13 @@ class TextUnitRanking:
 
     def _follow_links(self, seeds: list[int], share: float) -> None:
         """Score the text units linked with seeds. For each text unit, the best link counts."""
-        reached = {seed: self._find_linked_text_units(seed) for seed in seeds}
+        kept = self.links.kept_links
+        if len(kept) > MAX_KEPT_LINKS:
+            kept.clear()
+        reached = {
+            seed: kept.get(seed) or kept.setdefault(seed, self._find_linked_text_units(seed))
+            for seed in seeds
+        }
         self._score_matches({number for way in reached.values() for number in way})
         found = dict(self.best_links)
         for seed, ways in reached.items():

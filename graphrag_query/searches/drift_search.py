@@ -34,6 +34,7 @@ from graphrag_query.answering.llm import (
 from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     Context,
+    DeferredContext,
     Section,
     merge_contexts,
     pack_sections,
@@ -339,7 +340,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
         text_units,
         priors,
         settings,
-        source_context(question, text_units, settings.max_context_tokens),
+        DeferredContext(partial(source_context, question, text_units, settings.max_context_tokens)),
         named=first.named,
     )
     if not followed or answer.outcome is Outcome.NO_EVIDENCE:
