@@ -28,6 +28,7 @@ class SmallLinks:
 
     def __init__(self, n_text_units: int, pairs: Mapping[tuple[int, int], bool]) -> None:
         self.n_text_units, self.pairs, self.handed_out = n_text_units, pairs, 0
+        self.kept_links: dict[int, dict[int, tuple[float, int | None]]] = {}
 
     def entities_of(self, text_unit: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
         return self._rows(
