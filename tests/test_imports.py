@@ -38,7 +38,7 @@ PARTS = {
     "health": "schema step text storage communities microsoft",
     "query": "schema text storage llm microsoft",
     "evaluation": "schema step text storage llm communities nlp extraction resolution reports "
-    "steps pipeline health query",
+    "steps pipeline export health query",
     "server": "schema step text storage llm communities resolution readers microsoft steps "
     "pipeline export health query evaluation",
     "cli": "schema step text storage llm resolution microsoft steps pipeline export health query "

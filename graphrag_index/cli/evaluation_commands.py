@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,10 +76,25 @@ def run_evaluation(
         list[str] | None,
         typer.Option("--fail-below", help="Exit with 1 if a mean is lower, as recall@10=0.9."),
     ] = None,
+    name: Annotated[
+        str,
+        typer.Option("--name", help="Name of the report; if not given, that of the questions."),
+    ] = "",
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Folder of the report; if not given, evaluations/NAME in the project.",
+        ),
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measure searches on questions with known answers, without a model as judge."""
     from graphrag_evaluation.layouts import read_questions
+    from graphrag_evaluation.report import report_folder as reports
+    from graphrag_evaluation.report.record_results import record_evaluation
     from graphrag_evaluation.runs import run_system
     from graphrag_evaluation.summary import Evaluation
     from graphrag_evaluation.systems import Place, open_systems
@@ -90,7 +105,11 @@ def run_evaluation(
     asked = read_questions(questions)
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
     searches = [method.strip() for method in methods.split(",")]
+    name = reports.report_name(questions, name)
     with ExitStack() as stack:
+        folder = None if no_report else to or reports.kept_folder(root, name)
+        if folder is not None:
+            stack.enter_context(reports.reserved_folder(folder))
         systems = open_systems(stack, places, searches, set_ or ())
         results = {}
         for system in systems:
@@ -101,17 +120,25 @@ def run_evaluation(
             advance = bar.advance if bar is not None else None
             results[system.name] = run_system(system, asked, advance or (lambda: None), tokens)
         evaluation = Evaluation(results)
-    unknown = limits.keys() - set(evaluation.measures())
+        if as_json:
+            print(json.dumps(evaluation.to_dict(), ensure_ascii=False, indent=2))
+        else:
+            _print_tables(evaluation, len(asked))
+        record = record_evaluation(
+            evaluation, systems, name=name, questions_file=questions.name, limits=limits
+        )
+        if folder is not None:
+            print(f"Report: {reports.write_report(folder, record)}", file=sys.stderr)
+        elif not no_report:
+            print(
+                f"Not kept, since {root} is no project: name a folder with --to.", file=sys.stderr
+            )
+    unknown = limits.keys() - set(record.measures)
     if unknown:
-        known = ", ".join(evaluation.measures())
+        known = ", ".join(record.measures)
         raise SettingsError(f"There is no measure {min(unknown)!r} here, but {known}.")
-    if as_json:
-        print(json.dumps(evaluation.to_dict(), ensure_ascii=False, indent=2))
-    else:
-        _print_tables(evaluation, len(asked))
-    failures = list(_find_failures(evaluation, limits))
-    if failures:
-        raise GraphRAGError("; ".join(failures) + ".")
+    if record.failures:
+        raise GraphRAGError("; ".join(said for *_, said in record.failures) + ".")
 
 
 def _parse_budgets(text: str) -> list[int]:
@@ -129,17 +156,6 @@ def _parse_limit(text: str) -> tuple[str, float]:
         return name, float(value)
     except ValueError:
         raise SettingsError(f"--fail-below {text}: write it as recall@10=0.9.") from None
-
-
-def _find_failures(evaluation: "Evaluation", limits: Mapping[str, float]) -> Iterator[str]:
-    """Yield a sentence for each mean below its limit."""
-    for system in evaluation.results:
-        for measure, limit in limits.items():
-            interval = evaluation.interval(system, measure)
-            if interval is None:
-                yield f"{system} has no {measure}"
-            elif interval.mean < limit:
-                yield f"{measure} of {system} is {interval.mean:.4g}, below {limit:g}"
 
 
 def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:

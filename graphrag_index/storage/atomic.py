@@ -76,7 +76,7 @@ def new_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     if path.exists() and not overwrite:
         raise _existing_target_error(target)
     temporary = temporary_path(path)
-    with _lock_target(path):
+    with lock_target(path):
         try:
             _remove_paths(temporary)
             yield temporary
@@ -110,7 +110,7 @@ def new_folder(target: Path, names: Collection[str], *, overwrite: bool) -> Iter
         # Replacing the current folder of the shell would leave the shell in a deleted folder.
         raise ExportError(f"{target} is the current folder: name a new folder inside it.")
     temporary, replaced = temporary_path(place), place.with_name(f".{place.name}.old.tmp")
-    with _lock_target(place):
+    with lock_target(place):
         try:
             _remove_paths(temporary, replaced)
             temporary.mkdir()
@@ -134,8 +134,11 @@ def _existing_target_error(target: Path) -> ExportError:
 
 
 @contextmanager
-def _lock_target(target: Path) -> Iterator[None]:
-    """Create the parent folder of the target, and lock the target against a second export."""
+def lock_target(target: Path, writer: str = "export") -> Iterator[None]:
+    """Create the parent folder of the target, and lock the target against a second writer.
+
+    Raises ExportError, which names the `writer`, if another process has locked the target.
+    """
     from filelock import FileLock, Timeout
 
     try:
@@ -154,7 +157,7 @@ def _lock_target(target: Path) -> Iterator[None]:
                 with suppress(OSError):
                     path.unlink()
     except Timeout:
-        raise ExportError(f"Another export is writing {target}: wait for it to finish.") from None
+        raise ExportError(f"Another {writer} is writing {target}: wait for it to finish.") from None
 
 
 def _remove_paths(*paths: Path) -> None:

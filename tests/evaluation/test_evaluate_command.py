@@ -15,6 +15,9 @@ QUESTIONS = [
 ]
 
 
+REPORT_FILES = ["evaluation.html", "evaluation.json", "junit.xml"]
+
+
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
     path = tmp_path / "questions.jsonl"
@@ -24,7 +27,7 @@ def questions(tmp_path: Path) -> Path:
 
 def test_searches_are_compared(questions: Path, sample_project: Path) -> None:
     # Without the name of a command, `run` is meant.
-    arguments = ["evaluate", str(questions), "--root", str(sample_project)]
+    arguments = ["evaluate", str(questions), "--root", str(sample_project), "--no-report"]
     told = CliRunner().invoke(app, [*arguments, "--json"])
     assert told.exit_code == 0, told.output
     found = json.loads(told.stdout)
@@ -35,18 +38,24 @@ def test_searches_are_compared(questions: Path, sample_project: Path) -> None:
     assert "recall@10" in told.stdout
 
 
-def test_a_mean_below_its_limit_fails(questions: Path, sample_project: Path) -> None:
+def test_a_mean_below_its_limit_fails(
+    questions: Path, sample_project: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report"
     arguments = ["evaluate", "run", str(questions), "--root", str(sample_project)]
+    arguments += ["--to", str(report)]
     told = CliRunner().invoke(app, [*arguments, "--fail-below", "recall@10=1.1"])
     assert str(told.exception) == (
         "recall@10 of local is 1, below 1.1; recall@10 of basic is 1, below 1.1."
     )
+    assert told.stderr == f"Report: {report / 'evaluation.html'}\n"
+    assert sorted(path.name for path in report.iterdir()) == REPORT_FILES
     told = CliRunner().invoke(app, [*arguments, "--fail-below", "recall@10=1"])
     assert told.exit_code == 0
 
 
 @pytest.mark.parametrize("limit", ["recall@10", "recall@10=high", "speed=1"])
 def test_a_wrong_limit_is_told(questions: Path, sample_project: Path, limit: str) -> None:
-    arguments = ["evaluate", str(questions), "--root", str(sample_project)]
+    arguments = ["evaluate", str(questions), "--root", str(sample_project), "--no-report"]
     told = CliRunner().invoke(app, [*arguments, "--fail-below", limit])
     assert isinstance(told.exception, SettingsError)

@@ -1,0 +1,190 @@
+"""The page `evaluation.html`: one file that shows an evaluation, and needs no network.
+
+`evaluation_page.html` is its frame with its style, and `evaluation_page.js` lists the questions,
+from the record that stands in the page as JSON. Texts of questions, documents and models are
+escaped here, and become text nodes there, so that none can become markup.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+from graphrag_evaluation.report.evaluation_record import (
+    EvaluationRecord,
+    SystemRecord,
+    main_measures,
+)
+from graphrag_evaluation.report.interval_plots import plot_differences, plot_means
+from graphrag_evaluation.summary import EFFORT
+from graphrag_index.export.explorer_page import security_policy
+
+# The order of questions begins with this measure, if the evaluation has it.
+FIRST_MEASURE = "recall@10"
+# Parts of the record that the script of the page reads.
+_LISTED = {"questions", "results", "passages", "passage_chars"}
+
+
+@cache
+def page_policy() -> str:
+    """Return a security policy that allows only the script and the style of the page."""
+    return security_policy(_read_frame(), connections="'none'")
+
+
+def render_page(record: EvaluationRecord) -> Iterator[str]:
+    """Yield the parts of the page of an evaluation."""
+    parts = {
+        "policy": escape(page_policy()),
+        "name": escape(record.name),
+        "limits": "".join(_limit_lines(record)),
+        "measured": "".join(_measured_rows(record)),
+        "systems": "".join(map(_system_row, record.systems)),
+        "means": "".join(_mean_plots(record)),
+        "differences": "".join(_difference_plots(record)),
+        "measures": _measure_table(record),
+        "effort": _effort_table(record),
+        "filters": "".join(_filters(record)),
+        "record": _embed(record),
+    }
+    for at, piece in enumerate(re.split(r"\{\{(\w+)\}\}", _read_frame())):
+        yield piece if at % 2 == 0 else parts[piece]
+
+
+def _read_frame() -> str:
+    folder = files(__package__)
+    frame = folder.joinpath("evaluation_page.html").read_text(encoding="utf-8")
+    script = folder.joinpath("evaluation_page.js").read_text(encoding="utf-8")
+    return frame.replace("{{script}}", script)
+
+
+def _embed(record: EvaluationRecord) -> str:
+    """Return the element with the questions. No text can end it, since it has no "<"."""
+    content = record.model_dump_json(include=_LISTED).replace("<", "\\u003c")
+    kind = f'type="application/json" id="record" data-effort="{escape(json.dumps(EFFORT))}"'
+    return f"<script {kind}>{content}</script>"
+
+
+def _limit_lines(record: EvaluationRecord) -> Iterator[str]:
+    failures = record.failures
+    for *_, said in failures:
+        yield f'<p class="verdict worse">Limit missed: {escape(said)}.</p>'
+    if record.limits and not failures:
+        limits = ", ".join(f"{name} ≥ {limit:g}" for name, limit in record.limits.items())
+        yield f'<p class="verdict better">All limits are reached: {escape(limits)}.</p>'
+
+
+def _measured_rows(record: EvaluationRecord) -> Iterator[str]:
+    kinds = Counter(question.kind for question in record.questions)
+    n_unanswerable = sum(not question.is_answerable for question in record.questions)
+    values = {
+        "Questions": f"{record.n_questions:,} of {record.questions_file}",
+        "Kinds": ", ".join(f"{n:,} {kind or 'without a kind'}" for kind, n in kinds.items()),
+        "Without an answer in the documents": f"{n_unanswerable:,}",
+        "Date": _format_date(record.date),
+        "Program": record.program,
+    }
+    for name, value in values.items():
+        yield f'<div><dt>{name}</dt><dd dir="auto">{escape(value)}</dd></div>'
+
+
+def _format_date(date: str) -> str:
+    return f"{date[:16].replace('T', ' ')} UTC" if date else "date unknown"
+
+
+def _system_row(system: SystemRecord) -> str:
+    settings = "\n".join(f"{name}: {value}" for name, value in system.settings.items())
+    made = f"{system.version} ({_format_date(system.made)})"
+    cells = "".join(f"<td>{escape(text)}</td>" for text in (system.method, system.index, made))
+    return (
+        f'<tr><th scope="row" dir="auto">{escape(system.name)}</th>{cells}'
+        f"<td><details><summary>Settings</summary><pre>{escape(settings)}</pre></details></td></tr>"
+    )
+
+
+def _mean_plots(record: EvaluationRecord) -> Iterator[str]:
+    for measure in main_measures(record.measures):
+        found = {
+            system: means[measure] for system, means in record.means.items() if measure in means
+        }
+        yield plot_means(measure, found)
+
+
+def _difference_plots(record: EvaluationRecord) -> Iterator[str]:
+    for measure in main_measures(record.measures):
+        compared = [one for one in record.comparisons if one.measure == measure]
+        yield plot_differences(measure, compared, record.systems[0].name)
+
+
+def _measure_table(record: EvaluationRecord) -> str:
+    quality = [measure for measure in record.measures if measure not in EFFORT]
+    rows = []
+    for measure in quality:
+        intervals = [means.get(measure) for means in record.means.values()]
+        cells = "".join(
+            f'<td class="number">{i.mean:.3f} <span class="range">[{i.low:.3f}, {i.high:.3f}]'
+            "</span></td>"
+            if i
+            else '<td class="number">–</td>'
+            for i in intervals
+        )
+        n = max(i.n for i in intervals if i)
+        rows.append(_row(measure, f'{cells}<td class="number">{n:,}</td>'))
+    return _table([*record.means, "questions"], rows)
+
+
+def _effort_table(record: EvaluationRecord) -> str:
+    rows = []
+    for measure in (name for name in EFFORT if name in record.measures):
+        intervals = [means.get(measure) for means in record.means.values()]
+        cells = "".join(
+            f'<td class="number">{i.mean:,.4g} <span class="range">{i.mean * i.n:,.4g} in all'
+            "</span></td>"
+            if i
+            else '<td class="number">–</td>'
+            for i in intervals
+        )
+        rows.append(_row(measure, cells))
+    return _table([*record.means], rows)
+
+
+def _row(measure: str, cells: str) -> str:
+    return f'<tr><th scope="row">{escape(measure)}</th>{cells}</tr>'
+
+
+def _table(columns: list[str], rows: list[str]) -> str:
+    head = "".join(
+        f'<th scope="col" class="number" dir="auto">{escape(name)}</th>' for name in columns
+    )
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">measure</th>{head}'
+        f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _filters(record: EvaluationRecord) -> Iterator[str]:
+    """Yield the controls of the list of questions."""
+    measures = record.measures
+    chosen = FIRST_MEASURE if FIRST_MEASURE in measures else next(iter(main_measures(measures)), "")
+    systems = list(record.means)
+    yield _select("measure", "Measure", {name: name for name in measures}, chosen)
+    orders = {"lowest": "Worst score first"}
+    if len(systems) > 1:
+        orders["loss"] = f"Biggest loss against {systems[0]} first"
+    yield _select("order", "Order", orders)
+    yield _select("system", "System", {"": "All systems", **{name: name for name in systems}})
+    kinds = dict.fromkeys(question.kind for question in record.questions)
+    if len(kinds) > 1:
+        options = {f"={kind}": kind or "without a kind" for kind in kinds}
+        yield _select("kind", "Kind", {"": "All kinds", **options})
+
+
+def _select(name: str, label: str, options: dict[str, str], chosen: str = "") -> str:
+    items = "".join(
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>'
+        f"{escape(text)}</option>"
+        for value, text in options.items()
+    )
+    return f'<label>{label} <select id="{name}">{items}</select></label>'

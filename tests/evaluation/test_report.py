@@ -1,0 +1,196 @@
+"""The files that an evaluation leaves behind."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import graphrag_query
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_evaluation.report.evaluation_page import render_page
+from graphrag_evaluation.report.evaluation_record import EvaluationRecord, read_record
+from graphrag_evaluation.report.junit_file import junit_text
+from graphrag_evaluation.report.record_results import record_evaluation
+from graphrag_evaluation.report.report_folder import (
+    list_reports,
+    report_name,
+    reserved_folder,
+    write_report,
+)
+from graphrag_evaluation.runs import run_system
+from graphrag_evaluation.statistics import Difference, Interval
+from graphrag_evaluation.summary import Comparison, Evaluation
+from graphrag_evaluation.systems import System
+from graphrag_index.errors import ExportError, GraphRAGError, SettingsError
+from tests.fixtures.page_parser import HOSTILE, Page
+
+
+def literal_record(text: str = "Who?", **changes: Any) -> EvaluationRecord:
+    """Return the record of two systems and one question, whose texts are all `text`."""
+    result = {
+        "outcome": "answered",
+        "answer": text,
+        "notes": [text],
+        "citations": [{"number": 1, "document": text, "quote": text}],
+        "scores": {"recall@2": 0.25, "recall@10": 0.5, "seconds": 0.125},
+        "passages": [0],
+        "holds": [[0]],
+    }
+    passage = {"document": text, "path": text, "start_char": 0, "end_char": 9, "text": text}
+    known = {"is_answerable": True, "answers": [text], "statements": [text]}
+    gold = [{"document": text, "text": text}]
+    system = {"method": "basic", "index": text, "version": 3, "made": "", "settings": {"a": text}}
+    one = Interval(0.5, 0.25, 0.75, 1)
+    values = {
+        "name": text,
+        "date": "2026-01-31T18:00:00+00:00",
+        "program": "graphrag-index 1",
+        "questions_file": text,
+        "n_questions": 1,
+        "systems": [{"name": name, **system} for name in ("basic", text)],
+        "limits": {"recall@10": 0.9},
+        "means": {name: dict.fromkeys(result["scores"], one) for name in ("basic", text)},
+        "comparisons": [Comparison("recall@10", "basic", text, Difference(one, 0.25, 0.5, 1), 1)],
+        "passage_chars": 300,
+        "passages": [passage],
+        "questions": [{"id": text, "text": text, "kind": text, "gold": gold, **known}],
+        "results": {"basic": [result], text: [result]},
+    }
+    return EvaluationRecord.model_validate(values | changes)
+
+
+def test_a_page_has_means_differences_and_limits() -> None:
+    page = "".join(render_page(literal_record()))
+    assert "recall@10 of basic is 0.5, below 0.9." in page
+    assert '<b>0.500</b> <span class="range">[0.250, 0.750]</span>' in page
+    assert "p = 1.000 · could show 0.500" in page
+    # Of several cutoffs the plots show the largest; the table has all.
+    assert "<caption>recall@10</caption>" in page
+    assert "<caption>recall@2</caption>" not in page
+    assert '<th scope="row">recall@2</th>' in page
+
+
+def test_no_text_becomes_markup() -> None:
+    shown = Page("".join(render_page(literal_record(HOSTILE))))
+    plain = Page("".join(render_page(literal_record())))
+    assert shown.tags == plain.tags
+    assert len(shown.scripts) == 2
+    # Nothing is loaded, and only the script and the style of the page itself are allowed.
+    assert "default-src 'none'" in shown.policy
+    assert "unsafe" not in shown.policy
+    assert not {"src", "onerror"} & {name for name, _ in shown.attributes}
+    assert shown.data["questions"][0]["text"] == HOSTILE
+    assert shown.data["passages"][0]["text"] == HOSTILE
+
+
+def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path: Path) -> None:
+    path = "people/tom-crean.txt"
+    questions = [
+        EvaluationQuestion(
+            "crean \ud800",
+            "Where was Tom Crean born?",
+            spans=(
+                GoldSpan("", 0, 0, "near Annascaul in County Kerry"),
+                GoldSpan(path, 10**6, 10**6 + 20),
+            ),
+        ),
+        EvaluationQuestion("kerry", "Who came from Kerry?", documents=(path, "nowhere.txt")),
+    ]
+    with graphrag_query.open(sample_project / "output") as index:
+        systems = [System("basic", index, "basic")]
+        evaluation = Evaluation({"basic": run_system(systems[0], questions)})
+        record = record_evaluation(
+            evaluation, systems, name="first", questions_file="first.jsonl", limits={}
+        )
+    write_report(tmp_path / "evaluations" / "first", record)
+    assert read_record(tmp_path / "evaluations" / "first" / "evaluation.json") == record
+    assert list_reports(tmp_path) == ["first"]
+    assert [question.id for question in record.questions] == ["crean \ufffd", "kerry"]
+    spans, documents = record.results["basic"]
+    # The second span and the second document are nowhere.
+    for result, question in ((spans, record.questions[0]), (documents, record.questions[1])):
+        assert {position for held in result.holds for position in held} == {0}
+        assert question.gold[0].text
+        assert question.gold[1].text == ""
+    [first] = [passage for passage, held in zip(spans.passages, spans.holds, strict=True) if held]
+    assert "near Annascaul in County Kerry" in record.passages[first].text
+    assert record.questions[1].gold[0].text.startswith("Tom Crean")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"kind": "something else"}, r"kind: Input should be 'graphrag-index evaluation'"),
+        ({"format": 2}, "format: Input should be 1"),
+        ({"questions": []}, "number of results and of questions differ"),
+        ({"passages": []}, "names a passage that is not there"),
+        ({"means": {}}, "systems of the results and of the means differ"),
+        ({"n_questions": "many"}, "n_questions: "),
+    ],
+)
+def test_a_file_that_is_no_evaluation_is_told(
+    changes: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "evaluation.json"
+    path.write_text(json.dumps(literal_record().model_dump(mode="json") | changes))
+    with pytest.raises(GraphRAGError, match=f"is not an evaluation that .*{told}"):
+        read_record(path)
+    path.write_bytes(b"\xff{")
+    with pytest.raises(GraphRAGError, match="the file: Invalid JSON"):
+        read_record(path)
+
+
+def test_limits_and_failed_searches_are_told_to_continuous_integration() -> None:
+    record = literal_record("bell \x07 < &")
+    record.results["basic"][0].outcome = "provider_error"
+    root = ElementTree.fromstring(junit_text(record))
+    first, second = root.findall("testsuite")
+    assert first.attrib == {
+        "name": "basic",
+        "tests": "2",
+        "failures": "1",
+        "errors": "1",
+        "time": "0.125",
+        "timestamp": "2026-01-31T18:00:00",
+    }
+    assert second.get("name") == "bell \ufffd < &"
+    assert [case.get("name") for case in first] == [
+        "recall@10 is at least 0.9",
+        "bell \ufffd < &: bell \ufffd < &",
+    ]
+    failure, error = first.find("testcase/failure"), first.find("testcase/error")
+    assert failure is not None
+    assert error is not None
+    assert failure.get("message") == "recall@10 of basic is 0.5, below 0.9"
+    assert error.attrib == {"type": "provider_error", "message": "bell \ufffd < &"}
+    assert second.get("errors") == "0"
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_evaluation(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ExportError, match="a file is there"), reserved_folder(tmp_path / "file"):
+        pass
+    with reserved_folder(tmp_path / "report"):
+        with (
+            pytest.raises(ExportError, match="Another evaluation is writing"),
+            reserved_folder(tmp_path / "report"),
+        ):
+            pass
+        (tmp_path / "report" / "evaluation.html").mkdir()
+        with pytest.raises(
+            ExportError, match=r"\(This is a folder.*\): name another folder with --to"
+        ):
+            write_report(tmp_path / "report", literal_record())
+
+
+@pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "a\\b", "a\nb"])
+def test_a_name_that_is_no_folder_is_told(name: str) -> None:
+    with pytest.raises(SettingsError, match="cannot name a folder"):
+        report_name(Path("questions.jsonl"), name)
+
+
+def test_an_evaluation_has_the_name_of_its_questions() -> None:
+    assert report_name(Path("sets/hotpot v1.2.jsonl.gz")) == "hotpot v1.2"
+    assert report_name(Path("questions")) == "questions"
