@@ -27,6 +27,7 @@ from graphrag_server.routes import (
     communities,
     documents,
     entities,
+    evaluations,
     explorer,
     files,
     graph,
@@ -48,7 +49,7 @@ ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
     *(suggest.router, versions.router, map.router, operation.router),
-    *(files.router, jobs.router, resolutions.router),
+    *(files.router, jobs.router, resolutions.router, evaluations.router),
     *protocols.ROUTERS,
 )
 

@@ -1,7 +1,7 @@
 /** All texts of the page, in one place, so that it can be translated. */
 
 import type { Answer } from "./api";
-import type { Decision, Health } from "./manage/management";
+import type { Decision, EvaluationSummary, Health, Interval } from "./manage/management";
 import type { Kind } from "./state";
 
 const LANGUAGE = "en";
@@ -24,6 +24,7 @@ const reports = counted("report", "reports");
 const steps = counted("step", "steps");
 const files = counted("file", "files");
 const requests = counted("request", "requests");
+const questions = counted("question", "questions");
 const checks = counted("check", "checks");
 
 function formatBytes(bytes: number): string {
@@ -84,7 +85,7 @@ export const texts = {
   } as Record<string, string>,
   menu: {
     label: "Panels", ask: "Ask", more: "More", browse: "Browse", filters: "Filters", versions: "Versions",
-    documents: "Documents", names: "Names", health: "Health",
+    documents: "Documents", names: "Names", health: "Health", evaluations: "Evaluations",
   },
   parts: { label: "Parts of the page", graph: "Graph", evidence: "Details" },
   resize: { left: "Width of the left panel", right: "Width of the details" },
@@ -237,6 +238,17 @@ export const texts = {
     levelColumns: ["Level", "Communities", "Entities in each", "Median"],
     range: (smallest: number, largest: number) =>
       (smallest === largest ? number(smallest) : `${number(smallest)} to ${number(largest)}`),
+  },
+  evaluations: {
+    explained: "Means of figures on the answers of this index, measured on questions with known answers. Their intervals are in the reports.",
+    nothing: "There is none yet: run `graphrag-index evaluate QUESTIONS` in the project.",
+    open: "Open the report", measure: "Measure",
+    measured: ({ date, n_questions, systems }: EvaluationSummary) => [
+      date.slice(0, 16).replace("T", " "), questions(n_questions),
+      [...new Set(systems.map(({ index, version }) => `${index}, version ${version}`))].join(" and "),
+    ].join(" · "),
+    mean: (mean: number) => mean.toFixed(3),
+    interval: ({ low, high, n }: Interval) => `${low.toFixed(3)} to ${high.toFixed(3)}, ${questions(n)}`,
   },
   path: {
     title: "Path", to: "Path to …", toPlaceholder: "Name of another entity",

@@ -9,6 +9,7 @@ const list = document.getElementById("questions");
 const STEP = 50;
 
 const chosen = (name) => document.getElementById(name)?.value ?? "";
+const counted = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 const number = (value) => (Number.isInteger(value) ? String(value) : value.toPrecision(3));
 
 /** Make an element of a type and a class, such as "p.muted", with texts and elements in it. */
@@ -60,8 +61,8 @@ function showList() {
     .filter((item) => item.rank !== undefined && ["", `=${item.question.kind}`].includes(kind))
     .sort((one, other) => one.rank - other.rank);
   const without = record.questions.length - ranked.length;
-  document.getElementById("count").textContent = `${ranked.length} questions` +
-    (without ? `; ${without} others have another kind, or no score to be ordered by` : "");
+  document.getElementById("count").textContent = counted(ranked.length, "question") +
+    (without ? `; left out: ${without} of another kind, or without a score to be ordered by` : "");
   list.replaceChildren();
   showMore(ranked);
 }
@@ -119,13 +120,13 @@ function showResult(question, system, at) {
   const shown = make("section", make("h3", system, " ", make("span.kind", outcome.replaceAll("_", " "))),
     text("p.answer", answer || "No answer."), ...notes.map((note) => text("p.muted", note)));
   if (citations.length) {
-    shown.append(folded(make("summary", `${citations.length} citations`), () => [
+    shown.append(folded(make("summary", counted(citations.length, "citation")), () => [
       make("ul", ...citations.map((one) => make("li", `[${one.number}] `, text("b", one.document), text("p.text", one.quote)))),
     ]));
   }
   if (missed.length) shown.append(make("p.missed", `Missed: gold ${missed.join(", ")}`));
   const isAlone = shownSystems().length === 1;
-  shown.append(folded(make("summary", `${passages.length} passages`), () => [
+  shown.append(folded(make("summary", counted(passages.length, "passage")), () => [
     make("ol", ...passages.map((position, index) => showPassage(record.passages[position], holds[index]))),
   ], isAlone));
   shown.append(folded(make("summary", "Scores"), () => [

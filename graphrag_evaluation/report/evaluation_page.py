@@ -31,7 +31,7 @@ _LISTED = {"questions", "results", "passages", "passage_chars"}
 @cache
 def page_policy() -> str:
     """Return a security policy that allows only the script and the style of the page."""
-    return security_policy(_read_frame(), connections="'none'")
+    return security_policy(read_frame(), connections="'none'")
 
 
 def render_page(record: EvaluationRecord) -> Iterator[str]:
@@ -49,11 +49,12 @@ def render_page(record: EvaluationRecord) -> Iterator[str]:
         "filters": "".join(_filters(record)),
         "record": _embed(record),
     }
-    for at, piece in enumerate(re.split(r"\{\{(\w+)\}\}", _read_frame())):
+    for at, piece in enumerate(re.split(r"\{\{(\w+)\}\}", read_frame())):
         yield piece if at % 2 == 0 else parts[piece]
 
 
-def _read_frame() -> str:
+def read_frame() -> str:
+    """Return the page with its style and script, but without an evaluation."""
     folder = files(__package__)
     frame = folder.joinpath("evaluation_page.html").read_text(encoding="utf-8")
     script = folder.joinpath("evaluation_page.js").read_text(encoding="utf-8")

@@ -161,12 +161,11 @@ def main_measures(measures: Iterable[str]) -> list[str]:
 
 
 def read_record(path: Path) -> EvaluationRecord:
-    """Read and check an `evaluation.json`. Raises GraphRAGError if it is not one.
-
-    A path without a file raises OSError.
-    """
+    """Read and check an `evaluation.json`. Raises GraphRAGError if the file is not one."""
     try:
         return EvaluationRecord.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise GraphRAGError(f"{path} cannot be read: {error.strerror}.") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"

@@ -59,10 +59,10 @@ def write_report(folder: Path, record: EvaluationRecord) -> Path:
     return folder / PAGE
 
 
-def list_reports(root: Path) -> list[str]:
-    """Return the names of the evaluations that a project keeps."""
-    folders = (root / EVALUATIONS).glob(f"[!.]*/{RECORD}")
-    return sorted(path.parent.name for path in folders)
+def find_reports(root: Path) -> dict[str, Path]:
+    """Return the files `evaluation.json` that a project keeps, by the name of the evaluation."""
+    found = (root / EVALUATIONS).glob(f"[!.]*/{RECORD}")
+    return {path.parent.name: path for path in sorted(found)}
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from functools import cache
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from graphrag_evaluation.report.evaluation_page import read_frame
 from graphrag_index.export.explorer_page import read_explorer as read_page
 from graphrag_index.export.explorer_page import security_policy
 
@@ -20,7 +21,11 @@ def read_explorer() -> HTMLResponse:
 
 @cache
 def _read_page() -> tuple[str, str]:
-    """Return the page, and a security policy that allows only its own scripts and styles."""
+    """Return the page, and a security policy that allows only its own scripts and styles.
+
+    The policy also allows those of the report of an evaluation: the explorer opens a report,
+    which it must fetch with its key, in a new tab, and the tab inherits the policy.
+    """
     page = read_page()
-    policy = security_policy(page, connections="'self'")
+    policy = security_policy(page + read_frame(), connections="'self'")
     return page, f"{policy}; frame-ancestors 'none'"

@@ -10,55 +10,21 @@ import pytest
 import graphrag_query
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.report.evaluation_page import render_page
-from graphrag_evaluation.report.evaluation_record import EvaluationRecord, read_record
+from graphrag_evaluation.report.evaluation_record import read_record
 from graphrag_evaluation.report.junit_file import junit_text
 from graphrag_evaluation.report.record_results import record_evaluation
 from graphrag_evaluation.report.report_folder import (
-    list_reports,
+    find_reports,
     report_name,
     reserved_folder,
     write_report,
 )
 from graphrag_evaluation.runs import run_system
-from graphrag_evaluation.statistics import Difference, Interval
-from graphrag_evaluation.summary import Comparison, Evaluation
+from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import ExportError, GraphRAGError, SettingsError
 from tests.fixtures.page_parser import HOSTILE, Page
-
-
-def literal_record(text: str = "Who?", **changes: Any) -> EvaluationRecord:
-    """Return the record of two systems and one question, whose texts are all `text`."""
-    result = {
-        "outcome": "answered",
-        "answer": text,
-        "notes": [text],
-        "citations": [{"number": 1, "document": text, "quote": text}],
-        "scores": {"recall@2": 0.25, "recall@10": 0.5, "seconds": 0.125},
-        "passages": [0],
-        "holds": [[0]],
-    }
-    passage = {"document": text, "path": text, "start_char": 0, "end_char": 9, "text": text}
-    known = {"is_answerable": True, "answers": [text], "statements": [text]}
-    gold = [{"document": text, "text": text}]
-    system = {"method": "basic", "index": text, "version": 3, "made": "", "settings": {"a": text}}
-    one = Interval(0.5, 0.25, 0.75, 1)
-    values = {
-        "name": text,
-        "date": "2026-01-31T18:00:00+00:00",
-        "program": "graphrag-index 1",
-        "questions_file": text,
-        "n_questions": 1,
-        "systems": [{"name": name, **system} for name in ("basic", text)],
-        "limits": {"recall@10": 0.9},
-        "means": {name: dict.fromkeys(result["scores"], one) for name in ("basic", text)},
-        "comparisons": [Comparison("recall@10", "basic", text, Difference(one, 0.25, 0.5, 1), 1)],
-        "passage_chars": 300,
-        "passages": [passage],
-        "questions": [{"id": text, "text": text, "kind": text, "gold": gold, **known}],
-        "results": {"basic": [result], text: [result]},
-    }
-    return EvaluationRecord.model_validate(values | changes)
+from tests.fixtures.reports import literal_record
 
 
 def test_a_page_has_means_differences_and_limits() -> None:
@@ -105,8 +71,9 @@ def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path
             evaluation, systems, name="first", questions_file="first.jsonl", limits={}
         )
     write_report(tmp_path / "evaluations" / "first", record)
-    assert read_record(tmp_path / "evaluations" / "first" / "evaluation.json") == record
-    assert list_reports(tmp_path) == ["first"]
+    kept = find_reports(tmp_path)
+    assert list(kept) == ["first"]
+    assert read_record(kept["first"]) == record
     assert [question.id for question in record.questions] == ["crean \ufffd", "kerry"]
     spans, documents = record.results["basic"]
     # The second span and the second document are nowhere.

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
+from graphrag_evaluation.report.report_folder import write_report
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import run_project
+from tests.fixtures.page_parser import HOSTILE
+from tests.fixtures.reports import literal_record
 from tests.fixtures.served import serve, write_project
 
 SWEDES = b"Otto Nordenskjold led the Swedish expedition of the Antarctic."
@@ -134,3 +137,28 @@ def test_an_uploaded_document_is_indexed_and_the_version_before_stays(owner: Pag
     expect(owner.get_by_text("No row fits")).to_be_visible()
     owner.get_by_role("button", name="As of version 1").click()
     expect(owner.locator(".panel.left .row").first).to_be_visible()
+
+
+def test_a_report_opens_from_the_list_and_its_texts_stay_texts(owner: Page, root: Path) -> None:
+    record = literal_record(HOSTILE)
+    record.results["basic"][0].scores["recall@10"] = 0.25
+    write_report(root / "evaluations" / "told", record)
+    owner.goto("/#/docs?panel=evaluations")
+    expect(owner.get_by_role("region", name="told")).to_contain_text("recall@100.500")
+    failures: list[str] = []
+    owner.context.on("weberror", lambda error: failures.append(str(error.error)))
+    with owner.context.expect_page() as opened:
+        owner.get_by_role("button", name="Open the report").click()
+    report = opened.value
+    question = report.locator("#questions > li").first
+    expect(question.locator("summary")).to_contain_text(HOSTILE)
+    question.locator("summary").click()
+    expect(question.locator("p.answer").first).to_have_text(HOSTILE)
+    question.get_by_text("1 passage").first.click()
+    expect(question.locator("mark")).to_have_text("gold 1")
+    report.get_by_label("System").select_option("basic")
+    expect(question.locator("summary b")).to_have_text("0.250")
+    report.get_by_label("Order").select_option("loss")
+    expect(report.get_by_role("status")).to_contain_text("0 questions")
+    assert failures == []
+    report.close()

@@ -1,4 +1,4 @@
-/** The calls of the HTTP API for the care of an index: files, runs, names and health. */
+/** The calls of the HTTP API for the care of an index: files, runs, names, health and evaluations. */
 
 import type { Entity } from "../api";
 import type { Connection } from "../served/Connection";
@@ -44,6 +44,16 @@ export interface Health {
   levels: Level[];
   languages: { language: string | null; documents: number; text_units: number; tokens: number }[];
 }
+
+/** A mean with its confidence interval over `n` questions. */
+export interface Interval { mean: number; low: number; high: number; n: number }
+/** The main means of an evaluation, by system and measure. */
+export interface EvaluationSummary {
+  date: string; n_questions: number; systems: { name: string; index: string; version: number }[];
+  means: Record<string, Record<string, Interval>>;
+}
+/** An evaluation; the summary is null if its file cannot be read, as the problem says. */
+export interface ListedEvaluation { name: string; summary: EvaluationSummary | null; problem: string }
 
 /** A decision of a person about names. */
 export type Decision =
@@ -172,5 +182,16 @@ export class Management {
 
   health(version: number | null, signal: AbortSignal): Promise<Health> {
     return this.connection.get(`${this.root}/check`, { as_of: version }, signal);
+  }
+
+  async evaluations(signal: AbortSignal): Promise<ListedEvaluation[]> {
+    const path = `${this.root}/evaluations`;
+    return (await this.connection.get<{ evaluations: ListedEvaluation[] }>(path, {}, signal)).evaluations;
+  }
+
+  /** Read the report of an evaluation: a page of its own. */
+  async evaluationPage(name: string): Promise<Blob> {
+    const path = `${this.root}/evaluations/${encodeURIComponent(name)}/page`;
+    return (await this.connection.fetch(path)).blob();
   }
 }

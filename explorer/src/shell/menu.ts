@@ -7,6 +7,7 @@ import { BrowsePanel } from "../find/BrowsePanel";
 import { FilterPanel } from "../find/FilterPanel";
 import { VersionsPanel } from "../find/VersionsPanel";
 import { DocumentsPanel } from "../manage/DocumentsPanel";
+import { EvaluationsPanel } from "../manage/EvaluationsPanel";
 import { HealthPanel } from "../manage/HealthPanel";
 import { NamesPanel } from "../manage/NamesPanel";
 import type { OpenIndex } from "../parts/useData";
@@ -38,6 +39,7 @@ const MENU: readonly MenuPanel[] = [
   },
   { name: "names", title: texts.menu.names, component: NamesPanel, scope: "index", isMore: true },
   { name: "health", title: texts.menu.health, component: HealthPanel, isMore: true },
+  { name: "evaluations", title: texts.menu.evaluations, component: EvaluationsPanel, isMore: true },
 ];
 
 /** Return the panels that an index offers. */
