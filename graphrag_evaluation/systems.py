@@ -87,7 +87,7 @@ def open_systems(
     names = _short_names(places)
     systems = []
     for place, name in zip(places, names, strict=True):
-        for combination in product(*map(_split_values, overrides)):
+        for combination in product(*map(split_values, overrides)):
             index = _open_index(place, combination)
             stack.enter_context(index)
             varied = [
@@ -129,7 +129,7 @@ def _check_effect(before: Settings, after: Settings) -> None:
             )
 
 
-def _split_values(override: str) -> Iterator[str]:
+def split_values(override: str) -> Iterator[str]:
     """Yield an override for each of its values, which commas separate."""
     name, mark, values = override.partition("=")
     try:
