@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 import yaml
 
+from graphrag_evaluation.measures import MEANINGS
 from graphrag_index.pipeline.workflow import load_step
 from graphrag_index.schema.settings.project_settings import Settings, settings_text
 from graphrag_index.schema.tables import TABLES, Table
@@ -167,6 +168,13 @@ def steps_block(_: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def measures_block(_: str) -> str:
+    """Return a table of the measures of an evaluation with their meanings."""
+    lines = ["| measure | is |", "|---|---|"]
+    lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in MEANINGS.items()]
+    return "\n".join(lines) + "\n"
+
+
 BLOCKS: Mapping[str, Callable[[str], str]] = {
     "settings": settings_block,
     "public tables": tables_block("public"),
@@ -174,6 +182,7 @@ BLOCKS: Mapping[str, Callable[[str], str]] = {
     "mapped tables": tables_block("mapped"),
     "vector tables": tables_block("vectors"),
     "steps": steps_block,
+    "measures": measures_block,
 }
 
 

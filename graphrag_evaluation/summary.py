@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
+from graphrag_evaluation.measures import EFFORT
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import (
     Difference,
@@ -14,9 +15,6 @@ from graphrag_evaluation.statistics import (
     compare_paired,
     holm_p_values,
 )
-
-# Measures of effort: their differences are not tested.
-EFFORT = ("seconds", "cpu_seconds", "tokens", "cost", "words")
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,9 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from graphrag_evaluation.report.evaluation_record import (
-    EvaluationRecord,
-    SystemRecord,
-    main_measures,
-)
+from graphrag_evaluation.measures import EFFORT, largest_cutoffs, meaning
+from graphrag_evaluation.report.evaluation_record import EvaluationRecord, SystemRecord
 from graphrag_evaluation.report.interval_plots import plot_differences, plot_means
-from graphrag_evaluation.summary import EFFORT
 from graphrag_index.export.explorer_page import security_policy
 
 # The order of questions begins with this measure, if the evaluation has it.
@@ -106,7 +102,7 @@ def _system_row(system: SystemRecord) -> str:
 
 
 def _mean_plots(record: EvaluationRecord) -> Iterator[str]:
-    for measure in main_measures(record.measures):
+    for measure in largest_cutoffs(record.measures):
         found = {
             system: means[measure] for system, means in record.means.items() if measure in means
         }
@@ -114,7 +110,7 @@ def _mean_plots(record: EvaluationRecord) -> Iterator[str]:
 
 
 def _difference_plots(record: EvaluationRecord) -> Iterator[str]:
-    for measure in main_measures(record.measures):
+    for measure in largest_cutoffs(record.measures):
         compared = [one for one in record.comparisons if one.measure == measure]
         yield plot_differences(measure, compared, record.systems[0].name)
 
@@ -152,7 +148,8 @@ def _effort_table(record: EvaluationRecord) -> str:
 
 
 def _row(measure: str, cells: str) -> str:
-    return f'<tr><th scope="row">{escape(measure)}</th>{cells}</tr>'
+    told = f'<br><span class="muted">{escape(meaning(measure))}</span>'
+    return f'<tr><th scope="row">{escape(measure)}{told}</th>{cells}</tr>'
 
 
 def _table(columns: list[str], rows: list[str]) -> str:
@@ -168,7 +165,9 @@ def _table(columns: list[str], rows: list[str]) -> str:
 def _filters(record: EvaluationRecord) -> Iterator[str]:
     """Yield the controls of the list of questions."""
     measures = record.measures
-    chosen = FIRST_MEASURE if FIRST_MEASURE in measures else next(iter(main_measures(measures)), "")
+    chosen = (
+        FIRST_MEASURE if FIRST_MEASURE in measures else next(iter(largest_cutoffs(measures)), "")
+    )
     systems = list(record.means)
     yield _select("measure", "Measure", {name: name for name in measures}, chosen)
     orders = {"lowest": "Worst score first"}

@@ -1,13 +1,12 @@
 """The record of an evaluation: the content of the file `evaluation.json`."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ValidationError, field_validator, model_validator
 
 from graphrag_evaluation.statistics import Interval
-from graphrag_evaluation.summary import EFFORT, Comparison
+from graphrag_evaluation.summary import Comparison
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.text.normalize import replace_surrogates
 
@@ -149,15 +148,6 @@ class EvaluationRecord(EvaluationSummary):
                 if len(result.holds) != len(result.passages):
                     raise ValueError("a passage has no list of the gold items that it holds")
         return self
-
-
-def main_measures(measures: Iterable[str]) -> list[str]:
-    """Return the measures to plot: no effort, and of each cutoff or budget the largest.
-
-    All others are in the table of all measures.
-    """
-    quality = (name for name in measures if name not in EFFORT)
-    return list({name.partition("@")[0]: name for name in quality}.values())
 
 
 def read_record(path: Path) -> EvaluationRecord:

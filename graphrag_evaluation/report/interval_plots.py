@@ -7,6 +7,7 @@ wide as its cell: lines and dots keep their widths, which the style of the page 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from graphrag_evaluation.measures import meaning
 from graphrag_evaluation.statistics import Interval
 from graphrag_evaluation.summary import Comparison
 
@@ -91,7 +92,8 @@ def _draw(interval: Interval, low: float, high: float) -> str:
 
 def _figure(measure: str, rows: Iterable[str], low: str, high: str) -> str:
     return (
-        f'<div class="plot"><table><caption>{escape(measure)}</caption>'
+        f'<div class="plot"><table><caption>{escape(measure)} '
+        f'<span class="muted">{escape(meaning(measure))}</span></caption>'
         f"<tbody>{''.join(rows)}</tbody>"
         f'<tfoot aria-hidden="true"><tr><td></td><td class="scale"><span>{low}</span>'
         f"<span>{high}</span></td><td></td></tr></tfoot></table></div>"

@@ -9,11 +9,11 @@ from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
+from graphrag_evaluation.measures import largest_cutoffs
 from graphrag_evaluation.report.evaluation_page import page_policy, render_page
 from graphrag_evaluation.report.evaluation_record import (
     EvaluationRecord,
     EvaluationSummary,
-    main_measures,
     read_record,
 )
 from graphrag_evaluation.report.report_folder import find_reports
@@ -79,7 +79,7 @@ def _list_evaluation(name: str, path: Path) -> ListedEvaluation:
 def _read_summary(path: Path, changed: int) -> EvaluationSummary:
     """Return the summary of a file; `changed` is the time of its last change."""
     record = read_record(path)
-    kept = main_measures(record.measures)
+    kept = largest_cutoffs(record.measures)
     means = {
         system: {name: interval for name, interval in found.items() if name in kept}
         for system, found in record.means.items()

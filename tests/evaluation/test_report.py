@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import graphrag_query
+from graphrag_evaluation.measures import meaning
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.report.evaluation_page import render_page
 from graphrag_evaluation.report.evaluation_record import read_record
@@ -15,6 +16,7 @@ from graphrag_evaluation.report.junit_file import junit_text
 from graphrag_evaluation.report.record_results import record_evaluation
 from graphrag_evaluation.report.report_folder import (
     find_reports,
+    kept_folder,
     report_name,
     reserved_folder,
     write_report,
@@ -33,9 +35,9 @@ def test_a_page_has_means_differences_and_limits() -> None:
     assert '<b>0.500</b> <span class="range">[0.250, 0.750]</span>' in page
     assert "p = 1.000 · could show 0.500" in page
     # Of several cutoffs the plots show the largest; the table has all.
-    assert "<caption>recall@10</caption>" in page
-    assert "<caption>recall@2</caption>" not in page
-    assert '<th scope="row">recall@2</th>' in page
+    assert "<caption>recall@10 <" in page
+    assert "<caption>recall@2 <" not in page
+    assert '<th scope="row">recall@2<' in page
 
 
 def test_no_text_becomes_markup() -> None:
@@ -84,6 +86,7 @@ def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path
     [first] = [passage for passage, held in zip(spans.passages, spans.holds, strict=True) if held]
     assert "near Annascaul in County Kerry" in record.passages[first].text
     assert record.questions[1].gold[0].text.startswith("Tom Crean")
+    assert all(map(meaning, record.measures))
 
 
 @pytest.mark.parametrize(
@@ -156,6 +159,11 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_evaluation(tmp_path:
 def test_a_name_that_is_no_folder_is_told(name: str) -> None:
     with pytest.raises(SettingsError, match="cannot name a folder"):
         report_name(Path("questions.jsonl"), name)
+
+
+def test_only_a_project_keeps_reports(sample_project: Path) -> None:
+    assert kept_folder(sample_project, "first") == sample_project / "evaluations" / "first"
+    assert kept_folder(sample_project / "output", "first") is None
 
 
 def test_an_evaluation_has_the_name_of_its_questions() -> None:

@@ -1,0 +1,49 @@
+"""The measures of an evaluation and their meanings."""
+
+from collections.abc import Iterable
+
+# Effort and length: their differences are not tested, and less is better.
+EFFORT = ("seconds", "cpu_seconds", "tokens", "cost", "words")
+
+# The meaning of each measure. A measure at a cutoff k or a budget of n tokens has the number in
+# its name, as in recall@10. `docs/generate.py` writes them into the documentation.
+MEANINGS = {
+    "recall@k": "share of the gold spans, or of the gold documents if there are no spans, in the "
+    "first k passages",
+    "all_gold@k": "1 if all gold spans or documents are in the first k passages",
+    "ndcg@k": "how early the gold spans or documents come: 1 if they come first",
+    "mrr": "1 divided by the place of the first gold span or document",
+    "coverage@n": "share of the gold statements that n tokens of context state",
+    "outcome_right": "1 if the index answers what it can, and refuses what it cannot",
+    "said": "1 if the answer has the short answer",
+    "citations_valid": "share of the citations whose quotation stands at its place in the document",
+    "supported": "share of the sentences of the answer that the passages they cite state",
+    "no_evidence_precision": "of the refused questions: share that cannot be answered",
+    "no_evidence_recall": "of the questions that cannot be answered: share that is refused",
+    "seconds": "duration of the search",
+    "cpu_seconds": "time of the processor",
+    "tokens": "tokens of prompts and replies of models",
+    "cost": "dollars for models",
+    "words": "length of the answer",
+}
+_BY_FAMILY = {name.partition("@")[0]: meaning for name, meaning in MEANINGS.items()}
+
+
+def meaning(measure: str) -> str:
+    """Return the meaning of a measure such as recall@10; empty if it has none."""
+    return _BY_FAMILY.get(measure.partition("@")[0], "")
+
+
+def largest_cutoffs(measures: Iterable[str]) -> list[str]:
+    """Return the measures to show first: without effort, and at the largest cutoff or budget."""
+    found: dict[str, str] = {}
+    for name in measures:
+        family = name.partition("@")[0]
+        if name not in EFFORT and _cutoff(name) >= _cutoff(found.get(family, "")):
+            found[family] = name
+    return list(found.values())
+
+
+def _cutoff(measure: str) -> int:
+    digits = measure.partition("@")[2]
+    return int(digits) if digits.isdecimal() else 0
