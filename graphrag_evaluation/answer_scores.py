@@ -1,9 +1,12 @@
 """Scores of an answer: its outcome, short answer, citations, and support by what it cites."""
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_index.text.citations import check_citations, find_cited_rows
 from graphrag_index.text.normalize import fold
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Answer, Outcome
@@ -11,6 +14,7 @@ from graphrag_query.index import Index
 from graphrag_query.question.question_words import content_words
 
 _CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
+_MARKS_AFTER_STOP = re.compile(r"([.!?…][\"'”’)]*)((?:\s*\[(?:\d+|Data: [^]]*)\])+)")
 # Sentences with fewer content words, such as headings and greetings, state nothing to support.
 MIN_WORDS_OF_STATEMENT = 2
 # Share of the information of a sentence that the text units it cites must have.
@@ -41,9 +45,8 @@ def citation_scores(index: Index, answer: Answer, weights: WordWeights) -> dict[
     """Score the citations of an answer; empty if the search gave no answer.
 
     `citations_valid` is the share of the citations whose quotation stands at its place in the
-    document. `supported` is the share of the sentences of the answer that the text units cited
-    in them state, by the lexical test of `stated_shares`; a sentence without a citation has
-    the citations of the next sentence of its paragraph that has some.
+    document. `supported` is the share of the sentences of the answer that the text units or
+    reports cited in them state, by the lexical test of `stated_shares`.
     """
     if answer.outcome is not Outcome.ANSWERED:
         return {}
@@ -59,27 +62,42 @@ def citation_scores(index: Index, answer: Answer, weights: WordWeights) -> dict[
             texts.setdefault(citation.number, []).append(unit["text"])
     scores = {"citations_valid": n_valid / len(answer.citations)} if answer.citations else {}
     supported = []
-    for said, cited in cited_sentences(answer.text):
-        evidence = [text for number in cited for text in texts.get(number, ())]
-        [share] = stated_shares([said], evidence, weights)
+    for sentence in cited_sentences(answer.text):
+        evidence = [text for number in sentence.citations for text in texts.get(number, ())]
+        reports = filter(None, map(index.store.report, sentence.reports))
+        evidence += [f"{report['title']}\n{report['full_content']}" for report in reports]
+        [share] = stated_shares([sentence.text], evidence, weights)
         supported.append(share >= MIN_SUPPORTED_SHARE)
     return scores | ({"supported": sum(supported) / len(supported)} if supported else {})
 
 
-def cited_sentences(text: str) -> list[tuple[str, list[int]]]:
-    """Return the sentences of an answer that state something, with the numbers they cite."""
-    found: list[tuple[str, list[int]]] = []
+class CitedSentence(NamedTuple):
+    """A sentence of an answer without its marks, and the citations and reports that it names."""
+
+    text: str
+    citations: Sequence[int]
+    reports: Sequence[int] = ()
+
+
+def cited_sentences(text: str) -> list[CitedSentence]:
+    """Return the sentences of an answer that state something.
+
+    A sentence without citations has those of the next sentence of its paragraph that has some.
+    Headings, and lines that end with a colon, state nothing.
+    """
+    found: list[CitedSentence] = []
     for paragraph in reversed(text.split("\n")):
-        of_paragraph = []
+        following = CitedSentence("", ())
         # A mark after the full stop belongs to the sentence before it.
-        marked = re.sub(r"([.!?…][\"'”’)]*)((?:\s*\[\d+\])+)", r"\2\1", paragraph)
-        for sentence in split_sentences(marked):
+        marked = _MARKS_AFTER_STOP.sub(r"\2\1", paragraph)
+        for sentence in reversed(split_sentences(marked)):
             said = marked[sentence.start : sentence.end]
+            reports = sorted(find_cited_rows(said).get("Reports", ()))
             cited = [int(number) for number in _CITATION_MARK.findall(said)]
-            of_paragraph.append((_CITATION_MARK.sub("", said), cited))
-        following: list[int] = []
-        for said, cited in reversed(of_paragraph):
-            following = cited or following
-            if len(content_words(said)) >= MIN_WORDS_OF_STATEMENT:
-                found.append((said, following))
+            plain = _CITATION_MARK.sub("", check_citations(said, {})[0]).strip()
+            if cited or reports:
+                following = CitedSentence(plain, cited, reports)
+            states = len(content_words(plain)) >= MIN_WORDS_OF_STATEMENT
+            if states and not plain.endswith(":") and not paragraph.startswith("#"):
+                found.append(following._replace(text=plain))
     return found[::-1]

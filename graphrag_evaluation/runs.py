@@ -1,22 +1,30 @@
 """Questions asked to a system, with the scores of what came back."""
 
+import multiprocessing
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from graphrag_evaluation.answer_scores import citation_scores, outcome_scores
 from graphrag_evaluation.coverage import THRESHOLD, statement_scores
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.retrieval_scores import retrieval_scores
-from graphrag_evaluation.systems import System
-from graphrag_index.errors import SettingsError
+from graphrag_evaluation.systems import System, SystemPlan, open_systems
+from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.llm.request import ENCODING
+from graphrag_index.pipeline.shards import separate_processes
 from graphrag_index.text.normalize import fold
 from graphrag_index.text.tokens import load_encoding
 from graphrag_query.answer import Answer
 
 CUTOFFS = (2, 5, 10)
+# Questions that a worker process asks at once.
+CHUNK = 8
 # Budgets of tokens for the coverage of statements by the context.
 TOKEN_BUDGETS = (4_000, 12_000)
 # A passage has a gold span if it has this share of its characters.
@@ -43,17 +51,108 @@ class Result:
     missed: Sequence[str]
 
 
-def run_system(
-    system: System,
-    questions: Iterable[EvaluationQuestion],
-    advance: Callable[[], None] = lambda: None,
+def run_systems(
+    systems: Sequence[System],
+    questions: Sequence[EvaluationQuestion],
     budgets: Sequence[int] = TOKEN_BUDGETS,
+    n_workers: int = 1,
+    advance: Callable[[int], None] = lambda n_questions: None,
+) -> dict[str, list[Result]]:
+    """Ask all systems all questions, and return the results by name of the system.
+
+    `advance` is called with the number of questions that are done. With several workers, each
+    process opens the systems, and asks some of the questions. If a model writes answers, this
+    process asks them all, `CHUNK` at once: it waits for the model, not for the processor. Raises
+    `SettingsError` if no gold document of any question is in an index.
+    """
+    for system in systems:
+        _check_gold(system, questions)
+    results: dict[str, list[Result]] = {system.name: [] for system in systems}
+    chunks = [questions[at : at + CHUNK] for at in range(0, len(questions), CHUNK)]
+    plans = [system.plan for system in systems if system.plan is not None]
+    with ExitStack() as stack:
+        found: Iterator[list[list[Result]]]
+        if any(system.index.has_llm for system in systems):
+            threads = stack.enter_context(ThreadPoolExecutor(CHUNK))
+            run = partial(_run_chunk, systems, budgets=budgets, map_questions=threads.map)
+            found = map(run, chunks)
+        elif min(n_workers, len(chunks)) <= 1 or len(plans) < len(systems):
+            found = map(partial(_run_chunk, systems, budgets=budgets), chunks)
+        else:
+            found = _run_in_processes(plans, chunks, budgets, n_workers)
+        for chunk, of_chunk in zip(chunks, found, strict=True):
+            for name, rows in zip(results, of_chunk, strict=True):
+                results[name] += rows
+            advance(len(chunk))
+    return results
+
+
+def run_system(
+    system: System, questions: Sequence[EvaluationQuestion], budgets: Sequence[int] = TOKEN_BUDGETS
 ) -> list[Result]:
-    """Ask a system all questions; `advance` is called after each.
+    """Ask a system all questions.
 
     Raises `SettingsError` if no gold document of any question is in the index.
     """
-    questions = list(questions)
+    _check_gold(system, questions)
+    return [_run_question(system, question, budgets) for question in questions]
+
+
+def _run_chunk(
+    systems: Sequence[System],
+    questions: Sequence[EvaluationQuestion],
+    budgets: Sequence[int],
+    map_questions: Callable[..., Iterator[list[Result]]] = map,
+) -> list[list[Result]]:
+    """Ask all systems each question in turn: the searches of one question share cached rows."""
+
+    def run(question: EvaluationQuestion) -> list[Result]:
+        return [_run_question(system, question, budgets) for system in systems]
+
+    return [list(of_system) for of_system in zip(*map_questions(run, questions), strict=True)]
+
+
+def _run_in_processes(
+    plans: Sequence[SystemPlan],
+    chunks: Sequence[Sequence[EvaluationQuestion]],
+    budgets: Sequence[int],
+    n_workers: int,
+) -> Iterator[list[list[Result]]]:
+    """Yield the results of each chunk of questions in order, from worker processes."""
+    context = multiprocessing.get_context("spawn")
+    n_workers = min(n_workers, len(chunks))
+    pool = ProcessPoolExecutor(n_workers, context, _open_in_worker, (plans, budgets))
+    try:
+        with separate_processes():
+            futures = [pool.submit(_run_in_worker, chunk) for chunk in chunks]
+        for future in futures:
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise GraphRAGError(
+            "A worker process was killed, possibly because memory was short: run again with "
+            "--workers 1."
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+# The systems of a worker process, and its token budgets; empty in the main process.
+_worker_systems: list[System] = []
+_worker_budgets: list[int] = []
+
+
+def _open_in_worker(plans: Sequence[SystemPlan], budgets: Sequence[int]) -> None:
+    # The end of the process closes the indexes.
+    _worker_systems.extend(open_systems(ExitStack(), plans))
+    _worker_budgets.extend(budgets)
+
+
+def _run_in_worker(questions: Sequence[EvaluationQuestion]) -> list[list[Result]]:
+    return _run_chunk(_worker_systems, questions, _worker_budgets)
+
+
+def _check_gold(system: System, questions: Sequence[EvaluationQuestion]) -> None:
+    """Raise `SettingsError` if the index has no gold document of any question."""
     spans = (span.document for question in questions for span in question.spans)
     gold = {name for question in questions for name in question.documents} | set(spans) - {""}
     if gold and not gold & system.document_numbers.keys():
@@ -62,17 +161,17 @@ def run_system(
             f"questions name documents such as {min(gold)!r}, and the index has documents such as "
             f"{min(system.document_numbers, default='none')!r}."
         )
-    results = []
-    for question in questions:
-        results.append(_run_question(system, question, budgets))
-        advance()
-    return results
 
 
 def _run_question(system: System, question: EvaluationQuestion, budgets: Sequence[int]) -> Result:
+    # What another search has read for this question must not make this one faster.
+    system.index.store.kept_rankings.clear()
     started, cpu = time.perf_counter(), time.process_time()
     answer = system.index.search(system.method, question.text)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    effort = {"seconds": time.perf_counter() - started}
+    if not system.index.has_llm:
+        # With a model, several questions are asked at once: the CPU time is that of all of them.
+        effort["cpu_seconds"] = time.process_time() - cpu
     passages = _ranked_passages(system, question, answer)
     ranked, gold = _find_gold(system, question, passages)
     scores = {
@@ -80,8 +179,7 @@ def _run_question(system: System, question: EvaluationQuestion, budgets: Sequenc
         **_coverage_scores(system, question, budgets),
         **outcome_scores(question, answer),
         **citation_scores(system.index, answer, system.word_weights),
-        "seconds": seconds,
-        "cpu_seconds": cpu,
+        **effort,
         "tokens": float(answer.usage.prompt_tokens + answer.usage.completion_tokens),
         "words": float(len(answer.text.split())),
     }
@@ -89,6 +187,8 @@ def _run_question(system: System, question: EvaluationQuestion, budgets: Sequenc
         scores["cost"] = answer.usage.cost
     found = set().union(*ranked)
     missed = [name for item, name in gold.items() if item not in found]
+    # A context can hold the whole index open, and cannot be sent by a worker process.
+    answer = replace(answer, context=None)
     return Result(question, answer, scores, passages, list(dict.fromkeys(missed)))
 
 

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import yaml
 
@@ -21,33 +21,8 @@ from graphrag_query.searches.router import check_method
 # Text units that word weights are estimated from.
 MAX_SAMPLED_TEXT_UNITS = 5_000
 SETTINGS_FILE = "settings.yaml"
-
-
-@dataclass(frozen=True)
-class System:
-    """A search of an opened index; `name` says what differs from the other systems."""
-
-    name: str
-    index: Index
-    method: str
-
-    @cached_property
-    def document_numbers(self) -> dict[str, int]:
-        """The numbers of the documents by id, path and title; titles that repeat are left out."""
-        rows = self.index.store.scan("documents").select("human_readable_id", "id", "path", "title")
-        frame, numbers = rows.collect(), dict[str, int]()
-        for name in ("title", "path", "id"):
-            unique = frame.filter(frame[name].is_unique()) if frame.height else frame
-            numbers |= dict(unique.select(name, "human_readable_id").iter_rows())
-        return numbers
-
-    @cached_property
-    def word_weights(self) -> WordWeights:
-        """The information of words, from an evenly spaced sample of the text units."""
-        n = self.index.store.n_rows("text_units")
-        step = max(1, n // MAX_SAMPLED_TEXT_UNITS)
-        sampled = self.index.store.scan("text_units").select("text").gather_every(step).collect()
-        return WordWeights(sampled["text"])
+# Folder of a project with reports of evaluations, and with the replies of models to them.
+EVALUATIONS = "evaluations"
 
 
 @dataclass(frozen=True)
@@ -70,34 +45,97 @@ class Place:
         return folder if self.version is None else f"{folder}@{self.version}"
 
 
-def open_systems(
-    stack: ExitStack,
-    places: Sequence[Place],
-    methods: Sequence[str],
-    overrides: Sequence[str] = (),
-) -> list[System]:
-    """Open every search of every index with every combination of settings.
+@dataclass(frozen=True)
+class SystemPlan:
+    """A system before its index is opened: a worker process opens it again."""
+
+    name: str
+    place: Place
+    method: str
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class System:
+    """A search of an opened index; `name` says what differs from the other systems.
+
+    With a `plan`, worker processes can open the index again.
+    """
+
+    name: str
+    index: Index
+    method: str
+    plan: SystemPlan | None = None
+
+    @property
+    def document_numbers(self) -> dict[str, int]:
+        """The numbers of the documents by id, path and title; titles that repeat are left out."""
+        if self.index not in _document_numbers:
+            _document_numbers[self.index] = _number_documents(self.index)
+        return _document_numbers[self.index]
+
+    @property
+    def word_weights(self) -> WordWeights:
+        """The information of words, from an evenly spaced sample of the text units."""
+        if self.index not in _word_weights:
+            _word_weights[self.index] = _weigh_words(self.index)
+        return _word_weights[self.index]
+
+
+# The systems of one index share these, as long as the index is open.
+_document_numbers: WeakKeyDictionary[Index, dict[str, int]] = WeakKeyDictionary()
+_word_weights: WeakKeyDictionary[Index, WordWeights] = WeakKeyDictionary()
+
+
+def _number_documents(index: Index) -> dict[str, int]:
+    rows = index.store.scan("documents").select("human_readable_id", "id", "path", "title")
+    frame, numbers = rows.collect(), dict[str, int]()
+    for name in ("title", "path", "id"):
+        unique = frame.filter(frame[name].is_unique()) if frame.height else frame
+        numbers |= dict(unique.select(name, "human_readable_id").iter_rows())
+    return numbers
+
+
+def _weigh_words(index: Index) -> WordWeights:
+    step = max(1, index.store.n_rows("text_units") // MAX_SAMPLED_TEXT_UNITS)
+    sampled = index.store.scan("text_units").select("text").gather_every(step).collect()
+    return WordWeights(sampled["text"])
+
+
+def plan_systems(
+    places: Sequence[Place], methods: Sequence[str], overrides: Sequence[str] = ()
+) -> list[SystemPlan]:
+    """Plan every search of every index with every combination of settings.
 
     An override with several values, such as ``local_search.top_k_text_units=10,20``, gives a
-    system for each value. The indexes are closed with `stack`. Raises `SettingsError` for an
-    unknown search, and for an override that only changes how an index is built.
+    system for each value. Raises `SettingsError` for an unknown search.
     """
     for method in methods:
         check_method(method)
-    names = _short_names(places)
-    systems = []
-    for place, name in zip(places, names, strict=True):
+    plans = []
+    for place, name in zip(places, _short_names(places), strict=True):
         for combination in product(*map(split_values, overrides)):
-            index = _open_index(place, combination)
-            stack.enter_context(index)
-            varied = [
-                text
-                for text, override in zip(combination, overrides, strict=True)
-                if text != override
-            ]
+            pairs = zip(combination, overrides, strict=True)
+            varied = [text for text, override in pairs if text != override]
             for method in methods:
                 label = " ".join([method, *varied, *([name] if len(places) > 1 else [])])
-                systems.append(System(label, index, method))
+                plans.append(SystemPlan(label, place, method, combination))
+    return plans
+
+
+def open_systems(stack: ExitStack, plans: Sequence[SystemPlan]) -> list[System]:
+    """Open the systems of plans; searches of one index with equal settings share it.
+
+    The indexes are closed with `stack`. Raises `SettingsError` for an override that only changes
+    how an index is built.
+    """
+    opened: dict[tuple[Place, tuple[str, ...]], Index] = {}
+    systems = []
+    for plan in plans:
+        key = plan.place, plan.overrides
+        if key not in opened:
+            opened[key] = stack.enter_context(_open_index(*key))
+        systems.append(System(plan.name, opened[key], plan.method, plan))
     return systems
 
 
@@ -107,7 +145,8 @@ def _open_index(place: Place, overrides: Sequence[str]) -> Index:
         settings = load_settings(place.folder, tuple(overrides))
         _check_effect(load_settings(place.folder), settings)
         output = place.folder / settings.output
-        return graphrag_query.open(output, settings, place.folder, place.version)
+        ledger = place.folder / EVALUATIONS
+        return graphrag_query.open(output, settings, place.folder, place.version, ledger)
     if overrides:
         raise SettingsError(
             f"{place.folder} has no {SETTINGS_FILE}, which --set changes: name the project instead "

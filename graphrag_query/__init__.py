@@ -34,6 +34,7 @@ def open(
     settings: "Settings | None" = None,
     root: str | Path | None = None,
     as_of: int | None = None,
+    ledger: str | Path | None = None,
 ) -> "Index":
     """Open the index in an output folder, at its current version or at the version `as_of`.
 
@@ -43,6 +44,8 @@ def open(
     `settings` are the settings of the searches and models. The default is the settings of the
     index, which have no API keys. `root` is the folder of `settings.yaml`; files in its folder
     `prompts/` replace the built-in prompts. The default is the parent of the output folder.
+    `ledger` is a folder in which replies of chat models are kept: equal requests, also of a later
+    process, are paid for once. By default they are kept in memory.
 
     Raises
     ------
@@ -53,11 +56,13 @@ def open(
         `as_of` is set for an index that keeps no earlier versions.
     """
     from graphrag_index.microsoft.read_files import is_microsoft_index
+    from graphrag_query.answering.llm import LLMPool
     from graphrag_query.index import Index
     from graphrag_query.retrieval.index_store import IndexStore
 
     output = Path(output)
     root = Path(root) if root is not None else output.parent
+    folder = Path(ledger) if ledger is not None else None
     if is_microsoft_index(output):
         from graphrag_index.errors import SettingsError
         from graphrag_index.microsoft.microsoft_store import MicrosoftStore
@@ -69,9 +74,12 @@ def open(
             )
         backend = MicrosoftStore(output, settings or parse_settings({}))
         models = settings.models if settings else {}
-        return Index(IndexStore(backend, backend.version, models, root), settings, root)
+        store = IndexStore(backend, backend.version, models, root)
+        used = settings or store.settings
+        return Index(store, used, root, LLMPool(used, root, output, folder))
     store = IndexStore.open(output, settings.models if settings else None, as_of, root)
     store.check_search_tables()
     if settings is not None and as_of is None:
         store.embedder.check_settings(settings)
-    return Index(store, settings, root)
+    used = settings or store.settings
+    return Index(store, used, root, LLMPool(used, root, output, folder))

@@ -46,6 +46,11 @@ class Index:
         self.settings = settings or store.settings
         self._llms = llms or LLMPool(self.settings, root, store.backend.output)
 
+    @property
+    def has_llm(self) -> bool:
+        """Whether a chat model writes answers, as the settings say."""
+        return self._llms.llm(self.store, self.settings.search.model) is not None
+
     def local(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Answer a question about an entity; `values` override settings of `LocalSearch`."""
         return self.search("local", question, sink=sink, **values)
@@ -250,16 +255,18 @@ class Index:
         search = self.settings.search.with_values({"model": "none"})
         settings = self.settings.model_copy(update={"search": search})
         without_llm = Index(self.store, settings, llms=self._llms)
+        asked = without_llm._build_question(method, question, (), None)
+        with self.store.pinned_version():
+            if method == "ask":
+                method = choose_search(asked).method
+            if method == "global" and all(map(self.store.has_table, SEARCHES[method].tables)):
+                # Without a model, a global answer reads sentences of reports, not whole reports.
+                return report_context(asked, self.settings.global_search.with_values(values))
         found = without_llm.search(method, question, **values)
         if found.outcome is Outcome.INDEX_INCOMPLETE:
             raise TableError(found.text)
         if found.outcome is Outcome.PROVIDER_ERROR:
             raise ModelError(found.text)
-        if found.method == "global":
-            # Without a model, a global answer reads sentences of reports, not whole reports.
-            asked = without_llm._build_question(found.method, question, (), None)
-            with self.store.pinned_version():
-                return report_context(asked, self.settings.global_search.with_values(values))
         return found.context or Context({}, "", 0, {})
 
     def passages(

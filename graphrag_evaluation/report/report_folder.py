@@ -7,12 +7,11 @@ from pathlib import Path
 from graphrag_evaluation.report.evaluation_page import render_page
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord
 from graphrag_evaluation.report.junit_file import junit_text
-from graphrag_evaluation.systems import SETTINGS_FILE
+from graphrag_evaluation.systems import EVALUATIONS, SETTINGS_FILE
 from graphrag_index.errors import ExportError, SettingsError
 from graphrag_index.storage.atomic import lock_target, write_text_file
 
-# Folder of a project that has a folder for each evaluation.
-EVALUATIONS = "evaluations"
+# Files of the folder.
 RECORD, PAGE, JUNIT = "evaluation.json", "evaluation.html", "junit.xml"
 
 

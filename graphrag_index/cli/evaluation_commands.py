@@ -14,10 +14,15 @@ from graphrag_index.cli import Json, Root
 from graphrag_index.errors import GraphRAGError, SettingsError
 
 if TYPE_CHECKING:
+    from graphrag_evaluation.questions import EvaluationQuestion
+    from graphrag_evaluation.runs import Result
     from graphrag_evaluation.summary import Evaluation
+    from graphrag_evaluation.systems import System
 
 # Smallest budget of tokens in which a context has room.
 MIN_BUDGET = 1_000
+# With fewer questions, worker processes take longer to start than they save.
+MIN_QUESTIONS_OF_WORKERS = 40
 
 
 class _DefaultRun(TyperGroup):
@@ -72,6 +77,10 @@ def run_evaluation(
         str,
         typer.Option("--budgets", help="Tokens of context at which coverage is measured."),
     ] = "4000,12000",
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Number of processes; default: all cores."),
+    ] = None,
     fail_below: Annotated[
         list[str] | None,
         typer.Option("--fail-below", help="Exit with 1 if a mean is lower, as recall@10=0.9."),
@@ -95,10 +104,9 @@ def run_evaluation(
     from graphrag_evaluation.layouts import read_questions
     from graphrag_evaluation.report import report_folder as reports
     from graphrag_evaluation.report.record_results import record_evaluation
-    from graphrag_evaluation.runs import run_system
     from graphrag_evaluation.summary import Evaluation
-    from graphrag_evaluation.systems import Place, open_systems
-    from graphrag_index.cli.terminal import ProgressBar
+    from graphrag_evaluation.systems import Place, open_systems, plan_systems
+    from graphrag_index.pipeline.shards import count_cores
 
     limits = dict(_parse_limit(text) for text in fail_below or ())
     tokens = _parse_budgets(budgets)
@@ -106,19 +114,13 @@ def run_evaluation(
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
     searches = [method.strip() for method in methods.split(",")]
     name = reports.report_name(questions, name)
+    n_workers = workers or (count_cores() if len(asked) >= MIN_QUESTIONS_OF_WORKERS else 1)
     with ExitStack() as stack:
         folder = None if no_report else to or reports.kept_folder(root, name)
         if folder is not None:
             stack.enter_context(reports.reserved_folder(folder))
-        systems = open_systems(stack, places, searches, set_ or ())
-        results = {}
-        for system in systems:
-            bar = ProgressBar(sys.stderr, system.name) if sys.stderr.isatty() else None
-            if bar is not None:
-                stack.callback(bar.bars.stop)
-                bar.start(len(asked), " questions")
-            advance = bar.advance if bar is not None else None
-            results[system.name] = run_system(system, asked, advance or (lambda: None), tokens)
+        systems = open_systems(stack, plan_systems(places, searches, set_ or ()))
+        results = _run_with_bar(systems, asked, tokens, n_workers)
         evaluation = Evaluation(results)
         if as_json:
             print(json.dumps(evaluation.to_dict(), ensure_ascii=False, indent=2))
@@ -139,6 +141,26 @@ def run_evaluation(
         raise SettingsError(f"There is no measure {min(unknown)!r} here, but {known}.")
     if record.failures:
         raise GraphRAGError("; ".join(said for *_, said in record.failures) + ".")
+
+
+def _run_with_bar(
+    systems: "Sequence[System]",
+    questions: "Sequence[EvaluationQuestion]",
+    budgets: Sequence[int],
+    n_workers: int,
+) -> "dict[str, list[Result]]":
+    """Ask all systems all questions; a terminal shows the progress."""
+    from graphrag_evaluation.runs import run_systems
+    from graphrag_index.cli.terminal import ProgressBar
+
+    if not sys.stderr.isatty():
+        return run_systems(systems, questions, budgets, n_workers)
+    bar = ProgressBar(sys.stderr, "evaluate")
+    bar.start(len(questions), " questions")
+    try:
+        return run_systems(systems, questions, budgets, n_workers, bar.advance)
+    finally:
+        bar.bars.stop()
 
 
 def _parse_budgets(text: str) -> list[int]:

@@ -87,7 +87,7 @@ class Workers:
             make_part(function, shard, part)
             done.set_result(_Usage(0, 0))
             return done
-        with _explain_killed_worker(), _separate_processes():
+        with _explain_killed_worker(), separate_processes():
             return self._get_pool().submit(_process_shard, function, shard, part)
 
     def wait(self, shard: Future[_Usage]) -> None:
@@ -127,7 +127,7 @@ class Workers:
 
 
 @contextmanager
-def _separate_processes() -> Iterator[None]:
+def separate_processes() -> Iterator[None]:
     """Keep processes that start in the `with` block apart from the main module and from Ctrl-C.
 
     The main module may be a script of a user, which would start a run in each worker. The
@@ -331,7 +331,7 @@ def _prepare_worker(listener: "Connection") -> None:
     shard.
     """
     os.environ["POLARS_MAX_THREADS"] = "1"
-    # On Windows the process starts without the block of `_separate_processes`.
+    # On Windows the process starts without the block of `separate_processes`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_run() -> None:

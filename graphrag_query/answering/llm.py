@@ -135,11 +135,15 @@ class LLMPool:
     """The models of an opened index, opened on first use. Several threads may share a pool.
 
     Files in `prompts/` in the folder `root` replace the built-in prompts. `output` is the folder
-    of the index.
+    of the index. The ledger, which keeps replies for equal requests, lies in the folder
+    `ledger`; if it is None, the ledger is in memory and short.
     """
 
-    def __init__(self, settings: "Settings", root: Path, output: Path) -> None:
+    def __init__(
+        self, settings: "Settings", root: Path, output: Path, ledger: Path | None = None
+    ) -> None:
         self._settings, self._root, self._output = settings, root, output
+        self._ledger = ledger
         self._models: Models | None = None
         self._llms: dict[str, ChatModel] = {}
         self._reranker: Reranker | None = None
@@ -219,7 +223,7 @@ class LLMPool:
                 name: model.model_copy(update={"retry_seconds": min(longest, model.retry_seconds)})
                 for name, model in self._settings.models.items()
             }
-            self._models = Models(patient, check=False)
+            self._models = Models(patient, self._ledger, check=False)
             self._models.close_with(self)
             # Copy from the ledger of the index which reply formats each endpoint supports.
             self._models.ledger.copy_capabilities(self._output)
@@ -230,7 +234,8 @@ class LLMPool:
 
         with self._lock:
             models = self._open_models()
-            models.ledger.limit_replies(MAX_KEPT_REPLIES)
+            if self._ledger is None:
+                models.ledger.limit_replies(MAX_KEPT_REPLIES)
             # Allow requests again that failed for an earlier question; they may succeed now.
             models.ledger.reopen_quarantined([LEDGER_STEP])
             if name not in self._llms:

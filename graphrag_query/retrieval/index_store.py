@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.models import ModelSettings
     from graphrag_index.storage.mapped_table import MappedTable
     from graphrag_index.storage.vector_store import VectorTable
+    from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit
 
     Numbers = npt.NDArray[np.int32]
     Flags = npt.NDArray[np.bool_]
@@ -141,6 +142,8 @@ class IndexStore:
         self.version = version
         self._vectors: dict[str, VectorTable | InMemoryVectors] = {}
         self._mapped: dict[str, MappedTable] = {}
+        # The rankings of text units of the last questions, by text, kept by `start_search`.
+        self.kept_rankings: dict[str, list[RankedTextUnit]] = {}
 
     @classmethod
     def open(

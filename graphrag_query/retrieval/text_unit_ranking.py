@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -68,6 +68,8 @@ MAX_TEXT_UNITS_OF_LINK = 100
 MAX_LINKED_TEXT_UNITS = 40
 # Number of text units whose links are kept in memory for the next search, about 5 KB each.
 MAX_KEPT_LINKS = 2_000
+# Number of questions whose rankings are kept in memory, about 30 KB each.
+MAX_KEPT_RANKINGS = 64
 # Number of the best text units that the model of `search.rerank_model` scores.
 TOP_K_RERANKED = 20
 # Maximum number of entities or documents that are read for one name.
@@ -101,9 +103,14 @@ def start_search(
     """Start a search for text units in other threads, and return a function.
 
     The function waits for the search and returns the ranked text units. If `within` is not None,
-    only these text units are searched and returned.
+    only these text units are searched and returned. The rankings of the last questions are kept:
+    several searches of one question need the same.
     """
-    index, vector = question.index, question.vector
+    index, text = question.index, question.text
+    keeps = within is None and question.second_look.open_reranker is None
+    if keeps and text in index.kept_rankings:
+        return partial(list, index.kept_rankings[text])
+    vector = question.vector
     table, text_units = index.vectors("text_unit_text"), index.open_mapped("text_unit_rows")
     where = None
     if within is not None:
@@ -148,8 +155,12 @@ def start_search(
             return [unit for unit in ranked if within is None or unit.number in within]
 
         ranked = kept(ranking.rank(found))
+        if keeps:
+            if len(index.kept_rankings) >= MAX_KEPT_RANKINGS:
+                index.kept_rankings.clear()
+            index.kept_rankings[text] = ranked
         if question.second_look.open_reranker is None:
-            return ranked
+            return list(ranked)
         best = [unit.number for unit in ranked[:TOP_K_RERANKED]]
         texts = [text_units.text("text", number) for number in best]
         known = [ranking.similarities[number] for number in best]

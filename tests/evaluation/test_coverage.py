@@ -48,12 +48,16 @@ def test_words_of_several_texts_are_not_added_up() -> None:
 
 def test_sentences_have_the_citations_of_their_claim() -> None:
     text = (
-        "# Crean\n\nTom Crean joined the navy. He sailed on the Discovery later. [2] [3]\n"
+        "## Tom Crean and the navy\n\nTom Crean joined the navy. "
+        "He sailed on the Discovery later. [2] [3]\n"
+        "These passages fit the question:\n"
+        "1. **Nimrod expedition** (8 documents) [Data: Reports (26)]\n"
         "Shackleton led the Nimrod expedition [1]. Nobody supports this last sentence."
     )
     assert cited_sentences(text) == [
-        ("Tom Crean joined the navy.", [2, 3]),
-        ("He sailed on the Discovery later.", [2, 3]),
-        ("Shackleton led the Nimrod expedition.", [1]),
-        ("Nobody supports this last sentence.", []),
+        ("Tom Crean joined the navy.", [2, 3], []),
+        ("He sailed on the Discovery later.", [2, 3], []),
+        ("**Nimrod expedition** (8 documents)", [], [26]),
+        ("Shackleton led the Nimrod expedition.", [1], []),
+        ("Nobody supports this last sentence.", (), ()),
     ]

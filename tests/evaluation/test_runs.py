@@ -1,14 +1,15 @@
 """Systems on questions about the sample, and what is told of them."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import graphrag_query
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_evaluation.runs import context_within, run_system
+from graphrag_evaluation.runs import context_within, run_system, run_systems
 from graphrag_evaluation.summary import Evaluation
-from graphrag_evaluation.systems import System
+from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.request import ENCODING
 from graphrag_index.text.tokens import count_tokens, load_encoding
@@ -86,3 +87,24 @@ def test_contexts_keep_to_the_budget(sample_project: Path) -> None:
             system = System(method, index, method)
             text = context_within(system, "What did Ernest Shackleton do?", 1_500)
             assert 0 < count_tokens(text, load_encoding(ENCODING)) <= 1_500, method
+
+
+def test_worker_processes_give_the_same_results(sample_project: Path) -> None:
+    questions = [
+        EvaluationQuestion(str(n), f"Who was {name}?", documents=("people/tom-crean.txt",))
+        for n, name in enumerate(["Tom Crean", "Frank Wild", "Robert Scott"] * 4)
+    ]
+    with ExitStack() as stack:
+        systems = open_systems(stack, plan_systems([Place(sample_project)], ["local", "basic"]))
+        alone, shared = (
+            {
+                name: [
+                    (row.question.id, row.answer.text, row.passages, row.scores["recall@10"])
+                    for row in rows
+                ]
+                for name, rows in run_systems(systems, questions, n_workers=n).items()
+            }
+            for n in (1, 2)
+        )
+    assert alone == shared
+    assert [row[0] for row in alone["basic"]] == [question.id for question in questions]

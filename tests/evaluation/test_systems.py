@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_evaluation.systems import Place, open_systems
+from graphrag_evaluation.systems import Place, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
 
 
 def names(places: Sequence[Place], methods: Sequence[str], *overrides: str) -> list[str]:
     with ExitStack() as stack:
-        return [system.name for system in open_systems(stack, places, methods, overrides)]
+        return [
+            system.name for system in open_systems(stack, plan_systems(places, methods, overrides))
+        ]
 
 
 def test_settings_with_several_values_make_a_matrix(sample_project: Path) -> None:
@@ -29,7 +31,7 @@ def test_settings_with_several_values_make_a_matrix(sample_project: Path) -> Non
 def test_a_value_of_the_matrix_reaches_the_search(sample_project: Path) -> None:
     with ExitStack() as stack:
         overrides = ["basic_search.top_k_text_units=2,5"]
-        systems = open_systems(stack, [Place(sample_project)], ["basic"], overrides)
+        systems = open_systems(stack, plan_systems([Place(sample_project)], ["basic"], overrides))
         read = [
             system.index.search("basic", "Who was Tom Crean?").looked_at["text_units"]
             for system in systems
