@@ -11,12 +11,12 @@ from graphrag_index.errors import ModelError, SettingsError, TableError
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.spans import span
-from graphrag_index.text.normalize import replace_surrogates
 from graphrag_query.answer import Answer, Outcome, Passage
 from graphrag_query.answering.llm import LLMPool, usage_of
 from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import check_question
 from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import start_search
@@ -189,7 +189,7 @@ class Index:
         llm = self._llms.llm(self.store, self.settings.search.model)
         look = self._llms.second_look(self.store)
         return Question(
-            *(_check_question(text), self.store, llm, search, local),
+            *(check_question(text), self.store, llm, search, local),
             sink=sink,
             names=names,
             second_look=look,
@@ -344,10 +344,10 @@ class Index:
         notes: tuple[str, ...] = ()
         try:
             with self.store.pinned_version():
-                rewritten = conversation.rewrite(_check_question(question), self.store, llm)
+                rewritten = conversation.rewrite(check_question(question), self.store, llm)
         except ModelError as error:
             # Continue without a rewritten question. The search reports any further failure.
-            rewritten = _check_question(question)
+            rewritten = check_question(question)
             notes = (f"The question was not rewritten, because the model failed: {error}",)
         answer = self.search(method, rewritten, sink=sink, **values)
         if notes:
@@ -393,10 +393,3 @@ class Index:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _check_question(question: str) -> str:
-    """Return a question without invalid characters. Raise `SettingsError` if it is empty."""
-    if not question.strip():
-        raise SettingsError("The question is empty.")
-    return replace_surrogates(question)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphrag_index.errors import SettingsError
 from graphrag_index.llm.local.local_models import BUILT_IN_MODELS
 from graphrag_index.text.languages import (
     HONORIFICS,
@@ -24,7 +25,7 @@ from graphrag_index.text.languages import (
     read_lists,
     word_set,
 )
-from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, stem_word
+from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, replace_surrogates, stem_word
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore
@@ -63,6 +64,13 @@ _BETWEEN_WORDS_OF_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_NAME_PARTICLES}))*(?:\
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
 # Titles such as "Dr" or "Captain". A text may name the person without the title.
 _PERSONAL_TITLES = HONORIFICS | RANKS
+
+
+def check_question(question: str) -> str:
+    """Return a question without invalid characters. Raise `SettingsError` if it is empty."""
+    if not question.strip():
+        raise SettingsError("The question is empty.")
+    return replace_surrogates(question)
 
 
 def language_in(text: str) -> Language:

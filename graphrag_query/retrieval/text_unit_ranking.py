@@ -20,6 +20,7 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import stop_words_of
 from graphrag_query.retrieval.asked_dates import find_dated_text_units
 from graphrag_query.retrieval.index_store import Links
+from graphrag_query.retrieval.stem_matching import match_stems
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -206,36 +207,6 @@ def titled_text_units(question: Question) -> dict[int, float]:
                 kept = (n for n in range(start, end) if index.text_units_behind("Sources", n))
                 found |= dict.fromkeys(kept, rarity_of(count, len(units)))
     return found
-
-
-def match_stems(
-    texts: pl.Series, stems: Sequence[str], before: Mapping[str, str] | None = None
-) -> "np.ndarray":
-    """Return a boolean matrix: whether each text (row) contains a word with each stem (column).
-
-    `before` maps stems to what may be written before them in the same word: "wolfgang" of the
-    name "WolfgangSchulz".
-    """
-    if not stems:
-        return np.zeros((len(texts), 0), bool)
-    starts = {stem: f"(?:{re.escape(start)})?" for stem, start in (before or {}).items()}
-    lower = pl.select(text=texts.str.to_lowercase())
-    # One call with all expressions scans the texts once; separate calls would scan them each time.
-    held: np.ndarray = lower.select(
-        pl.col("text")
-        .str.contains(rf"\b{starts.get(stem, '')}{re.escape(_prefix_of(stem))}")
-        .alias(str(column))
-        for column, stem in enumerate(stems)
-    ).to_numpy()
-    return held
-
-
-def _prefix_of(stem: str) -> str:
-    """Return the prefix that all words with a stem share: "coun" for country and countries."""
-    if len(stem) > 5:
-        return stem[: max(len(stem) - 2, 4)]
-    # The stem of "story" and "stories" is "stori", which "story" does not contain.
-    return stem.removesuffix("i") if len(stem) > 3 else stem
 
 
 def rarity_of(count: int, n_text_units: int) -> float:

@@ -14,9 +14,9 @@ import numpy as np
 from graphrag_query.answering.extractive import word_weight
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
     SIMILARITY_WEIGHT,
-    match_stems,
     rarity_of,
     start_search,
 )

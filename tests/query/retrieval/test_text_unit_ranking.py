@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.index import Index
+from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
     MAX_LINKED_TEXT_UNITS,
     MAX_TEXT_UNITS_OF_LINK,
     N_SEEDS,
     RankedTextUnit,
     TextUnitRanking,
-    match_stems,
     named_entities,
     start_search,
     titled_text_units,
