@@ -9,7 +9,7 @@ const list = document.getElementById("questions");
 const STEP = 50;
 
 const chosen = (name) => document.getElementById(name)?.value ?? "";
-const counted = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
+const counted = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
 const number = (value) => (Number.isInteger(value) ? String(value) : value.toPrecision(3));
 
 /** Make an element of a type and a class, such as "p.muted", with texts and elements in it. */
@@ -41,7 +41,7 @@ function folded(summary, makeContent, isOpen = false) {
 const shownSystems = () => systems.filter((name) => ["", name].includes(chosen("system")));
 const score = (system, at, measure) => record.results[system][at].scores[measure];
 
-/** Return the number that questions are ordered by, the lowest first; undefined without a score. */
+/** Return what questions are ordered by, the lowest first: the worst of the systems, then their mean. */
 function rank(at) {
   const measure = chosen("measure");
   const sign = effort.includes(measure) ? -1 : 1;
@@ -52,14 +52,15 @@ function rank(at) {
     if (chosen("order") === "lowest") return [sign * value];
     return name === systems[0] || first === undefined ? [] : [sign * (value - first)];
   });
-  return values.length ? Math.min(...values) : undefined;
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return values.length ? [Math.min(...values), mean] : undefined;
 }
 
 function showList() {
   const kind = chosen("kind");
   const ranked = record.questions.map((question, at) => ({ question, at, rank: rank(at) }))
     .filter((item) => item.rank !== undefined && ["", `=${item.question.kind}`].includes(kind))
-    .sort((one, other) => one.rank - other.rank);
+    .sort(({ rank: [worst, mean] }, { rank: [otherWorst, otherMean] }) => worst - otherWorst || mean - otherMean);
   const without = record.questions.length - ranked.length;
   document.getElementById("count").textContent = counted(ranked.length, "question") +
     (without ? `; left out: ${without} of another kind, or without a score to be ordered by` : "");
@@ -106,7 +107,8 @@ function showKnown(question, at) {
       return rankOf < 0 ? make("span.score.missed", `missed by ${name}`)
         : make("span.score", `${name}: passage ${rankOf + 1}`);
     });
-    return make("li", text("b", item.document || "Any document"), make("span.scores", ...found),
+    return make("li", text("b", item.title || item.document || "Any document"), " ",
+      text("span.muted", item.title ? item.document : ""), make("span.scores", ...found),
       text("p.text", item.text || "The text is not in these indexes."));
   });
   if (gold.length) shown.push(make("h4", "Gold"), make("ol", ...gold));
@@ -143,5 +145,5 @@ function showPassage({ document: title, path, start_char, end_char, text: conten
 }
 
 for (const control of document.querySelectorAll("select")) control.addEventListener("change", showList);
-document.getElementById("cut").textContent = `Passages are cut to ${record.passage_chars} characters.`;
+document.getElementById("cut").textContent = `Passages are cut to ${record.passage_chars.toLocaleString("en")} characters.`;
 showList();

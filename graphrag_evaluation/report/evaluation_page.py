@@ -128,7 +128,8 @@ def _measure_table(record: EvaluationRecord) -> str:
             for i in intervals
         )
         n = max(i.n for i in intervals if i)
-        rows.append(_row(measure, f'{cells}<td class="number">{n:,}</td>'))
+        head = f'<th scope="row">{escape(measure)}</th>'
+        rows.append(f'<tr>{head}{cells}<td class="number">{n:,}</td></tr>')
     return _table([*record.means, "questions"], rows)
 
 
@@ -137,19 +138,19 @@ def _effort_table(record: EvaluationRecord) -> str:
     for measure in (name for name in EFFORT if name in record.measures):
         intervals = [means.get(measure) for means in record.means.values()]
         cells = "".join(
-            f'<td class="number">{i.mean:,.4g} <span class="range">{i.mean * i.n:,.4g} in all'
-            "</span></td>"
+            f'<td class="number">{_amount(i.mean)}<br><span class="range">'
+            f"{_amount(i.mean * i.n)} in all</span></td>"
             if i
             else '<td class="number">–</td>'
             for i in intervals
         )
-        rows.append(_row(measure, cells))
+        told = f'<br><span class="muted">{escape(meaning(measure))}</span>'
+        rows.append(f'<tr><th scope="row">{escape(measure)}{told}</th>{cells}</tr>')
     return _table([*record.means], rows)
 
 
-def _row(measure: str, cells: str) -> str:
-    told = f'<br><span class="muted">{escape(meaning(measure))}</span>'
-    return f'<tr><th scope="row">{escape(measure)}{told}</th>{cells}</tr>'
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _table(columns: list[str], rows: list[str]) -> str:

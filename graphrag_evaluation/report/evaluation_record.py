@@ -48,6 +48,7 @@ class GoldRecord(_Record):
     """A gold document, or a gold span. `text` is the span, or the beginning of the document."""
 
     document: str  # id, path or title, as the questions name the document
+    title: str  # empty if no index has the document, or if `document` is the title
     text: str
 
 

@@ -30,7 +30,8 @@ def plot_means(measure: str, intervals: Mapping[str, Interval]) -> str:
         f'<td class="number">{_format_interval(interval)}</td></tr>'
         for at, (system, interval) in enumerate(intervals.items())
     ]
-    return _figure(measure, rows, f"{low:g}", f"{high:g}")
+    caption = f'{escape(measure)} <span class="muted">{escape(meaning(measure))}</span>'
+    return _figure(caption, rows, f"{low:g}", f"{high:g}")
 
 
 def plot_differences(measure: str, comparisons: Sequence[Comparison], first: str) -> str:
@@ -42,7 +43,7 @@ def plot_differences(measure: str, comparisons: Sequence[Comparison], first: str
     if reach == 0:
         return ""
     return _figure(
-        measure,
+        escape(measure),
         [_difference_row(one, reach) for one in comparisons],
         f"−{reach:.2g}",
         f"+{reach:.2g}",
@@ -90,10 +91,9 @@ def _draw(interval: Interval, low: float, high: float) -> str:
     )
 
 
-def _figure(measure: str, rows: Iterable[str], low: str, high: str) -> str:
+def _figure(caption: str, rows: Iterable[str], low: str, high: str) -> str:
     return (
-        f'<div class="plot"><table><caption>{escape(measure)} '
-        f'<span class="muted">{escape(meaning(measure))}</span></caption>'
+        f'<div class="plot"><table><caption>{caption}</caption>'
         f"<tbody>{''.join(rows)}</tbody>"
         f'<tfoot aria-hidden="true"><tr><td></td><td class="scale"><span>{low}</span>'
         f"<span>{high}</span></td><td></td></tr></tfoot></table></div>"

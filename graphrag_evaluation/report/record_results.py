@@ -45,7 +45,7 @@ def record_evaluation(
         system.name: _record_results(system, evaluation.results[system.name], passages)
         for system in systems
     }
-    texts = _gold_texts(systems, questions)
+    texts, titles = _gold_texts(systems, questions)
     measures = evaluation.measures()
     limit, kept = passages.cut()
     return EvaluationRecord(
@@ -67,7 +67,7 @@ def record_evaluation(
         comparisons=[one for measure in measures for one in evaluation.comparisons(measure)],
         passage_chars=limit,
         passages=kept,
-        questions=[_record_question(question, texts) for question in questions],
+        questions=[_record_question(question, texts, titles) for question in questions],
         results=results,
     )
 
@@ -165,26 +165,29 @@ def _held_gold(
 
 def _gold_texts(
     systems: Sequence[System], questions: Sequence[EvaluationQuestion]
-) -> dict[tuple[str, int, int], str]:
+) -> tuple[dict[tuple[str, int, int], str], dict[str, str]]:
     """Read the texts of gold spans and the beginnings of gold documents, by name and place.
 
-    The first system whose index has a document gives its text.
+    Returns also the titles of the documents by name. The first system whose index has a
+    document gives its text.
     """
     wanted: dict[str, set[tuple[int, int]]] = {}
     for question in questions:
         for name, start, end, _ in _gold_places(question):
             wanted.setdefault(name, set()).add((start, end))
     found: dict[tuple[str, int, int], str] = {}
+    titles: dict[str, str] = {}
     for system in systems:
         numbers = {name: n for name, n in system.document_numbers.items() if name in wanted}
         known = pl.Series(sorted(set(numbers.values())), dtype=pl.Int64).implode()
-        rows = system.index.store.scan("documents").select("human_readable_id", "text")
+        rows = system.index.store.scan("documents").select("human_readable_id", "title", "text")
         read = rows.filter(pl.col("human_readable_id").is_in(known)).collect()
-        texts = dict(read.iter_rows())
+        texts = {number: (title or "", text) for number, title, text in read.iter_rows()}
         for name, number in numbers.items():
+            titles[name], text = texts[number]
             for start, end in wanted.pop(name):
-                found[name, start, end] = texts[number][start:end]
-    return found
+                found[name, start, end] = text[start:end]
+    return found, titles
 
 
 def _gold_places(question: EvaluationQuestion) -> Iterator[tuple[str, int, int, str]]:
@@ -198,7 +201,9 @@ def _gold_places(question: EvaluationQuestion) -> Iterator[tuple[str, int, int, 
 
 
 def _record_question(
-    question: EvaluationQuestion, texts: Mapping[tuple[str, int, int], str]
+    question: EvaluationQuestion,
+    texts: Mapping[tuple[str, int, int], str],
+    titles: Mapping[str, str],
 ) -> QuestionRecord:
     return QuestionRecord(
         id=question.id,
@@ -209,7 +214,9 @@ def _record_question(
         statements=list(question.statements),
         gold=[
             GoldRecord(
-                document=name, text=_cut(text or texts.get((name, start, end), ""), GOLD_CHARS)
+                document=name,
+                title=titles.get(name, "") if titles.get(name) != name else "",
+                text=_cut(text or texts.get((name, start, end), ""), GOLD_CHARS),
             )
             for name, start, end, text in _gold_places(question)
         ],

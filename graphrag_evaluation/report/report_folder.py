@@ -52,7 +52,7 @@ def reserved_folder(folder: Path) -> Iterator[None]:
 def write_report(folder: Path, record: EvaluationRecord) -> Path:
     """Write the files of a report, each atomically; return the path of its page."""
     with _explained(folder):
-        write_text_file(folder / RECORD, [record.model_dump_json(indent=1)])
+        write_text_file(folder / RECORD, [record.model_dump_json()])
         write_text_file(folder / JUNIT, [junit_text(record)])
         write_text_file(folder / PAGE, render_page(record))
     return folder / PAGE

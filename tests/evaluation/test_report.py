@@ -36,7 +36,7 @@ def test_a_page_has_means_differences_and_limits() -> None:
     assert "p = 1.000 · could show 0.500" in page
     # Of several cutoffs the plots show the largest; the table has all.
     assert "<caption>recall@10 <" in page
-    assert "<caption>recall@2 <" not in page
+    assert "<caption>recall@2" not in page
     assert '<th scope="row">recall@2<' in page
 
 
@@ -86,6 +86,7 @@ def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path
     [first] = [passage for passage, held in zip(spans.passages, spans.holds, strict=True) if held]
     assert "near Annascaul in County Kerry" in record.passages[first].text
     assert record.questions[1].gold[0].text.startswith("Tom Crean")
+    assert record.questions[1].gold[0].title == "tom-crean.txt"
     assert all(map(meaning, record.measures))
 
 
