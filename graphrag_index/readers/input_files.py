@@ -13,6 +13,8 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_index.text.normalize import translate_glob
 
+# The files of the report of an evaluation, which graphrag_evaluation writes.
+REPORT_FILES = {"evaluation.json", "evaluation.html", "junit.xml"}
 # Beginning of an `index.json` file; `move_pointer` writes it.
 _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
 # Name of a table file, which an interrupted run leaves without an `index.json`.
@@ -56,9 +58,9 @@ def find_files(
 ) -> list[InputFile]:
     """Find the files to read, ordered by name.
 
-    Files of other types, hidden files and indexes of this program are skipped. Links are
-    followed, except a link to a folder that contains the link. Raises InputError if there is no
-    file to read, unless `may_be_empty`.
+    Files of other types, hidden files, and indexes and evaluations of this program are skipped.
+    Links are followed, except a link to a folder that contains the link. Raises InputError if
+    there is no file to read, unless `may_be_empty`.
     """
     folder = input_folder(settings, root)
     if may_be_empty and not folder.exists():
@@ -127,8 +129,9 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
                 ) from error
             yield prefix.rstrip("/"), subfolder, f"cannot be listed: {describe_os_error(error)}"
             continue
-        # Skip an index, but never the input folder itself.
-        if prefix and _is_index_folder(subfolder, {entry.name for entry in children}):
+        # Skip an index and the report of an evaluation, but never the input folder itself.
+        names = {entry.name for entry in children}
+        if prefix and (names == REPORT_FILES or _is_index_folder(subfolder, names)):
             continue
         for entry in children:
             name = prefix + entry.name

@@ -25,6 +25,8 @@ from graphrag_evaluation.runs import run_system
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import ExportError, GraphRAGError, SettingsError
+from graphrag_index.readers.input_files import find_files
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.page_parser import HOSTILE, Page
 from tests.fixtures.reports import literal_record
 
@@ -73,6 +75,10 @@ def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path
             evaluation, systems, name="first", questions_file="first.jsonl", limits={}
         )
     write_report(tmp_path / "evaluations" / "first", record)
+    # A report below the input folder is no document of the next run.
+    (tmp_path / "notes.txt").touch()
+    found = find_files(LoadDocuments(folder="."), tmp_path)
+    assert [file.path.name for file in found] == ["notes.txt"]
     kept = find_reports(tmp_path)
     assert list(kept) == ["first"]
     assert read_record(kept["first"]) == record
