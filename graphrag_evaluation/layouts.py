@@ -17,7 +17,8 @@ _ID = ("id", "_id", "question_id", "qid")
 _TEXT = ("question", "question_text", "user_input", "query", "text")
 _KIND = ("type", "question_type", "kind")
 _ANSWERS = ("answers", "answer", "reference", "aliases", "answer_aliases")
-_STATEMENTS = ("statements", "gold_statements", "assertions")
+_STATEMENTS = ("statements", "gold_statements", "assertions", "evidence")
+_CONTEXTS = ("reference_contexts",)
 _DOCUMENTS = ("documents", "gold", "gold_documents", "ref_urls")
 _SPLIT = ("split",)
 
@@ -86,7 +87,9 @@ def _parse_question(record: Any, place: str, number: str) -> EvaluationQuestion:
                 str(span.get("text", "")),
             )
             for span in record.get("spans") or ()
-        ),
+        )
+        # The place of a passage that is only a text is found by its text.
+        or tuple(GoldSpan("", 0, 0, text) for text in _texts(_first_value(record, _CONTEXTS))),
         statements=tuple(_texts(_first_value(record, _STATEMENTS))),
         answers=tuple(dict.fromkeys(answers)),
         is_answerable=bool(record.get("is_answerable", record.get("answerable", True))),

@@ -78,7 +78,7 @@ class System:
     def word_weights(self) -> WordWeights:
         """The information of words, from an evenly spaced sample of the text units."""
         if self.index not in _word_weights:
-            _word_weights[self.index] = _weigh_words(self.index)
+            _word_weights[self.index] = weigh_words(self.index)
         return _word_weights[self.index]
 
 
@@ -96,7 +96,8 @@ def _number_documents(index: Index) -> dict[str, int]:
     return numbers
 
 
-def _weigh_words(index: Index) -> WordWeights:
+def weigh_words(index: Index) -> WordWeights:
+    """Estimate the information of words from an evenly spaced sample of the text units."""
     step = max(1, index.store.n_rows("text_units") // MAX_SAMPLED_TEXT_UNITS)
     sampled = index.store.scan("text_units").select("text").gather_every(step).collect()
     return WordWeights(sampled["text"])

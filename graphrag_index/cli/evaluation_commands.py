@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from graphrag_index.cli import Json, Root
+from graphrag_index.cli.question_commands import make
 from graphrag_index.errors import GraphRAGError, SettingsError
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ evaluate = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+evaluate.command("make")(make)
 
 
 @evaluate.command("run")

@@ -1,0 +1,205 @@
+"""A seeded choice of questions of all kinds, split by document."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import combinations
+
+from graphrag_evaluation.coverage import WordWeights, stated_shares
+from graphrag_evaluation.generation import questions_of_facts as drafts
+from graphrag_evaluation.generation.facts import Fact, find_facts, names_subject
+from graphrag_evaluation.generation.questions_of_facts import Draft
+from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.systems import weigh_words
+from graphrag_index.errors import SettingsError
+from graphrag_index.text.normalize import fold
+from graphrag_index.text.sentences import split_sentences
+from graphrag_query.index import Index
+
+# The kinds of questions, with their shares of all.
+KINDS = {
+    "local": 0.3,
+    "two-hop": 0.15,
+    "comparison": 0.1,
+    "whole-corpus": 0.15,
+    "temporal": 0.15,
+    "unanswerable": 0.15,
+}
+SPLITS = ("tune", "report")
+# A sentence with this share of the words of a predicate may state it of another subject.
+MIN_STATED_SHARE = 0.7
+# Text units that are searched for such sentences.
+TOP_K_TEXT_UNITS = 20
+# Facts of one split that are combined in pairs: bounds the time for a large corpus.
+MAX_PAIRED_FACTS = 400
+
+
+def make_questions(
+    index: Index, n: int, seed: int, kinds: Sequence[str] = tuple(KINDS)
+) -> list[EvaluationQuestion]:
+    """Make at most `n` questions from the facts that an index states, without a model.
+
+    Equal seeds give equal questions. Each kind has its share of `KINDS`; if a kind has too few
+    facts, the other kinds get more. No document is in both splits. Raises `SettingsError` for an
+    unknown kind, and if the index states no fact that a question can be made of.
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            raise SettingsError(f"There is no kind of question {kind!r}, but {', '.join(KINDS)}.")
+    corpus = _Corpus(index)
+    facts = find_facts(index)
+    found: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
+    for split in SPLITS:
+        inside = [fact for fact in facts if _split_of(fact.document, seed) == split]
+        mixer = random.Random(f"{seed} {split}")
+        mixer.shuffle(inside)
+        for kind in kinds:
+            found[kind][split] = _drop_ambiguous(_draft(kind, inside, corpus, mixer), n)
+    chosen = _choose(found, n)
+    if not chosen:
+        raise SettingsError(
+            "No question can be made from this index: it has no English sentence that states a "
+            "fact about a name in plain words."
+        )
+    numbers: Counter[str] = Counter()
+    questions = []
+    for split, draft in chosen:
+        numbers[draft.kind] += 1
+        questions.append(draft.question(numbers[draft.kind], split))
+    return questions
+
+
+def _split_of(document: str, seed: int) -> str:
+    """Return the split of a document: it does not depend on the other documents."""
+    digest = blake2b(f"{seed} {document}".encode(), digest_size=2).digest()
+    return SPLITS[digest[0] % len(SPLITS)]
+
+
+class _Corpus:
+    """The texts of an index, to check that a question has one answer, or none."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._weights: WordWeights = weigh_words(index)
+        self._clear: dict[str, bool] = {}
+
+    def is_clear(self, fact: Fact) -> bool:
+        """Return whether the predicate of a fact is stated of its subject alone."""
+        if fact.predicate not in self._clear:
+            self._clear[fact.predicate] = not self._is_stated_of_another(fact)
+        return self._clear[fact.predicate]
+
+    def _is_stated_of_another(self, fact: Fact) -> bool:
+        for text in self._similar_texts(fact.predicate):
+            sentences = [text[one.start : one.end] for one in split_sentences(text)]
+            shares = stated_shares([fact.predicate], sentences, self._weights)
+            if shares[0] >= MIN_STATED_SHARE and not names_subject(text, fact):
+                return True
+        return False
+
+    def are_related(self, name: str, other: str) -> bool:
+        """Return whether a text names both of two entities."""
+        both = [f" {fold(one)} " for one in (name, other)]
+        texts = (f" {fold(text)} " for text in self._similar_texts(f"{name} {other}"))
+        return any(all(one in text for one in both) for text in texts)
+
+    def holds(self, name: str) -> bool:
+        """Return whether a text has a name."""
+        folded = f" {fold(name)} "
+        return any(folded in f" {fold(text)} " for text in self._similar_texts(name))
+
+    def _similar_texts(self, words: str) -> Iterator[str]:
+        store = self._index.store
+        rows = store.vectors("text_unit_text").find_matching_rows(
+            words, TOP_K_TEXT_UNITS, ["human_readable_id"]
+        )
+        units = store.text_units(rows["human_readable_id"])
+        return (unit["text"] for unit in units.values())
+
+
+def _draft(
+    kind: str, facts: Sequence[Fact], corpus: _Corpus, mixer: random.Random
+) -> Iterator[Draft]:
+    """Draft the questions of a kind from the facts of a split."""
+    if kind == "local":
+        for fact in facts:
+            if draft := drafts.ask_for_place(fact):
+                yield draft
+            if corpus.is_clear(fact):
+                yield drafts.ask_for_subject(fact)
+    elif kind == "temporal":
+        yield from filter(None, map(drafts.ask_for_time, facts))
+    elif kind == "two-hop":
+        for first in filter(corpus.is_clear, facts[:MAX_PAIRED_FACTS]):
+            for second in facts[:MAX_PAIRED_FACTS]:
+                if first.span != second.span:
+                    yield from drafts.ask_in_two_hops(first, second)
+    elif kind == "comparison":
+        dated = [fact for fact in facts if fact.time and drafts.ask_for_time(fact)]
+        for first, second in combinations(dated[:MAX_PAIRED_FACTS], 2):
+            if draft := drafts.compare_times(first, second):
+                yield draft
+    elif kind == "whole-corpus":
+        yield from drafts.ask_about_everything(facts)
+    else:
+        exchanged = drafts.exchange_names(facts, corpus.holds, mixer.shuffle)
+        others = sorted({title for fact in facts for title in fact.named})
+        mixer.shuffle(others)
+        yield from _alternate(exchanged, drafts.exchange_objects(facts, others, corpus.are_related))
+
+
+def _alternate(*sources: Iterator[Draft]) -> Iterator[Draft]:
+    remaining = list(sources)
+    while remaining:
+        for source in list(remaining):
+            if (draft := next(source, None)) is not None:
+                yield draft
+            else:
+                remaining.remove(source)
+
+
+def _drop_ambiguous(found: Iterable[Draft], most: int) -> list[Draft]:
+    """Keep one draft of each question, at most `most`; drop those with different answers."""
+    by_text: dict[str, list[Draft]] = defaultdict(list)
+    for draft in found:
+        by_text[fold(draft.text)].append(draft)
+        if len(by_text) >= most:
+            break
+    kept = []
+    for same in by_text.values():
+        # The last answer to a question for a time is the year.
+        at = -1 if same[0].kind == "temporal" else 0
+        if len({draft.answers[at] if draft.answers else "" for draft in same}) == 1:
+            kept.append(same[0])
+    return kept
+
+
+def _choose(found: dict[str, dict[str, list[Draft]]], n: int) -> list[tuple[str, Draft]]:
+    """Choose drafts by the shares of their kinds, half of each split; no fact is used up first."""
+    total = sum(KINDS[kind] for kind in found)
+    wanted = {kind: max(1, round(n * KINDS[kind] / total)) for kind in found}
+    chosen: dict[str, list[tuple[str, Draft]]] = {}
+    spare: list[tuple[str, Draft]] = []
+    for kind, of_kind in found.items():
+        queues = {split: _spread(of_split) for split, of_split in of_kind.items()}
+        mixed: list[tuple[str, Draft]] = []
+        for place in range(max(map(len, queues.values()), default=0)):
+            mixed += [(s, queue[place]) for s, queue in queues.items() if place < len(queue)]
+        chosen[kind], rest = mixed[: wanted[kind]], mixed[wanted[kind] :]
+        spare += rest
+    n_chosen = sum(map(len, chosen.values()))
+    for split, draft in spare[: max(0, n - n_chosen)]:
+        chosen[draft.kind].append((split, draft))
+    return [one for of_kind in chosen.values() for one in of_kind][:n]
+
+
+def _spread(found: Sequence[Draft]) -> list[Draft]:
+    """Order drafts so that each sentence is used once before a sentence is used again."""
+    uses: Counter[str] = Counter()
+    ranked = []
+    for place, draft in enumerate(found):
+        keys = [fact.span.text for fact in draft.facts]
+        ranked.append((max(uses[key] for key in keys), place, draft))
+        uses.update(keys)
+    return [draft for *_, draft in sorted(ranked, key=lambda one: one[:2])]

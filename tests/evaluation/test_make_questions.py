@@ -1,0 +1,193 @@
+"""Questions that are made from an index, and files of them in known layouts."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import graphrag_query
+from graphrag_evaluation.generation.facts import Fact, _read_predicate
+from graphrag_evaluation.generation.make_questions import KINDS, make_questions
+from graphrag_evaluation.generation.questions_of_facts import (
+    ask_for_place,
+    ask_for_subject,
+    ask_for_time,
+    ask_in_two_hops,
+    compare_times,
+)
+from graphrag_evaluation.layout_writers import LAYOUTS, write_questions
+from graphrag_evaluation.layouts import read_questions
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_index.__main__ import app
+from graphrag_index.errors import SettingsError
+
+
+@pytest.fixture(scope="module")
+def questions(sample_project: Path) -> list[EvaluationQuestion]:
+    with graphrag_query.open(sample_project / "output") as index:
+        return make_questions(index, 30, seed=17)
+
+
+def test_spans_hold_the_sentences_that_answer(
+    questions: list[EvaluationQuestion], sample_project: Path
+) -> None:
+    with graphrag_query.open(sample_project / "output") as index:
+        texts = dict(index.store.scan("documents").select("id", "text").collect().iter_rows())
+    for question in questions:
+        assert bool(question.spans) == question.is_answerable
+        for span in question.spans:
+            assert texts[span.document][span.start_char : span.end_char] == span.text
+        if question.kind in ("local", "temporal"):
+            [span] = question.spans
+            assert any(answer in span.text for answer in question.answers), question
+
+
+def test_every_kind_is_made_and_no_document_is_in_both_splits(
+    questions: list[EvaluationQuestion],
+) -> None:
+    assert Counter(question.kind for question in questions).keys() == KINDS.keys()
+    tune, report = (
+        {name for question in questions if question.split == split for name in question.documents}
+        for split in ("tune", "report")
+    )
+    assert tune
+    assert report
+    assert not tune & report
+
+
+def test_equal_seeds_give_equal_questions(sample_project: Path) -> None:
+    with graphrag_query.open(sample_project / "output") as index:
+        kinds = ["comparison", "whole-corpus", "temporal"]
+        once, again, other = (make_questions(index, 20, seed, kinds) for seed in (1, 1, 2))
+    assert once == again != other
+
+
+def fact(subject: str, predicate: str, **values: object) -> Fact:
+    content: dict[str, object] = {
+        "article": "",
+        "subject_names": (subject,),
+        "subject_type": "person",
+        "span": GoldSpan("d", 0, len(predicate), f"{subject} {predicate}."),
+        "document": "d",
+        **values,
+    }
+    return Fact(subject=subject, predicate=predicate, **content)  # type: ignore[arg-type]
+
+
+BORN = fact(
+    "Tom Crean",
+    "was born at Annascaul in 1877",
+    named={"Annascaul": ("Annascaul", "geo")},
+    time="1877",
+    before_time="was born at Annascaul",
+)
+LED = fact("Tom Crean", "led the last party over the Beardmore Glacier")
+MET = fact("Frank Wild", "met Tom Crean", named={"Tom Crean": ("Tom Crean", "person")})
+DIED = fact("Frank Wild", "died in 1939", time="1939", before_time="died")
+
+
+def test_questions_are_asked_in_the_words_of_the_sentences() -> None:
+    assert ask_for_subject(LED).text == "Who led the last party over the Beardmore Glacier?"
+    place, time, death = ask_for_place(BORN), ask_for_time(BORN), ask_for_time(DIED)
+    assert place is not None
+    assert (place.text, place.answers) == ("Where was Tom Crean born?", ("Annascaul",))
+    assert time is not None
+    assert (time.text, time.answers) == ("When was Tom Crean born at Annascaul?", ("1877",))
+    assert death is not None
+    assert death.text == "When did Frank Wild die?"
+    assert ask_for_place(LED) is ask_for_time(LED) is None
+
+
+def test_two_hops_name_the_bridge_by_what_it_did() -> None:
+    texts = {draft.text for draft in ask_in_two_hops(LED, BORN)}
+    described = "the person who led the last party over the Beardmore Glacier"
+    assert texts == {f"When was {described} born at Annascaul?", f"Where was {described} born?"}
+    [met] = ask_in_two_hops(LED, MET)
+    assert (met.text, met.answers) == (f"Who met {described}?", ("Frank Wild",))
+
+
+def test_times_are_compared_if_they_differ() -> None:
+    draft = compare_times(BORN, DIED)
+    assert draft is not None
+    assert draft.text == (
+        "What happened first: Tom Crean was born at Annascaul, or Frank Wild died?"
+    )
+    assert draft.answers == ("Tom Crean was born at Annascaul",)
+    assert compare_times(BORN, BORN) is None
+
+
+@pytest.mark.parametrize(
+    ("rest", "predicate"),
+    [
+        (" sailed to Hobart in March 1912.", "sailed to Hobart in March 1912"),
+        (" sailed to Hobart in 1912, and the news spread.", "sailed to Hobart in 1912"),
+        (" sailed to Hobart with his dogs in 1912.", None),
+        (" sailed to Hobart while Amundsen waited there.", None),
+        (" sailed the ship to Hobart in 1912.", None),
+        (" sailed to the north coast of Tasmania.", "sailed to the north coast of Tasmania"),
+        (" was a seaman from County Kerry.", None),
+        (", a seaman, sailed to Hobart in 1912.", None),
+        (" sailed to Hobart in 1912", None),
+    ],
+)
+def test_only_plain_statements_are_read(rest: str, predicate: str | None) -> None:
+    assert _read_predicate(rest) == predicate
+
+
+FULL = EvaluationQuestion(
+    "local-1",
+    "Where was Tom Crean born?",
+    kind="local",
+    documents=("crean",),
+    spans=(GoldSpan("crean", 0, 33, "Tom Crean was born at Annascaul."),),
+    statements=("Tom Crean was born at Annascaul.",),
+    answers=("Annascaul", "Kerry"),
+    split="report",
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_layouts_are_read_back(layout: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"questions.{suffix}"
+    write_questions([FULL], path, layout)
+    [read] = read_questions(path)
+    assert read.text == FULL.text
+    if layout == "graphrag-index":
+        assert read == FULL
+    if layout not in ("benchmark-qed", "graphrag-index"):
+        assert read.answers[0] == "Annascaul"
+    if layout in ("hotpotqa", "wildgraphbench"):
+        assert read.documents == ("crean",)
+    if layout in ("benchmark-qed", "wildgraphbench"):
+        assert read.statements == FULL.statements
+    if layout == "ragas":
+        assert [span.text for span in read.spans] == [FULL.spans[0].text]
+
+
+def test_the_command_writes_a_file_that_can_be_evaluated(
+    sample_project: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "questions.jsonl"
+    arguments = ["evaluate", "make", "--root", str(sample_project), "--n", "12", "--to", str(path)]
+    told = CliRunner().invoke(app, arguments)
+    assert told.exit_code == 0, told.output
+    assert "12 questions" in told.output
+    assert len(read_questions(path)) == 12
+    assert json.loads(path.read_text().splitlines()[0])["split"] in ("tune", "report")
+    told = CliRunner().invoke(app, arguments)
+    assert isinstance(told.exception, SettingsError)
+    assert "add --force" in str(told.exception)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--kinds", "hard"], ["--layout", "squad"], ["--split", "train"]]
+)
+def test_unknown_words_are_told(arguments: list[str], sample_project: Path, tmp_path: Path) -> None:
+    path = str(tmp_path / "questions.jsonl")
+    command = ["evaluate", "make", "--root", str(sample_project), "--to", path, *arguments]
+    told = CliRunner().invoke(app, command)
+    assert isinstance(told.exception, SettingsError)
+    assert "There is no" in str(told.exception)
