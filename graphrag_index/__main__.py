@@ -8,6 +8,7 @@ from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback
 from graphrag_index.cli.project_commands import download_model, init, schema, validate
 from graphrag_index.cli.run_commands import estimate, retry, run, status
 from graphrag_index.cli.server_commands import keys, mcp, serve
+from graphrag_index.cli.tune_command import tune
 from graphrag_index.errors import run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
@@ -24,7 +25,7 @@ for command in (
     *(init, validate, schema, download_model),
     *(run, retry, status, estimate),
     *(show, check, resolve, versions, diff, rollback, gc),
-    *(export, serve, mcp),
+    *(tune, export, serve, mcp),
 ):
     app.command()(command)
 app.command("import")(import_)

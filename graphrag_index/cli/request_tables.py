@@ -52,7 +52,7 @@ def write_status(
 def write_estimate(estimate: Estimate, out: TextIO) -> None:
     """Print the time of a run, its requests by step and model, their sum, and the assumptions."""
     if estimate.lines:
-        _write_requests(estimate, out)
+        write_requests(estimate, out)
     print(f"A run on this machine: {describe_times(estimate)}", file=out)
     if estimate.n_sampled < estimate.n_documents:
         hint = " Only then are the summaries and reports recognized that were paid before."
@@ -99,7 +99,8 @@ def format_duration(seconds: float) -> str:
     return " ".join(f"{n:,} {unit}" for n, unit in ((hours, "h"), (rest, "min")) if n)
 
 
-def _write_requests(estimate: Estimate, out: TextIO) -> None:
+def write_requests(estimate: Estimate, out: TextIO) -> None:
+    """Print the estimated requests by step and model, and their sum."""
     lines = estimate.lines
     counts = ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
     cells = _format_requests(lines, counts, ["cost", "low", "high"])

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import filterfalse
+from typing import Any, Protocol
 
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import (
@@ -27,7 +28,6 @@ from graphrag_index.extraction.reply_records import (
     FoundRelationship,
     clean_line,
 )
-from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message, Request
 from graphrag_index.text.normalize import title_key
@@ -121,6 +121,16 @@ class PassagePrompt:
     headings: str
 
 
+class EarlierReplies(Protocol):
+    """The stored chains and replies: a chat model with its ledger."""
+
+    def get_meta(self, name: str) -> str | None: ...
+
+    def set_meta(self, name: str, value: str) -> None: ...
+
+    def cached_values(self, request: Request) -> tuple[Any, ...]: ...
+
+
 class ExtractionPrompt:
     """Builder of the requests that ask for the types in the settings.
 
@@ -128,7 +138,7 @@ class ExtractionPrompt:
     """
 
     def __init__(
-        self, wanted: Schema, max_gleanings: int, prompts: Prompts, chat_model: ChatModel
+        self, wanted: Schema, max_gleanings: int, prompts: Prompts, chat_model: EarlierReplies
     ) -> None:
         self.wanted, self.max_gleanings = wanted, max_gleanings
         self.prompts, self.chat_model = prompts, chat_model

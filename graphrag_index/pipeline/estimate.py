@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from graphrag_index.llm.limits import cost_of, price_of_model
+from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.counting_models import PastReplies, RequestCount
 from graphrag_index.pipeline.pace import (
@@ -96,6 +97,7 @@ def estimate(
     loaded: LoadedDocuments | None = None,
     max_characters: int | None = None,
     n_workers: int | None = None,
+    prompts: Prompts | None = None,
 ) -> Estimate:
     """Estimate the requests and the time of a run.
 
@@ -103,13 +105,13 @@ def estimate(
     documents are read, and at most the first `max_characters` of each. With `batch`, the price of
     the batch API is used for chat requests. `only` has the names of the steps in the result; None
     means all steps. `loaded` are the documents if they are loaded already. `n_workers` is the
-    number of processes of the run; None means one per core.
+    number of processes of the run; None means one per core. `prompts` replace those of the project.
     """
     with (
         closing(PastReplies(root / settings.output)) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
-        runs = SampleRuns(workflow, settings, root, past, Path(folder))
+        runs = SampleRuns(workflow, settings, root, past, Path(folder), prompts)
         size = settings.create_text_units.max_tokens
         asks = bool(find_asking_steps(workflow, settings))
         sample = Sample(max_documents, size, max_characters, counts_pairs=asks)
@@ -127,7 +129,7 @@ def estimate(
             fixed = [runs.run(tiny, loaded) for _ in range(2)][1].records
         result, version = runs.run(sample, loaded, watcher), runs.last.version
         lines = [
-            _estimate_step_costs(
+            estimate_step_costs(
                 count,
                 _estimate_growth(
                     steps[count.step], count, sample.growth, result.store, result.version
@@ -219,13 +221,14 @@ def _estimate_growth(
     return growth.text_units, growth.text_units, growth.text_units
 
 
-def _estimate_step_costs(
+def estimate_step_costs(
     count: RequestCount,
     growth: tuple[float, float, float],
     settings: Settings,
     past: PastReplies,
     batch: bool,
 ) -> StepCosts:
+    """Estimate the cost of counted requests; `growth` are the ratios of calls and tokens."""
     of_calls, of_tokens, of_replies = growth
     n_to_ask = round(count.n_to_ask * of_calls)
     beyond = count.prompt_tokens - count.fixed_tokens

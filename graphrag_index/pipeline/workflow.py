@@ -247,12 +247,17 @@ def _suggest_name(name: str, known: list[str], otherwise: str) -> str:
 
 
 def make_services(
-    settings: Settings, models: "Models | None" = None, root: Path = Path()
+    settings: Settings,
+    models: "Models | None" = None,
+    root: Path = Path(),
+    prompts: Prompts | None = None,
 ) -> dict[str, Service]:
     """Return the models and prompts of a project as services, by name.
 
-    If `models` is None, the models of the settings are opened.
+    If `models` is None, the models of the settings are opened. `prompts` replace those of the
+    project, for the prediction of a run with proposed prompts.
     """
+    prompts = prompts or Prompts(root)
     vectors = settings.generate_text_embeddings.model
 
     def remote() -> "Models":
@@ -286,8 +291,8 @@ def make_services(
             close=_record_embedding_model,
         ),
         "prompts": Service(
-            open=lambda step, section: Prompts(root),
-            identity=lambda step, section: Prompts(root).project_prompts(),
+            open=lambda step, section: prompts,
+            identity=lambda step, section: prompts.project_prompts(),
         ),
     }
 

@@ -1,0 +1,124 @@
+"""A prompt with its types on trial: its requests about passages, and the scores of the replies."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphrag_evaluation.tuning.corpus_sample import SampledPassage
+from graphrag_evaluation.tuning.extraction_score import ExtractionScore, score_reply
+from graphrag_evaluation.tuning.known_records import KnownRecords
+from graphrag_index.errors import SettingsError
+from graphrag_index.extraction.alignment import Passage
+from graphrag_index.extraction.graph_reply import schema_from_settings
+from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
+from graphrag_index.extraction.reply_records import FoundRecords
+from graphrag_index.llm.prompts import FOLDER, Prompts
+from graphrag_index.llm.request import (
+    ENCODING,
+    Message,
+    Outcome,
+    Request,
+    RequestSender,
+    pair_outcomes,
+)
+from graphrag_index.schema.settings.step_sections import ExtractGraph
+from graphrag_index.text.tokens import count_tokens, load_encoding
+
+PROMPT = "extract_graph"
+# The ledger counts all requests of a tuning for this step.
+TUNE_STEP = "tune"
+
+
+class ProposedPrompts(Prompts):
+    """The prompts of a project, of which some are replaced by proposed texts."""
+
+    def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
+        super().__init__(root)
+        self.texts = texts
+
+    def read_prompt(self, name: str) -> str:
+        return self.texts[name] if name in self.texts else super().read_prompt(name)
+
+    def project_prompts(self) -> dict[str, str]:
+        return dict(sorted({**super().project_prompts(), **self.texts}.items()))
+
+
+class _NoHistory:
+    """A substitute for the chat model: a prompt on trial has no earlier requests."""
+
+    def get_meta(self, name: str) -> str | None:
+        return None
+
+    def set_meta(self, name: str, value: str) -> None: ...
+
+    def cached_values(self, request: Request) -> tuple[Any, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class PromptTrial:
+    """An extraction prompt with the settings of its step."""
+
+    root: Path
+    settings: ExtractGraph
+    text: str
+    _prompt: ExtractionPrompt = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        prompts = ProposedPrompts(self.root, {PROMPT: self.text})
+        schema = schema_from_settings(self.settings)
+        prompt = ExtractionPrompt(schema, self.settings.max_gleanings, prompts, _NoHistory())
+        object.__setattr__(self, "_prompt", prompt)
+
+    def build_request(self, passage: SampledPassage) -> Request:
+        """Build the request that the step extract_graph would send about a passage."""
+        text = Passage(passage.text, passage.language)
+        return self._prompt.build_first_request(
+            PassagePrompt(text, passage.label, passage.headings)
+        )
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the placeholders of the prompt have values."""
+        try:
+            self._prompt.build_first_request(PassagePrompt(Passage(""), "", ""))
+        except SettingsError:
+            return False
+        return True
+
+    def extract(
+        self, model: RequestSender, passages: Sequence[SampledPassage]
+    ) -> Iterator[tuple[SampledPassage, Outcome, FoundRecords]]:
+        """Ask a model about passages; yield the outcomes with their records."""
+        requests = ((passage, self.build_request(passage)) for passage in passages)
+        for passage, outcome in pair_outcomes(model, requests):
+            values = [value for value in outcome.values if isinstance(value, FoundRecords)]
+            found = self._prompt.merge_replies(values) if values else FoundRecords()
+            yield passage, outcome, found
+
+    def evaluate(
+        self,
+        model: RequestSender,
+        passages: Sequence[SampledPassage],
+        known: Mapping[str, KnownRecords],
+    ) -> list[ExtractionScore]:
+        """Score the replies about passages."""
+        if not passages:
+            return []
+        system = self.build_request(passages[0]).messages[0]["content"]
+        n_tokens = count_tokens(system, load_encoding(ENCODING))
+        return [
+            score_reply(passage, outcome, found, known.get(passage.key), n_tokens)
+            for passage, outcome, found in self.extract(model, passages)
+        ]
+
+
+def system_and_user(system: str, user: str) -> list[Message]:
+    """Return the two messages of a request."""
+    return [Message(role="system", content=system), Message(role="user", content=user)]
+
+
+def prompt_path(folder: Path, name: str) -> Path:
+    """Return the path of a prompt in a project, or in a folder of proposed files."""
+    return folder / FOLDER / f"{name}.txt"

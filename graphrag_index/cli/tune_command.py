@@ -1,0 +1,319 @@
+"""The command `tune`: prompts, types and examples for the documents, measured before use."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphrag_index.cli import Root, Set, load_project, root_option
+from graphrag_index.cli.run_commands import Budget
+from graphrag_index.errors import GraphRAGError, SettingsError
+
+if TYPE_CHECKING:
+    from graphrag_evaluation.tuning.tuning_run import Comparison, Tuning, TuningOptions
+    from graphrag_index.pipeline.workflow import Workflow
+    from graphrag_index.schema.settings.project_settings import Settings
+    from graphrag_query.retrieval.index_store import IndexStore
+
+TUNING_FOLDER = "tuning"
+
+
+def tune(
+    root: Root = Path(),
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="Chat model to ask; if not given, that of extract_graph."),
+    ] = None,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Ask no model: propose from the index alone.")
+    ] = False,
+    types: Annotated[
+        str,
+        typer.Option("--types", help="Types of entities to keep first, separated by commas."),
+    ] = "",
+    passages: Annotated[
+        int, typer.Option("--passages", min=2, help="Passages of the sample; half are held out.")
+    ] = 48,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 17,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference", metavar="FILE", help="Passages with their entities by hand: .jsonl"
+        ),
+    ] = None,
+    reference_model: Annotated[
+        str | None,
+        typer.Option("--reference-model", help="A stronger model to compare replies with."),
+    ] = None,
+    optimize: Annotated[
+        bool, typer.Option("--optimize", help="Improve the instructions by GEPA.")
+    ] = False,
+    max_replies: Annotated[
+        int, typer.Option("--max-replies", min=1, help="With --optimize: replies to score.")
+    ] = 200,
+    budget: Budget = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print the requests and their price; send nothing.")
+    ] = False,
+    name: Annotated[str, typer.Option("--name", help="Name of the proposal.")] = "proposal",
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/NAME."),
+    ] = None,
+    install: Annotated[
+        bool, typer.Option("--install", help="Put the proposal into force if it is better.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --install: do not ask.")] = False,
+    set_: Set = None,
+) -> None:
+    """Propose prompts, types and examples for the documents, and measure them."""
+    settings, workflow = load_project(root, set_)
+    from graphrag_evaluation.tuning.optimization import check_gepa
+    from graphrag_evaluation.tuning.tuning_run import TuningOptions
+    from graphrag_index.storage.atomic import lock_target
+    from graphrag_query.retrieval.index_store import IndexStore
+
+    _check_options(name, model, no_model, reference, reference_model, install, yes)
+    if optimize:
+        check_gepa()
+    options = TuningOptions(
+        None if no_model else model or _extracting_model(settings, workflow),
+        tuple(filter(None, map(str.strip, types.split(",")))),
+        passages,
+        seed,
+        reference_model,
+        reference,
+        max_replies if optimize else 0,
+    )
+    if options.model is None and (optimize or install):
+        option = "--optimize" if optimize else "--install"
+        raise SettingsError(
+            f"{option} needs a model, since a prompt is measured by the replies to it: name a chat "
+            "model of the settings with --model."
+        )
+    store = IndexStore.open(root / settings.output)
+    folder = to or root / TUNING_FOLDER / name
+    if estimate:
+        _print_estimate(store, root, settings, options, folder)
+        return
+    with lock_target(folder, "tuning"):
+        files, tuning = _propose(store, root, settings, options, folder, budget)
+        print(f"\nThe proposal is in {folder}; changes.diff shows what it would change.")
+        if install:
+            _install(root, folder, files, tuning, yes)
+
+
+def _check_options(
+    name: str,
+    model: str | None,
+    no_model: bool,
+    reference: Path | None,
+    reference_model: str | None,
+    install: bool,
+    yes: bool,
+) -> None:
+    if not name or name in (".", "..") or set(name) & set("/\\"):
+        raise SettingsError(f"--name {name}: use a name of a folder, or --to for a path.")
+    if no_model and model:
+        raise SettingsError("--no-model and --model exclude each other.")
+    if reference and reference_model:
+        raise SettingsError("--reference and --reference-model exclude each other.")
+    if install and not yes and not sys.stdin.isatty():
+        raise SettingsError("--install changes prompts and settings: add --yes to confirm.")
+
+
+def _extracting_model(settings: "Settings", workflow: "Workflow") -> str | None:
+    """Return the model that extracts entities in the workflow; None if it uses none."""
+    asks = any(step.name == "extract_graph" for step in workflow.steps)
+    return settings.extract_graph.model if asks else None
+
+
+def _propose(
+    store: "IndexStore",
+    root: Path,
+    settings: "Settings",
+    options: "TuningOptions",
+    folder: Path,
+    budget: float | None,
+) -> "tuple[dict[str, str], Tuning]":
+    """Make the proposal, print its figures, and write its files."""
+    from graphrag_evaluation.tuning import proposed_files as proposed
+    from graphrag_evaluation.tuning.known_replies import ReusingModel
+    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP
+    from graphrag_evaluation.tuning.tuning_run import tune
+    from graphrag_index.llm.registry import Models
+
+    output = root / settings.output
+    with closing(Models(settings.models, folder, budget=budget)) as models:
+
+        def open_model(name: str) -> ReusingModel:
+            return ReusingModel(models.open_chat_model(name, TUNE_STEP), output)
+
+        tuning = tune(store, root, settings, options, open_model)
+        spent = models.spent(0)
+    _print_tuning(tuning)
+    now, then = (proposed.predict_run(root, settings, one) for one in (None, tuning))
+    prediction = proposed.summarize_prediction(now, then)
+    _print_prediction(prediction, settings)
+    files = proposed.proposed_files(root, settings, tuning)
+    proposed.write_proposal(folder, root, files, proposed.report_tuning(tuning, prediction))
+    if options.model is not None:
+        cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
+        print(f"\nThis proposal took {spent.calls:,} calls {cost}, with those of earlier runs.")
+    return files, tuning
+
+
+def _print_tuning(tuning: "Tuning") -> None:
+    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.errors import format_count
+
+    sample = tuning.sample
+    print(
+        f"Tuned on {format_count('passages', len(sample.tuning))} of "
+        f"{format_count('documents', sample.n_documents)}; "
+        f"languages: {', '.join(f'{code} {n:,}' for code, n in sample.languages.items())}."
+    )
+    if tuning.domain:
+        print(f"Documents: {tuning.domain}")
+    if tuning.words:
+        print(f"Typical words: {', '.join(tuning.words)}.")
+    rows: list[Sequence[str]] = [("type of entities", "passages", "")]
+    rows += [
+        (one.name, f"{one.n_passages:,}", "given" if one.is_given else "") for one in tuning.types
+    ]
+    print("", *align_columns(rows, left=[0, 2]), sep="\n")
+    print(f"\n{format_count('examples', len(tuning.examples))} from the documents.")
+    if tuning.n_unreadable:
+        print(f"{format_count('replies or records', tuning.n_unreadable)} could not be read.")
+    if tuning.optimized is not None:
+        one = tuning.optimized
+        print(
+            f"GEPA tried {one.n_candidates:,} instructions with {one.n_scored:,} scored replies; "
+            f"{one.n_unreadable:,} proposals could not be read."
+        )
+    if tuning.comparison is None:
+        print("Not measured, since no model was asked.")
+    else:
+        _print_comparison(tuning.comparison)
+
+
+def _print_comparison(comparison: "Comparison") -> None:
+    from graphrag_evaluation.tuning.extraction_score import mean_parts
+    from graphrag_index.cli.index_tables import align_columns
+
+    before, after = mean_parts(comparison.before), mean_parts(comparison.after)
+    n = len(comparison.before)
+    print(f"\n{n:,} held-out passages, compared with {comparison.reference}\n")
+    rows: list[Sequence[str]] = [("", "in force", "proposed")]
+    for part in before:
+        digits = 0 if part in ("tokens", "unreadable") else 3
+        rows.append((part, f"{before[part]:,.{digits}f}", f"{after[part]:,.{digits}f}"))
+    print(*align_columns(rows, left=[0]), sep="\n")
+    print(f"\n{describe_difference(comparison)}")
+
+
+def describe_difference(comparison: "Comparison") -> str:
+    """Describe the difference of the scores, and whether it may be chance."""
+    found = comparison.difference
+    if found is None:
+        return "There is no held-out passage: an evaluation needs at least two documents."
+    i = found.interval
+    verdict = "better by more than chance" if comparison.is_better else "not better beyond chance"
+    return (
+        f"Difference {i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}], p = {found.p_value:.4f}, "
+        f"{found.n_clusters:,} documents: the proposal is {verdict}. Such a sample can show a "
+        f"difference of {found.detectable:.3f}."
+    )
+
+
+def _print_prediction(prediction: "dict[str, Any]", settings: "Settings") -> None:
+    from graphrag_index.cli.index_tables import align_columns, format_cost
+
+    before, after = prediction["before"], prediction["after"]
+    rows: list[Sequence[str]] = [("the next run", "now", "with the proposal")]
+    for key, label in (
+        ("calls", "calls"),
+        ("prompt_tokens", "tokens of prompts"),
+        ("reply_tokens", "tokens of replies"),
+    ):
+        rows.append((label, f"{before[key]:,}", f"{after[key]:,}"))
+    rows.append(("$", format_cost(before["cost"]), format_cost(after["cost"])))
+    print("", *align_columns(rows, left=[0]), sep="\n")
+    if again := [step for step in after["steps"] if step not in before["steps"]]:
+        print(f"Steps that run again with the proposal: {', '.join(again)}.")
+    else:
+        print("No step runs only because of the proposal.")
+    if "extract_graph" not in after["steps"]:
+        print(
+            f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
+            "with a workflow that has the step extract_graph, such as standard."
+        )
+
+
+def _install(
+    root: Path, folder: Path, files: "dict[str, str]", tuning: "Tuning", yes: bool
+) -> None:
+    """Install a proposal that is better by more than chance; raise `GraphRAGError` otherwise."""
+    from graphrag_evaluation.tuning.proposed_files import install_files
+
+    comparison = tuning.comparison
+    if comparison is None or not comparison.is_better:
+        raise GraphRAGError(
+            "Nothing was installed, since the proposal is not better than the prompt in force by "
+            "more than chance."
+        )
+    if not yes and not typer.confirm("Put the prompt and the types into force?"):
+        print("Nothing was installed.")
+        return
+    changed = install_files(folder, root, files)
+    if not changed:
+        print("The proposal is in force already.")
+        return
+    print(f"Installed: {', '.join(changed)}. What was there before is in {folder / 'previous'}.")
+    print(f"`graphrag-index run{root_option(root)}` extracts again with it.")
+
+
+def _print_estimate(
+    store: "IndexStore", root: Path, settings: "Settings", options: "TuningOptions", folder: Path
+) -> None:
+    """Print the requests of a tuning, counted with simulated replies."""
+    from dataclasses import replace
+
+    from graphrag_evaluation.tuning.known_replies import KnownReplies
+    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP
+    from graphrag_evaluation.tuning.tuning_run import tune
+    from graphrag_index.cli.request_tables import write_requests
+    from graphrag_index.pipeline.counting_models import CountingModels
+    from graphrag_index.pipeline.estimate import Estimate, estimate_step_costs
+
+    if options.model is None:
+        print("No model is asked: the proposal costs nothing.")
+        return
+    with closing(KnownReplies(folder, root / settings.output)) as past:
+        models = CountingModels(settings.models, past)
+        tune(
+            store,
+            root,
+            settings,
+            replace(options, max_scored=0),
+            lambda name: models.open_chat_model(name, TUNE_STEP),
+        )
+        counts = [count for count in models.counts if count.n_to_ask or count.n_answered]
+        if options.max_scored and counts:
+            # Each scored reply costs a request like those that are counted.
+            first, n = counts[0], max(1, counts[0].n_to_ask)
+            share = 1 + options.max_scored / n
+            first.n_to_ask += options.max_scored
+            first.fixed_tokens = round(first.fixed_tokens * share)
+            first.prompt_tokens = round(first.prompt_tokens * share)
+            first.reply_tokens = round(first.reply_tokens * share)
+        lines = tuple(
+            estimate_step_costs(count, (1, 1, 1), settings, past, batch=False) for count in counts
+        )
+        n_documents = store.n_rows("documents")
+        write_requests(
+            Estimate(lines, n_documents, n_documents, not past.is_empty, (), None), sys.stdout
+        )
