@@ -82,6 +82,12 @@ def score_reply(
     )
 
 
+def count_missed_entities(located: KnownRecords, known: KnownRecords) -> int:
+    """Return the number of known entities that are not among those of a reply."""
+    found = {_find_same(entity.spans, known) for entity in located.entities}
+    return len(known.entities) - len(found - {None})
+
+
 def _compare(located: KnownRecords, known: KnownRecords) -> tuple[float, list[str]]:
     """Return the share of the known records that are found, and the others as texts.
 

@@ -195,9 +195,11 @@ def read_reference_file(
     Returns the passages, and the records by the key of the passage. Raises `InputError`.
     """
     rows = store.scan("documents").select("id", "title", "path", "text", "language").collect()
-    by_name = {
-        row[name]: row for name in ("title", "path", "id") for row in rows.iter_rows(named=True)
-    }
+    # Several records of one file have the same path.
+    by_name: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in rows.iter_rows(named=True):
+        for name in {row["id"], row["path"], row["title"]}:
+            by_name[name].append(row)
     passages, records = [], {}
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -217,13 +219,14 @@ def read_reference_file(
                 f'{where}: expected {{"document": …, "text": …, "entities": [names], '
                 f'"relationships": [[name, name]]}} ({error!r}).'
             ) from None
-        row = by_name.get(document)
-        start = row["text"].find(text) if row and text else -1
-        if row is None or start < 0:
-            what = "has no such passage" if row else "is not in the index"
+        named = by_name.get(document, [])
+        holder = next((one for one in named if text and text in one["text"]), None)
+        if holder is None:
+            what = "has no such passage" if named else "is not in the index"
             raise InputError(f"{where}: the document {document!r} {what}.")
+        start = holder["text"].index(text)
         label = f"{document}, characters {start} to {start + len(text)}"
-        passage = SampledPassage(-1, row["id"], label, text, start, row["language"])
+        passage = SampledPassage(-1, holder["id"], label, text, start, holder["language"])
         known = _place_names(passage, names, pairs, where)
         passages.append(passage)
         records[passage.key] = known

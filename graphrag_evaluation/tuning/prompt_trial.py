@@ -8,12 +8,11 @@ from typing import Any
 from graphrag_evaluation.tuning.corpus_sample import SampledPassage
 from graphrag_evaluation.tuning.extraction_score import ExtractionScore, score_reply
 from graphrag_evaluation.tuning.known_records import KnownRecords
-from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import FoundRecords
-from graphrag_index.llm.prompts import FOLDER, Prompts
+from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (
     ENCODING,
     Message,
@@ -78,15 +77,6 @@ class PromptTrial:
             PassagePrompt(text, passage.label, passage.headings)
         )
 
-    @property
-    def is_valid(self) -> bool:
-        """Whether the placeholders of the prompt have values."""
-        try:
-            self._prompt.build_first_request(PassagePrompt(Passage(""), "", ""))
-        except SettingsError:
-            return False
-        return True
-
     def extract(
         self, model: RequestSender, passages: Sequence[SampledPassage]
     ) -> Iterator[tuple[SampledPassage, Outcome, FoundRecords]]:
@@ -117,8 +107,3 @@ class PromptTrial:
 def system_and_user(system: str, user: str) -> list[Message]:
     """Return the two messages of a request."""
     return [Message(role="system", content=system), Message(role="user", content=user)]
-
-
-def prompt_path(folder: Path, name: str) -> Path:
-    """Return the path of a prompt in a project, or in a folder of proposed files."""
-    return folder / FOLDER / f"{name}.txt"

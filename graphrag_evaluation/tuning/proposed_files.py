@@ -10,16 +10,17 @@ from typing import Any
 import yaml
 
 from graphrag_evaluation.tuning.extraction_score import mean_parts
-from graphrag_evaluation.tuning.prompt_trial import PROMPT, ProposedPrompts, prompt_path
+from graphrag_evaluation.tuning.prompt_trial import PROMPT, ProposedPrompts
 from graphrag_evaluation.tuning.tuned_prompt import compose_prompt, split_prompt
 from graphrag_evaluation.tuning.tuning_run import Tuning
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.ledger import FILE as LEDGER_FILE
 from graphrag_index.llm.prompts import FOLDER, Prompts
 from graphrag_index.pipeline.changes import DryRun, dry_run
 from graphrag_index.pipeline.run import Watcher
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, Settings
-from graphrag_index.storage.atomic import write_text_file
+from graphrag_index.storage.atomic import check_outside, write_text_file
 
 DIFF_FILE, REPORT_FILE, PREVIOUS_FOLDER = "changes.diff", "tuning.json", "previous"
 # Prompts that get the description of the documents too, by the step that uses them. The score is
@@ -212,22 +213,34 @@ def write_proposal(
         write_text_file(folder / name, [text])
 
 
-def install_files(folder: Path, root: Path, files: Mapping[str, str]) -> list[str]:
-    """Put the measured prompt and the types into force; return the changed files.
+def check_folder(folder: Path, root: Path, output: Path) -> None:
+    """Raise an error if a proposal would overwrite a project, an index or foreign files."""
+    check_outside(folder, output)
+    present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    is_own = bool(present & {REPORT_FILE, LEDGER_FILE})
+    if folder.resolve() == root.resolve() or (present and not is_own) or folder.is_file():
+        raise SettingsError(f"{folder} holds other files: name an empty or a new folder with --to.")
 
-    The files that are replaced are kept in `previous/` of the proposal first. Each file is
-    replaced atomically, and an installation that was interrupted can be repeated.
+
+def install_files(folder: Path, root: Path, files: Mapping[str, str]) -> tuple[list[str], Path]:
+    """Put the measured prompt and the types into force.
+
+    The files that are replaced are kept first, in a new folder of `previous/` of the proposal.
+    Each file is replaced atomically, and an installation that was interrupted can be repeated.
+    Returns the changed files, and the folder of the previous ones.
     """
-    changed = []
+    present = {}
     for name in (f"{FOLDER}/{PROMPT}.txt", SETTINGS_FILE):
-        path = prompt_path(root, PROMPT) if name != SETTINGS_FILE else root / SETTINGS_FILE
-        if name not in files:
-            continue
-        present = path.read_text(encoding="utf-8") if path.exists() else None
-        if present == files[name]:
-            continue
-        if present is not None:
-            write_text_file(folder / PREVIOUS_FOLDER / name, [present])
-        write_text_file(path, [files[name]])
-        changed.append(name)
-    return changed
+        path = root / name
+        text = path.read_text(encoding="utf-8") if path.exists() else None
+        if name in files and text != files[name]:
+            present[name] = text
+    earlier = folder / PREVIOUS_FOLDER
+    n = sum(1 for _ in earlier.iterdir()) if earlier.is_dir() else 0
+    kept = earlier / str(n + 1)
+    for name, text in present.items():
+        if text is not None:
+            write_text_file(kept / name, [text])
+    for name in present:
+        write_text_file(root / name, [files[name]])
+    return list(present), kept

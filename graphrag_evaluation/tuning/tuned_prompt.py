@@ -63,7 +63,7 @@ class PromptExample:
     relationships: tuple[Mapping[str, Any], ...]
     names: tuple[ExampleSpan, ...]  # the first mention of each entity
     evidence: tuple[ExampleSpan, ...]  # of each relationship
-    n_left_out: int  # entities of the passage that have none of the types
+    n_left_out: int  # entities of the passage that the example does not show
 
     @property
     def types(self) -> set[str]:
@@ -105,12 +105,14 @@ def make_example(
     known: KnownRecords,
     types: Mapping[str, str],
     found: FoundRecords | None = None,
+    n_missed: int = 0,
 ) -> PromptExample | None:
     """Make an example of a passage, or return None if it is not suitable.
 
     `types` are the wanted types by `type_key`; entities of other types are left out. The
     descriptions are those of the reply `found` of a model; without it, the sentences of the
-    passage that name the entity or state the relationship. Each name stands in the passage at
+    passage that name the entity or state the relationship. `n_missed` other entities of the
+    passage are known, but not in `known`. Each name stands in the passage at
     its span, word for word.
     """
     if _BRACES.search(passage.text):
@@ -161,7 +163,7 @@ def make_example(
         tuple(relationships),
         tuple(names),
         tuple(evidence),
-        len(known.entities) - len(entities),
+        len(known.entities) - len(entities) + n_missed,
     )
 
 
@@ -221,7 +223,7 @@ def compose_prompt(instructions: str, about: str, examples: Sequence[PromptExamp
 
 @dataclass(frozen=True)
 class DocumentDescription:
-    """What a model says about the documents; types with the passages that name their entities."""
+    """The documents as a model describes them; types with the passages that name their entities."""
 
     domain: str = ""
     types: tuple[tuple[str, str], ...] = ()

@@ -1,6 +1,6 @@
 """A tuning: sample, description, types, examples, better instructions, and the comparison."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from graphrag_evaluation.tuning.corpus_sample import (
     domain_words,
     sample_corpus,
 )
-from graphrag_evaluation.tuning.extraction_score import ExtractionScore
+from graphrag_evaluation.tuning.extraction_score import ExtractionScore, count_missed_entities
 from graphrag_evaluation.tuning.known_records import (
     KnownRecords,
     extract_by_rules,
@@ -165,12 +165,7 @@ class _TuningRun:
             update={"entity_types": [one.name for one in types]}
         )
         by_key = {type_key(one.name): one.name for one in types}
-        examples = choose_examples(
-            example
-            for one in passages
-            if one.key in known
-            and (example := make_example(one, known[one.key], by_key, found.get(one.key)))
-        )
+        examples = self._choose_examples(known, by_key, found)
         words = domain_words(passages)
         about = describe_documents(description.domain, words, self.sample.languages)
         instructions, optimized = split_prompt(self.in_force), None
@@ -197,6 +192,26 @@ class _TuningRun:
             optimized=optimized,
             comparison=comparison,
         )
+
+    def _choose_examples(
+        self,
+        known: Mapping[str, KnownRecords],
+        types: Mapping[str, str],
+        found: Mapping[str, FoundRecords],
+    ) -> list[PromptExample]:
+        """Choose examples of the replies of the model; of the index if no reply is suitable."""
+        of_index = read_index_records(self.store, self.sample.tuning)
+
+        def candidates(records: Mapping[str, KnownRecords]) -> Iterator[PromptExample]:
+            for one in self.sample.tuning:
+                if (own := records.get(one.key)) is not None:
+                    n_missed = count_missed_entities(own, of_index[one.key])
+                    reply = found.get(one.key) if records is known else None
+                    example = make_example(one, own, types, reply, n_missed)
+                    if example is not None:
+                        yield example
+
+        return choose_examples(candidates(known)) or choose_examples(candidates(of_index))
 
     def _describe(self, model: RequestSender) -> DocumentDescription:
         """Ask a model to describe the documents by the passages to tune on."""

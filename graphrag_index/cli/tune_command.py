@@ -72,6 +72,7 @@ def tune(
     """Propose prompts, types and examples for the documents, and measure them."""
     settings, workflow = load_project(root, set_)
     from graphrag_evaluation.tuning.optimization import check_gepa
+    from graphrag_evaluation.tuning.proposed_files import check_folder
     from graphrag_evaluation.tuning.tuning_run import TuningOptions
     from graphrag_index.storage.atomic import lock_target
     from graphrag_query.retrieval.index_store import IndexStore
@@ -96,6 +97,7 @@ def tune(
         )
     store = IndexStore.open(root / settings.output)
     folder = to or root / TUNING_FOLDER / name
+    check_folder(folder, root, root / settings.output)
     if estimate:
         _print_estimate(store, root, settings, options, folder)
         return
@@ -221,7 +223,8 @@ def describe_difference(comparison: "Comparison") -> str:
     if found is None:
         return "There is no held-out passage: an evaluation needs at least two documents."
     i = found.interval
-    verdict = "better by more than chance" if comparison.is_better else "not better beyond chance"
+    by_more = "by more than chance"
+    verdict = f"better {by_more}" if comparison.is_better else f"not better {by_more}"
     return (
         f"Difference {i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}], p = {found.p_value:.4f}, "
         f"{found.n_clusters:,} documents: the proposal is {verdict}. Such a sample can show a "
@@ -268,11 +271,11 @@ def _install(
     if not yes and not typer.confirm("Put the prompt and the types into force?"):
         print("Nothing was installed.")
         return
-    changed = install_files(folder, root, files)
+    changed, kept = install_files(folder, root, files)
     if not changed:
         print("The proposal is in force already.")
         return
-    print(f"Installed: {', '.join(changed)}. What was there before is in {folder / 'previous'}.")
+    print(f"Installed: {', '.join(changed)}. What was there before is in {kept}.")
     print(f"`graphrag-index run{root_option(root)}` extracts again with it.")
 
 
