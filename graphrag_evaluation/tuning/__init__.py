@@ -1,4 +1,4 @@
-"""Prompts, entity types and examples for the documents of an index, measured on held-out ones.
+"""Prompts, types and examples for the documents of an index, measured on held-out ones.
 
 corpus_sample.py     passages that cover the documents, and the words that set them apart
 known_records.py     entities and relationships of passages that are known without the prompt
@@ -6,6 +6,7 @@ extraction_score.py  score of the reply to an extraction request, and what it la
 prompt_trial.py      a prompt with its types, and its requests about passages
 tuned_prompt.py      types, examples and text of a prompt for these documents
 optimization.py      better instructions by reflection on scores (GEPA)
+known_replies.py     replies in the ledger of the index
 tuning_run.py        the whole tuning, from the sample to the comparison before and after
 proposed_files.py    the files of a proposal, their differences, and their installation
 """

@@ -1,4 +1,4 @@
-"""A prompt with its types on trial: its requests about passages, and the scores of the replies."""
+"""A prompt with its types on trial: requests about passages, and scores of the replies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

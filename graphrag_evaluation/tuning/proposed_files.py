@@ -1,4 +1,4 @@
-"""The files of a proposal: prompts, settings, their differences and the report; installation."""
+"""The files of a proposal: prompts, settings, differences and report; installation."""
 
 import difflib
 import json

@@ -15,6 +15,8 @@ from graphrag_index.text.normalize import translate_glob
 
 # The files of the report of an evaluation, which graphrag_evaluation writes.
 REPORT_FILES = {"evaluation.json", "evaluation.html", "junit.xml"}
+# Files of a folder that `graphrag-index tune` writes.
+PROPOSAL_FILES = {"tuning.json", "changes.diff"}
 # Beginning of an `index.json` file; `move_pointer` writes it.
 _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
 # Name of a table file, which an interrupted run leaves without an `index.json`.
@@ -58,9 +60,9 @@ def find_files(
 ) -> list[InputFile]:
     """Find the files to read, ordered by name.
 
-    Files of other types, hidden files, and indexes and evaluations of this program are skipped.
-    Links are followed, except a link to a folder that contains the link. Raises InputError if
-    there is no file to read, unless `may_be_empty`.
+    Files of other types, hidden files, and indexes, evaluations and proposals of this program
+    are skipped. Links are followed, except a link to a folder that contains the link. Raises
+    InputError if there is no file to read, unless `may_be_empty`.
     """
     folder = input_folder(settings, root)
     if may_be_empty and not folder.exists():
@@ -129,9 +131,10 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
                 ) from error
             yield prefix.rstrip("/"), subfolder, f"cannot be listed: {describe_os_error(error)}"
             continue
-        # Skip an index and the report of an evaluation, but never the input folder itself.
+        # Skip what this program has written, but never the input folder itself.
         names = {entry.name for entry in children}
-        if prefix and (names == REPORT_FILES or _is_index_folder(subfolder, names)):
+        is_written = names == REPORT_FILES or names >= PROPOSAL_FILES
+        if prefix and (is_written or _is_index_folder(subfolder, names)):
             continue
         for entry in children:
             name = prefix + entry.name
