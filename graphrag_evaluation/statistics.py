@@ -3,8 +3,9 @@
 All functions are seeded: equal scores give equal figures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ MAX_EXACT_CLUSTERS = 12
 _Z_CONFIDENCE, _Z_POWER = 1.959964, 0.841621
 # Resampled means that are computed at once: bounds the memory.
 _BATCH = 1_000
+# Up to this many questions, their resamples are kept in memory: 40 KB for each question.
+MAX_KEPT = 2_000
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,8 @@ def bootstrap_interval(scores: Sequence[float], seed: int = SEED) -> Interval | 
     values = np.asarray(scores, dtype=float)
     if not len(values):
         return None
-    random = np.random.default_rng(seed)
-    means = np.concatenate(
-        [
-            values[random.integers(0, len(values), (_BATCH, len(values)))].mean(axis=1)
-            for _ in range(N_RESAMPLES // _BATCH)
-        ]
-    )
+    means = np.concatenate([counts @ values for counts in _resamples(len(values), seed)])
+    means /= len(values)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, (tail, 1 - tail))
     return Interval(float(values.mean()), float(low), float(high), len(values))
@@ -100,11 +98,45 @@ def sign_flip_p_value(sums: npt.NDArray[np.float64], seed: int) -> float:
     if len(sums) <= MAX_EXACT_CLUSTERS:
         ways = (np.arange(1 << len(sums))[:, None] >> np.arange(len(sums))) & 1
         return float((np.abs((1 - 2 * ways) @ sums) >= limit).mean())
-    random, n_extreme = np.random.default_rng(seed), 0
-    for _ in range(N_RESAMPLES // _BATCH):
-        signs = 1 - 2 * random.integers(0, 2, (_BATCH, len(sums)))
-        n_extreme += int((np.abs(signs @ sums) >= limit).sum())
+    n_extreme = sum(
+        int((np.abs(signs @ sums) >= limit).sum()) for signs in _sign_flips(len(sums), seed)
+    )
     return (n_extreme + 1) / (N_RESAMPLES + 1)
+
+
+def _resamples(n: int, seed: int) -> Iterable[npt.NDArray[np.float32]]:
+    """Return batches of resamples: how often each of `n` values is drawn."""
+    return _kept_resamples(n, seed) if n <= MAX_KEPT else _draw_resamples(n, seed)
+
+
+def _sign_flips(n: int, seed: int) -> Iterable[npt.NDArray[np.float32]]:
+    """Return batches of random signs of `n` values."""
+    return _kept_sign_flips(n, seed) if n <= MAX_KEPT else _draw_sign_flips(n, seed)
+
+
+def _draw_resamples(n: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
+    random = np.random.default_rng(seed)
+    for _ in range(N_RESAMPLES // _BATCH):
+        drawn = random.integers(0, n, (_BATCH, n)) + n * np.arange(_BATCH)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=n * _BATCH)
+        yield counts.reshape(_BATCH, n).astype(np.float32)
+
+
+def _draw_sign_flips(n: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
+    random = np.random.default_rng(seed)
+    for _ in range(N_RESAMPLES // _BATCH):
+        yield (1 - 2 * random.integers(0, 2, (_BATCH, n))).astype(np.float32)
+
+
+# An evaluation resamples the same questions for each measure and each pair of systems.
+@lru_cache(maxsize=2)
+def _kept_resamples(n: int, seed: int) -> list[npt.NDArray[np.float32]]:
+    return list(_draw_resamples(n, seed))
+
+
+@lru_cache(maxsize=2)
+def _kept_sign_flips(n: int, seed: int) -> list[npt.NDArray[np.float32]]:
+    return list(_draw_sign_flips(n, seed))
 
 
 def holm_p_values(p_values: Sequence[float]) -> list[float]:
