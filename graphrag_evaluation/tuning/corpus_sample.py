@@ -51,6 +51,7 @@ class CorpusSample:
     held_out: tuple[SampledPassage, ...]
     languages: Mapping[str, int]  # documents of the index by language, the most frequent first
     n_documents: int
+    words: tuple[str, ...]  # that set the documents to tune on apart
 
 
 def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample:
@@ -86,6 +87,7 @@ def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample
         )
     vectors = _read_vectors(store, pool["human_readable_id"].to_list())
     first, second = _split_documents(pool, seed)
+    own = pool.filter(pl.col("document_id").is_in(list(first)))
     n_tuning = (n_passages + 1) // 2
     languages = Counter(documents["language"].to_list())
     return CorpusSample(
@@ -93,32 +95,41 @@ def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample
         _choose_passages(pool, vectors, second, n_passages - n_tuning, seed),
         dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
         documents.height,
+        find_domain_words(own.select("document_id", "language", "text").iter_rows()),
     )
 
 
-def domain_words(passages: Iterable[SampledPassage]) -> list[str]:
-    """Return the words that are most typical of the passages, compared with usual text.
+def find_domain_words(texts: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """Return the words that set documents apart from usual text, the most typical first.
 
-    The rank of a word in the vocabulary of a tokenizer tells how frequent the word is in usual
-    text. Names are left out: only words in lower case count, or nouns where these are capitalized.
+    `texts` are triples (document, language, text). A word is typical if more documents contain it
+    than usual documents of the same length would (Kullback & Leibler, Ann. Math. Stat. 22, 1951).
+    How frequent it is in usual text follows from its rank in the vocabulary of a tokenizer, by
+    Zipf's law. Names are left out: only words in lower case count, and capitalized nouns where
+    the language has them.
     """
     encoding = load_encoding(ENCODING)
     documents: dict[str, set[str]] = defaultdict(set)
-    for passage in passages:
-        language = language_of(passage.language)
-        for word in _WORD.findall(passage.text):
-            if not (word.islower() or (language.capitalizes_nouns and word.istitle())):
-                continue
-            if word.lower() not in language.function_words:
-                documents[word].add(passage.document)
+    names, n_words = set[str](), 0
+    for document, code, text in texts:
+        language = language_of(code)
+        names.add(document)
+        for word in _WORD.findall(text):
+            n_words += 1
+            is_noun = language.capitalizes_nouns and word.istitle()
+            if (word.islower() or is_noun) and word.lower() not in language.function_words:
+                documents[word].add(document)
+    length = n_words / max(1, len(names))
 
-    def surprise(word: str) -> float:
+    def divergence(word: str) -> float:
         tokens = encoding.encode_ordinary(f" {word}")
         rank = tokens[0] if len(tokens) == 1 else encoding.n_vocab
-        return len(documents[word]) * float(np.log(rank + 1))
+        usual = -np.expm1(-length / ((rank + 1) * np.log(encoding.n_vocab)))
+        share = len(documents[word]) / len(names)
+        return share * float(np.log(share / usual))
 
     frequent = [word for word, found in documents.items() if len(found) > 1]
-    return sorted(frequent, key=lambda word: (-surprise(word), word))[:MAX_DOMAIN_WORDS]
+    return tuple(sorted(frequent, key=lambda word: (-divergence(word), word))[:MAX_DOMAIN_WORDS])
 
 
 def _read_vectors(store: IndexStore, numbers: Sequence[int]) -> "npt.NDArray[np.float32]":

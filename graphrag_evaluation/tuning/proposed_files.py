@@ -56,6 +56,11 @@ def replace_entity_types(text: str, types: Sequence[str]) -> str:
     return edited
 
 
+def check_settings_text(root: Path) -> None:
+    """Raise `SettingsError` if the types cannot be set in the settings file of a project."""
+    replace_entity_types(_read_settings(root), ["type"])
+
+
 def _edit_yaml(text: str, value: str) -> str:
     root = yaml.compose(text, yaml.SafeLoader)
     section = _find_value(root, SECTION)
@@ -190,7 +195,7 @@ def report_tuning(tuning: Tuning, prediction: Mapping[str, Any]) -> dict[str, An
         "languages": tuning.sample.languages,
         "tuned_on": [passage.label for passage in tuning.sample.tuning],
         "domain": tuning.domain,
-        "words": list(tuning.words),
+        "words": list(tuning.sample.words),
         "types": [asdict(one) for one in tuning.types],
         "examples": [asdict(example) for example in tuning.examples],
         "unreadable": tuning.n_unreadable,

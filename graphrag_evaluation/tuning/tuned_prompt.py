@@ -18,6 +18,7 @@ from graphrag_index.text.normalize import title_key
 
 # Headings of the added sections. A later tuning replaces everything from the first heading on.
 ABOUT_HEADING, EXAMPLES_HEADING = "# About these documents", "# Examples from these documents"
+EXAMPLES_NOTE = "They show the replies that are wanted. Their passages are material as well."
 # A proposed type occurs in at least so many passages of the sample.
 MIN_PASSAGES_OF_TYPE = 2
 MAX_TYPES = 12
@@ -217,7 +218,7 @@ def compose_prompt(instructions: str, about: str, examples: Sequence[PromptExamp
     parts = [instructions.strip(), about]
     if examples:
         shown = (f"Passage:\n{one.text.strip()}\nReply:\n{one.reply}" for one in examples)
-        parts.append("\n\n".join([EXAMPLES_HEADING, *shown]))
+        parts.append("\n\n".join([f"{EXAMPLES_HEADING}\n{EXAMPLES_NOTE}", *shown]))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -9,7 +9,6 @@ from graphrag_evaluation.statistics import Difference, compare_paired
 from graphrag_evaluation.tuning.corpus_sample import (
     CorpusSample,
     SampledPassage,
-    domain_words,
     sample_corpus,
 )
 from graphrag_evaluation.tuning.extraction_score import ExtractionScore, count_missed_entities
@@ -39,6 +38,7 @@ from graphrag_evaluation.tuning.tuned_prompt import (
     propose_types,
     split_prompt,
 )
+from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
@@ -49,6 +49,10 @@ from graphrag_query.retrieval.index_store import IndexStore
 
 # A difference with a higher p-value may be chance.
 MAX_P_VALUE = 0.05
+# The permutation test of fewer documents has no p-value as low as that.
+MIN_DOCUMENTS = 6
+# GEPA improves instructions on half of the passages, and chooses by the other half.
+MIN_OPTIMIZED_PASSAGES = 4
 # Tokens of passages in the request that asks for a description of the documents.
 MAX_DESCRIBED_TOKENS = 12_000
 
@@ -94,7 +98,6 @@ class Tuning:
     """The proposed prompt and types, with all that they were made of."""
 
     sample: CorpusSample
-    words: Sequence[str]
     domain: str
     types: Sequence[ProposedType]
     examples: Sequence[PromptExample]
@@ -166,8 +169,7 @@ class _TuningRun:
         )
         by_key = {type_key(one.name): one.name for one in types}
         examples = self._choose_examples(known, by_key, found)
-        words = domain_words(passages)
-        about = describe_documents(description.domain, words, self.sample.languages)
+        about = describe_documents(description.domain, self.sample.words, self.sample.languages)
         instructions, optimized = split_prompt(self.in_force), None
 
         def trial(text: str) -> PromptTrial:
@@ -180,7 +182,6 @@ class _TuningRun:
         comparison = self._compare(self.model, proposed) if self.model is not None else None
         return Tuning(
             sample=self.sample,
-            words=words,
             domain=description.domain,
             types=types,
             examples=examples,
@@ -288,6 +289,11 @@ class _TuningRun:
         """Improve the instructions on the passages to tune on, except those of the examples."""
         shown = {example.text for example in examples}
         passages = [one for one in self.tuning if one.text not in shown]
+        if len(passages) < MIN_OPTIMIZED_PASSAGES:
+            raise SettingsError(
+                f"--optimize needs {MIN_OPTIMIZED_PASSAGES} passages to tune on, besides those of "
+                f"the examples, and there are {len(passages)}: raise --passages, or index more."
+            )
         _, known = self._reference(passages)
 
         def evaluate(text: str, batch: Sequence[SampledPassage]) -> list[ExtractionScore]:

@@ -149,6 +149,9 @@ def _propose(
     from graphrag_index.llm.registry import Models
 
     output = root / settings.output
+    # What would prevent the files is told before a model is paid.
+    now = proposed.predict_run(root, settings, None)
+    proposed.check_settings_text(root)
     with closing(Models(settings.models, folder, budget=budget)) as models:
 
         def open_model(name: str) -> ReusingModel:
@@ -157,7 +160,7 @@ def _propose(
         tuning = tune(store, root, settings, options, open_model)
         spent = models.spent(0)
     _print_tuning(tuning)
-    now, then = (proposed.predict_run(root, settings, one) for one in (None, tuning))
+    then = proposed.predict_run(root, settings, tuning)
     prediction = proposed.summarize_prediction(now, then)
     _print_prediction(prediction, settings)
     files = proposed.proposed_files(root, settings, tuning)
@@ -180,8 +183,8 @@ def _print_tuning(tuning: "Tuning") -> None:
     )
     if tuning.domain:
         print(f"Documents: {tuning.domain}")
-    if tuning.words:
-        print(f"Typical words: {', '.join(tuning.words)}.")
+    if sample.words:
+        print(f"Typical words: {', '.join(sample.words)}.")
     rows: list[Sequence[str]] = [("type of entities", "passages", "")]
     rows += [
         (one.name, f"{one.n_passages:,}", "given" if one.is_given else "") for one in tuning.types
@@ -219,16 +222,20 @@ def _print_comparison(comparison: "Comparison") -> None:
 
 def describe_difference(comparison: "Comparison") -> str:
     """Describe the difference of the scores, and whether it may be chance."""
+    from graphrag_evaluation.tuning.tuning_run import MIN_DOCUMENTS
+
     found = comparison.difference
     if found is None:
         return "There is no held-out passage: an evaluation needs at least two documents."
     i = found.interval
     by_more = "by more than chance"
     verdict = f"better {by_more}" if comparison.is_better else f"not better {by_more}"
+    power = f"Such a sample can show a difference of {found.detectable:.3f}."
+    if found.n_clusters < MIN_DOCUMENTS:
+        power = f"Fewer than {MIN_DOCUMENTS} held-out documents show no difference: index more."
     return (
         f"Difference {i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}], p = {found.p_value:.4f}, "
-        f"{found.n_clusters:,} documents: the proposal is {verdict}. Such a sample can show a "
-        f"difference of {found.detectable:.3f}."
+        f"{found.n_clusters:,} documents: the proposal is {verdict}. {power}"
     )
 
 

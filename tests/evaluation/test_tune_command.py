@@ -12,7 +12,6 @@ import pytest
 
 from graphrag_evaluation.tuning.corpus_sample import sample_corpus
 from graphrag_index.errors import ExitCode
-from graphrag_index.storage.versions import read_index_file
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import call, command, environment, wait_for
 from tests.model_server import Faults, Server
@@ -25,7 +24,7 @@ PRICE = "models.chat.price={input: 1, output: 1}"
 def arguments(server: Server, *more: str) -> list[str]:
     values = (f"base_url={server.url}", "model=test-model", "api_key=key", "timeout=2")
     settings = [part for value in values for part in ("--set", f"models.chat.{value}")]
-    return ["tune", "--model", "chat", "--passages", "24", *settings, *more]
+    return ["tune", "--model", "chat", "--passages", "16", *settings, *more]
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def test_a_better_prompt_is_installed_and_a_worse_one_is_not(
     folder = project / "tuning" / "better"
     assert report(folder)["evaluation"]["is_better"]
     assert report(folder)["unreadable"] == 1  # the type whose names are in no passage
-    assert [one["name"] for one in report(folder)["types"]][:2] == ["person", "ship"]
+    assert {one["name"] for one in report(folder)["types"][:2]} == {"person", "ship"}
     assert (project / PROMPT).read_bytes() == (folder / PROMPT).read_bytes()
     assert (project / "settings.yaml").read_bytes() == (folder / "settings.yaml").read_bytes()
     assert (folder / "previous" / "1" / "settings.yaml").read_bytes() == before
@@ -98,7 +97,7 @@ def test_instructions_are_improved_on_other_documents_than_they_are_measured_on(
         )
         told = call(
             sample_project,
-            *arguments(model_server, "--optimize", "--max-replies", "60", "--to", str(folder)),
+            *arguments(model_server, "--optimize", "--max-replies", "40", "--to", str(folder)),
         )
         assert told.returncode == 0, told.stderr
         return report(folder)
@@ -109,7 +108,7 @@ def test_instructions_are_improved_on_other_documents_than_they_are_measured_on(
     asked = [one.json["messages"] for one in model_server.requests if "chat" in one.path]
     improving = [messages[-1]["content"] for messages in asked if "improve" in str(messages[0])]
     assert improving
-    sample = sample_corpus(IndexStore.open(sample_project / "output"), 24, 17)
+    sample = sample_corpus(IndexStore.open(sample_project / "output"), 16, 17)
     assert any(one.text in text for one in sample.tuning for text in improving)
     assert not any(one.text in text for one in sample.held_out for text in improving)
     # A new ledger and the same replies give the same bytes.
@@ -127,9 +126,9 @@ def test_a_tuning_that_stops_at_its_budget_goes_on_and_pays_nothing_twice(
     common = arguments(model_server, "--to", str(folder), "--set", PRICE)
     told = call(sample_project, *common, "--estimate")
     assert told.returncode == 0, told.stderr
-    assert "37" in told.stdout  # a description, 12 passages to tune on, 12 measured twice
+    assert "25" in told.stdout  # a description, 8 passages to tune on, 8 measured twice
     assert not model_server.requests
-    told = call(sample_project, *common, "--budget", "0.03")
+    told = call(sample_project, *common, "--budget", "0.02")
     assert told.returncode == ExitCode.BUDGET
     n_paid = len(model_server.requests)
     assert n_paid > 1
@@ -149,9 +148,9 @@ def test_replies_that_cannot_be_read_are_counted(
     model_server.faults = Faults(rate=1.0, kinds=["wrong_schema"])
     told = call(sample_project, *arguments(model_server, "--to", str(tmp_path / "proposal")))
     assert told.returncode == 0, told.stderr
-    assert "13 replies or records could not be read." in told.stdout
+    assert "9 replies or records could not be read." in told.stdout
     evaluation = report(tmp_path / "proposal")["evaluation"]
-    assert evaluation["before"]["unreadable"] == evaluation["after"]["unreadable"] == 12
+    assert evaluation["before"]["unreadable"] == evaluation["after"]["unreadable"] == 8
     assert not evaluation["is_better"]
 
 
@@ -168,6 +167,7 @@ def test_replies_that_cannot_be_read_are_counted(
         (("--reference", "a.jsonl", "--reference-model", "chat"), "exclude each other"),
         (("--reference", "missing.jsonl"), "cannot be read"),
         (("--set", "output=nowhere"), "There is no index"),
+        (("--set", "load_documents.folder=nowhere", "--model", "chat"), "nowhere"),
     ],
 )
 def test_a_wrong_option_is_told(
@@ -205,7 +205,7 @@ def test_replies_are_compared_with_a_file_or_with_a_stronger_model(
     assert evaluation["reference"] == "the model strong"
     assert evaluation["before"]["recall"] < evaluation["after"]["recall"] == 1
 
-    sample = sample_corpus(IndexStore.open(sample_project / "output"), 24, 17)
+    sample = sample_corpus(IndexStore.open(sample_project / "output"), 16, 17)
     lines = []
     for passage in (*sample.tuning[:2], *sample.held_out[:8]):
         words = re.findall(r"\b[A-Z]\w{4,}", passage.text)[:5]
@@ -222,13 +222,16 @@ def test_replies_are_compared_with_a_file_or_with_a_stronger_model(
 
 
 @pytest.mark.slow
-def test_a_killed_tuning_goes_on(project: Path, model_server: Server) -> None:
-    assert read_index_file(project / "output" / "index.json") is not None
-    model_server.answer = PromptDependentModel(hints=["# About"])
+@pytest.mark.parametrize("n_requests", [10, 30, 50])
+def test_a_killed_tuning_goes_on(project: Path, model_server: Server, n_requests: int) -> None:
+    model_server.answer = PromptDependentModel(
+        hints=["List every name."], improvements=["List every name."]
+    )
     model_server.latency = 0.05
     options = arguments(model_server, "--set", "models.chat.concurrency=1")
+    options += ["--optimize", "--max-replies", "40"]
     with subprocess.Popen(command(*options), cwd=project, env=environment()) as process:
-        wait_for(lambda: len(model_server.requests) > 15, process)
+        wait_for(lambda: len(model_server.requests) > n_requests, process)
         process.kill()
     told = call(project, *options)
     assert told.returncode == 0, told.stderr

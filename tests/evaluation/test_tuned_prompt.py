@@ -7,7 +7,11 @@ import polars as pl
 import pytest
 import yaml
 
-from graphrag_evaluation.tuning.corpus_sample import SampledPassage, sample_corpus
+from graphrag_evaluation.tuning.corpus_sample import (
+    SampledPassage,
+    find_domain_words,
+    sample_corpus,
+)
 from graphrag_evaluation.tuning.extraction_score import PENALTY_OF_1000_TOKENS, score_reply
 from graphrag_evaluation.tuning.known_records import (
     KnownEntity,
@@ -147,6 +151,19 @@ def test_a_later_tuning_replaces_the_sections_of_an_earlier_one() -> None:
     prompt = compose_prompt("Find names.", about, [])
     assert prompt == "Find names.\n\n# About these documents\nShips.\n"
     assert compose_prompt(split_prompt(prompt), about, []) == prompt
+
+
+def test_typical_words_are_more_frequent_than_in_usual_text() -> None:
+    texts = [
+        ("a", "en", "People took sledges over the ice shelf with Tom Crean."),
+        ("b", "en", "Some people took ponies and sledges to the same place."),
+        ("c", "en", "People who took no sledges had no ponies to feed either."),
+    ]
+    words = find_domain_words(texts)
+    assert words[0] == "sledges"
+    assert "over" not in words
+    assert "Crean" not in words
+    assert find_domain_words([]) == ()
 
 
 def test_a_described_type_needs_a_name_in_a_passage() -> None:
