@@ -1,7 +1,7 @@
 """Replies in the ledger of the index, which a tuning need not pay for again."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP
@@ -16,18 +16,26 @@ class ReusingModel:
     """A chat model that first copies replies from the ledger of the index into its own ledger.
 
     A tuning has a ledger of its own, so that failed requests of a tuning are not those of a run.
+    `advance` is called for each outcome.
     """
 
-    def __init__(self, model: ChatModel | BatchChatModel, output: Path) -> None:
-        self.model, self.output = model, output
+    def __init__(
+        self,
+        model: ChatModel | BatchChatModel,
+        output: Path,
+        advance: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.model, self.output, self.advance = model, output, advance
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Send the requests that neither ledger answers; yield outcomes in order."""
-        if not (self.output / FILE).exists():
-            yield from self.model.replies(requests)
-            return
-        with closing(Ledger(self.output, read_only=True)) as earlier:
-            yield from self.model.replies(self._copy_replies(requests, earlier))
+        with ExitStack() as stack:
+            if (self.output / FILE).exists():
+                earlier = stack.enter_context(closing(Ledger(self.output, read_only=True)))
+                requests = self._copy_replies(requests, earlier)
+            for outcome in self.model.replies(requests):
+                self.advance()
+                yield outcome
 
     def _copy_replies(self, requests: Iterable[Request], earlier: Ledger) -> Iterator[Request]:
         own, name = self.model.ledger, self.model.name

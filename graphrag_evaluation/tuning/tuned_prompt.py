@@ -116,9 +116,6 @@ def make_example(
     passage are known, but not in `known`. Each name stands in the passage at
     its span, word for word.
     """
-    if _BRACES.search(passage.text):
-        # The braces would be a placeholder of the prompt.
-        return None
     text = Passage(passage.text, passage.language)
     told = (
         {title_key(entity.name): entity.description for entity in found.entities} if found else {}
@@ -157,15 +154,18 @@ def make_example(
         evidence.append(_in_document(passage, span))
     if len(entities) < MIN_EXAMPLE_ENTITIES or not relationships:
         return None
-    own = (passage.document, passage.label, passage.text)
-    return PromptExample(
-        *own,
+    example = PromptExample(
+        passage.document,
+        passage.label,
+        passage.text,
         tuple(entities),
         tuple(relationships),
         tuple(names),
         tuple(evidence),
         len(known.entities) - len(entities) + n_missed,
     )
+    # Double braces would be a placeholder of the prompt.
+    return None if _BRACES.search(example.text + example.reply) else example
 
 
 def _in_document(passage: SampledPassage, span: Span) -> ExampleSpan:

@@ -10,7 +10,7 @@ import typer
 
 from graphrag_index.cli import Root, Set, load_project, root_option
 from graphrag_index.cli.run_commands import Budget
-from graphrag_index.errors import GraphRAGError, SettingsError
+from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, let_ctrl_c_end_waits
 
 if TYPE_CHECKING:
     from graphrag_evaluation.tuning.tuning_run import Comparison, Tuning, TuningOptions
@@ -102,7 +102,11 @@ def tune(
         _print_estimate(store, root, settings, options, folder)
         return
     with lock_target(folder, "tuning"):
-        files, tuning = _propose(store, root, settings, options, folder, budget)
+        try:
+            files, tuning = _propose(store, root, settings, options, folder, budget)
+        except KeyboardInterrupt:
+            print("Stopped. The replies are kept: the same command goes on.", file=sys.stderr)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
         print(f"\nThe proposal is in {folder}; changes.diff shows what it would change.")
         if install:
             _install(root, folder, files, tuning, yes)
@@ -146,16 +150,21 @@ def _propose(
     from graphrag_evaluation.tuning.known_replies import ReusingModel
     from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP
     from graphrag_evaluation.tuning.tuning_run import tune
+    from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.llm.registry import Models
 
     output = root / settings.output
     # What would prevent the files is told before a model is paid.
     now = proposed.predict_run(root, settings, None)
     proposed.check_settings_text(root)
-    with closing(Models(settings.models, folder, budget=budget)) as models:
+    let_ctrl_c_end_waits()
+    with (
+        closing(Models(settings.models, folder, budget=budget)) as models,
+        temporary_bar(sys.stderr, "replies") as bar,
+    ):
 
         def open_model(name: str) -> ReusingModel:
-            return ReusingModel(models.open_chat_model(name, TUNE_STEP), output)
+            return ReusingModel(models.open_chat_model(name, TUNE_STEP), output, bar.advance)
 
         tuning = tune(store, root, settings, options, open_model)
         spent = models.spent(0)
@@ -259,7 +268,8 @@ def _print_prediction(prediction: "dict[str, Any]", settings: "Settings") -> Non
     if "extract_graph" not in after["steps"]:
         print(
             f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
-            "with a workflow that has the step extract_graph, such as standard."
+            "with a workflow that has the step extract_graph; `--set workflow=standard` predicts "
+            "such a run."
         )
 
 

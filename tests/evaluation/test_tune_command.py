@@ -12,6 +12,8 @@ import pytest
 
 from graphrag_evaluation.tuning.corpus_sample import sample_corpus
 from graphrag_index.errors import ExitCode
+from graphrag_index.readers.input_files import find_files
+from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import call, command, environment, wait_for
 from tests.model_server import Faults, Server
@@ -55,6 +57,10 @@ def test_without_a_model_a_proposal_is_written_and_nothing_changes(
     difference = (folder / "changes.diff").read_text(encoding="utf-8")
     assert "+# About these documents" in difference
     assert "-  entity_types: []" in difference
+    # A proposal below the input folder is no document of the next run.
+    (tmp_path / "notes.txt").touch()
+    listed = find_files(LoadDocuments(folder="."), tmp_path)
+    assert [file.path.name for file in listed] == ["notes.txt"]
     # The same seed gives the same bytes.
     again = tmp_path / "again"
     call(sample_project, "tune", "--types", "Sledge", "--to", str(again))

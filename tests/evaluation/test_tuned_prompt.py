@@ -120,6 +120,7 @@ def test_a_passage_with_braces_is_no_example() -> None:
     assert make_example(PASSAGE, KNOWN, types) is not None
     braces = SampledPassage(0, "d", "", f"{TEXT} {{{{name}}}}", 0, "en")
     assert make_example(braces, KNOWN, types) is None
+    assert make_example(PASSAGE, KNOWN, {"person": "{{person}}"}) is None
 
 
 def test_the_sample_covers_documents_and_splits_them(sample_project: Path) -> None:
