@@ -52,6 +52,7 @@ class CorpusSample:
     languages: Mapping[str, int]  # documents of the index by language, the most frequent first
     n_documents: int
     words: tuple[str, ...]  # that set the documents to tune on apart
+    tuning_documents: frozenset[str]  # ids of all documents that are not held out
 
 
 def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample:
@@ -87,15 +88,20 @@ def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample
         )
     vectors = _read_vectors(store, pool["human_readable_id"].to_list())
     first, second = _split_documents(pool, seed)
-    own = pool.filter(pl.col("document_id").is_in(list(first)))
     n_tuning = (n_passages + 1) // 2
+    tuning = choose_passages(pool, vectors, first, n_tuning, seed)
+    held_out = choose_passages(pool, vectors, second, n_passages - n_tuning, seed)
+    # Two documents may have the same passage.
+    texts = {fold(passage.text) for passage in tuning}
     languages = Counter(documents["language"].to_list())
+    own = pool.filter(pl.col("document_id").is_in(list(first)))
     return CorpusSample(
-        _choose_passages(pool, vectors, first, n_tuning, seed),
-        _choose_passages(pool, vectors, second, n_passages - n_tuning, seed),
+        tuning,
+        tuple(passage for passage in held_out if fold(passage.text) not in texts),
         dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
         documents.height,
         find_domain_words(own.select("document_id", "language", "text").iter_rows()),
+        frozenset(first),
     )
 
 
@@ -157,7 +163,7 @@ def _seeded_hash(seed: int, text: str) -> int:
     return int.from_bytes(blake2b(f"{seed} {text}".encode(), digest_size=8).digest())
 
 
-def _choose_passages(
+def choose_passages(
     pool: pl.DataFrame,
     vectors: "npt.NDArray[np.float32]",
     documents: set[str],
@@ -170,7 +176,7 @@ def _choose_passages(
     counts = Counter(language_of_document[id] for id in documents)
     texts = [fold(text) for text in pool["text"]]
     chosen: list[int] = []
-    for language, n_documents in sorted(counts.items()):
+    for language, n_documents in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         quota = max(1, round(n_passages * n_documents / len(documents)))
         rows = [
             row

@@ -1,9 +1,9 @@
 """A tuning: sample, description, types, examples, better instructions, and the comparison."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from graphrag_evaluation.statistics import Difference, compare_paired
 from graphrag_evaluation.tuning.corpus_sample import (
@@ -138,15 +138,13 @@ class _TuningRun:
         self.sample = sample_corpus(store, options.n_passages, options.seed)
         self.in_force = Prompts(root).read_prompt(PROMPT)
         self.n_unreadable = 0
-        types = dict.fromkeys((*options.types, *settings.extract_graph.entity_types))
-        self.given = tuple({type_key(name): name for name in reversed(types)}[key]
-                           for key in dict.fromkeys(map(type_key, types)))  # fmt: skip
+        self.given = (*options.types, *settings.extract_graph.entity_types)
         self.held_out: Sequence[SampledPassage] = self.sample.held_out
         self.tuning: Sequence[SampledPassage] = self.sample.tuning
         self.by_hand: dict[str, KnownRecords] = {}
         if options.reference_file is not None:
             passages, self.by_hand = read_reference_file(options.reference_file, store)
-            seen = {passage.document for passage in self.sample.tuning}
+            seen = self.sample.tuning_documents
             self.held_out = [one for one in passages if one.document not in seen]
             self.tuning = [one for one in passages if one.document in seen]
 
@@ -283,7 +281,7 @@ class _TuningRun:
         self,
         model: RequestSender,
         instructions: str,
-        trial: Any,
+        trial: Callable[[str], PromptTrial],
         examples: Sequence[PromptExample],
     ) -> OptimizedInstructions:
         """Improve the instructions on the passages to tune on, except those of the examples."""
@@ -297,8 +295,7 @@ class _TuningRun:
         _, known = self._reference(passages)
 
         def evaluate(text: str, batch: Sequence[SampledPassage]) -> list[ExtractionScore]:
-            scores: list[ExtractionScore] = trial(text).evaluate(model, batch, known)
-            return scores
+            return trial(text).evaluate(model, batch, known)
 
         reflector = model
         if self.options.reference_model is not None:

@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
 
 from graphrag_evaluation.tuning.corpus_sample import (
     SampledPassage,
+    choose_passages,
     find_domain_words,
     sample_corpus,
 )
@@ -152,6 +154,33 @@ def test_a_later_tuning_replaces_the_sections_of_an_earlier_one() -> None:
     prompt = compose_prompt("Find names.", about, [])
     assert prompt == "Find names.\n\n# About these documents\nShips.\n"
     assert compose_prompt(split_prompt(prompt), about, []) == prompt
+
+
+def test_each_language_and_each_kind_of_text_is_in_the_sample() -> None:
+    # Document a has two passages alike, and one of another kind.
+    vectors = np.array([[1, 0], [1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
+    owners, codes = ["a", "a", "a", "b", "c"], ["en", "en", "en", "en", "de"]
+    pool = pl.DataFrame(
+        {
+            "human_readable_id": range(5),
+            "document_id": owners,
+            "language": codes,
+            "text": [f"text {n}" for n in range(5)],
+            "start_char": [0] * 5,
+            "end_char": [6] * 5,
+            "headings": [""] * 5,
+            "title": owners,
+            "path": owners,
+        }
+    )
+    for seed in range(10):
+        chosen = choose_passages(pool, vectors, {"a", "b", "c"}, 3, seed)
+        assert [one.document for one in chosen if one.language == "de"] == ["c"]
+        assert {one.document for one in chosen} == {"a", "b", "c"}
+        alone = choose_passages(pool, vectors, {"a"}, 2, seed)
+        assert len({int(vectors[one.number][0]) for one in alone}) == 2
+        everything = choose_passages(pool, vectors, {"a", "b"}, 9, seed)
+        assert sorted(one.number for one in everything) == [0, 1, 2, 3]
 
 
 def test_typical_words_are_more_frequent_than_in_usual_text() -> None:
