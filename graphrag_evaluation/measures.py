@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-# Effort and length: their differences are not tested, and less is better.
-EFFORT = ("seconds", "cpu_seconds", "tokens", "cost", "words")
+# Effort, length and unread verdicts: their differences are not tested, and less is better.
+EFFORT = ("seconds", "cpu_seconds", "tokens", "cost", "words", "judge_unread")
 
 # The meaning of each measure. A measure at a cutoff k or a budget of n tokens has the number in
 # its name, as in recall@10. `docs/generate.py` writes them into the documentation.
@@ -20,6 +20,11 @@ MEANINGS = {
     "supported": "share of the sentences of the answer that the passages they cite state",
     "no_evidence_precision": "of the refused questions: share that cannot be answered",
     "no_evidence_recall": "of the questions that cannot be answered: share that is refused",
+    "judged_statements": "share of the gold statements that the answer makes, as a judge quotes",
+    "judged_faithful": "share of the claims of the answer that passages support, as a judge quotes",
+    "judged_relevant": "how well the answer responds to the question, from 0 to 1, says a judge",
+    "judged_correct": "1 if the answer is right, 0.5 if partly, as a judge quotes",
+    "judge_unread": "verdicts of a judge that could not be read, or that lack their evidence",
     "seconds": "duration of the search",
     "cpu_seconds": "time of the processor",
     "tokens": "tokens of prompts and replies of models",

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,19 @@ import typer
 from typer.core import TyperGroup
 
 from graphrag_index.cli import Json, Root
+from graphrag_index.cli.judging import (
+    ALL_CRITERIA,
+    Estimate,
+    JudgeBudget,
+    JudgeModel,
+    JudgeWith,
+    Judging,
+    SecondJudge,
+    judge_results,
+    print_judged,
+)
 from graphrag_index.cli.question_commands import make
+from graphrag_index.cli.verdict_commands import verdicts
 from graphrag_index.errors import GraphRAGError, SettingsError
 
 if TYPE_CHECKING:
@@ -49,6 +62,7 @@ evaluate = typer.Typer(
 
 
 evaluate.command("make")(make)
+evaluate.command("verdicts")(verdicts)
 
 
 @evaluate.command("run")
@@ -89,6 +103,11 @@ def run_evaluation(
         list[str] | None,
         typer.Option("--fail-below", help="Exit with 1 if a mean is lower, as recall@10=0.9."),
     ] = None,
+    judge: JudgeModel = "",
+    second_judge: SecondJudge = "",
+    judge_with: JudgeWith = ALL_CRITERIA,
+    budget: JudgeBudget = None,
+    estimate: Estimate = False,
     name: Annotated[
         str,
         typer.Option("--name", help="Name of the report; if not given, that of the questions."),
@@ -104,7 +123,7 @@ def run_evaluation(
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure searches on questions with known answers, without a model as judge."""
+    """Measure searches on questions with known answers; a model may judge the answers."""
     from graphrag_evaluation.layouts import read_questions
     from graphrag_evaluation.report import report_folder as reports
     from graphrag_evaluation.report.record_results import record_evaluation
@@ -124,12 +143,28 @@ def run_evaluation(
         if folder is not None:
             stack.enter_context(reports.reserved_folder(folder))
         systems = open_systems(stack, plan_systems(places, searches, set_ or ()))
+        if estimate and any(system.index.has_llm for system in systems):
+            raise SettingsError(
+                "--estimate needs answers, which a model would be paid for: add "
+                "--set search.model=none to estimate with answers without a model."
+            )
         results = _run_with_bar(systems, asked, tokens, n_workers)
-        evaluation = Evaluation(results)
+        criteria = [criterion.strip() for criterion in judge_with.split(",")]
+        options = Judging(root, judge, second_judge, criteria, budget, estimate)
+        judged = judge_results(systems, results, options)
+        if judged is None:
+            return
+        evaluation = Evaluation(judged.results)
         if as_json:
-            print(json.dumps(evaluation.to_dict(), ensure_ascii=False, indent=2))
+            content = {
+                **evaluation.to_dict(),
+                "pairs": [asdict(pair) for pair in judged.pairs],
+                "agreements": [asdict(agreement) for agreement in judged.agreements],
+            }
+            print(json.dumps(content, ensure_ascii=False, indent=2))
         else:
             _print_tables(evaluation, len(asked))
+            print_judged(judged)
         record = record_evaluation(
             evaluation, systems, name=name, questions_file=questions.name, limits=limits
         )
@@ -139,6 +174,8 @@ def run_evaluation(
             print(
                 f"Not kept, since {root} is no project: name a folder with --to.", file=sys.stderr
             )
+    if judged.stopped is not None:
+        raise judged.stopped
     unknown = limits.keys() - set(record.measures)
     if unknown:
         known = ", ".join(record.measures)

@@ -1,0 +1,204 @@
+"""What is asked of one answer: the requests to a judge, and the reading of its replies."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_evaluation.runs import Result
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import (
+    Message,
+    ParsedReply,
+    ReplyError,
+    ReplyFormat,
+    Request,
+    object_schema,
+)
+from graphrag_index.text.sentences import find_quotation
+from graphrag_query.answer import Outcome
+from graphrag_query.answering.llm import RATING_FORMAT, clean_text
+
+TEXT, BOOLEAN, NUMBER = {"type": "string"}, {"type": "boolean"}, {"type": "integer"}
+HIGHEST_RATING = 5
+VERDICTS = {"right": 1.0, "partly": 0.5, "wrong": 0.0}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The judgement of one answer by one criterion.
+
+    `labels` are the single verdicts, which a second judge is compared with. `n_unread` counts
+    the verdicts that could not be read, or whose evidence is not in the text: they do not count
+    as passed, nor does a claim that the answer does not make.
+    """
+
+    score: float | None
+    labels: Sequence[Any] = ()
+    n_unread: int = 0
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A property of an answer that a judge is asked for.
+
+    `measure` is the name of the score. `ask` returns the text that is judged, or "" if the
+    question does not allow this criterion; `read` turns the value of a reply into a judgement.
+    """
+
+    name: str
+    measure: str
+    format: ReplyFormat
+    ask: Callable[[Result, Sequence[str]], str]
+    read: Callable[[Any, Result, Sequence[str]], Judgement]
+
+
+def build_request(
+    criterion: Criterion, result: Result, passages: Sequence[str], prompts: Prompts, unit: str
+) -> Request | None:
+    """Return the request to judge an answer; None if the criterion does not apply to it."""
+    if result.answer.outcome is not Outcome.ANSWERED:
+        return None
+    asked = criterion.ask(result, passages)
+    return make_request(f"judge_{criterion.name}", asked, criterion.format, prompts, unit)
+
+
+def make_request(
+    prompt: str, asked: str, reply_format: ReplyFormat, prompts: Prompts, unit: str
+) -> Request | None:
+    """Return a request with a prompt and the text that is judged; None without a text."""
+    if not asked:
+        return None
+    messages = [
+        Message(role="system", content=prompts.read_prompt(prompt)),
+        Message(role="user", content=asked),
+    ]
+    return Request(unit, messages, reply_format)
+
+
+def _records_format(name: str, fields: Mapping[str, Any], instructions: str) -> ReplyFormat:
+    def read(data: Any) -> ParsedReply:
+        records = data.get(name) if isinstance(data, Mapping) else data
+        if not isinstance(records, list):
+            raise ReplyError(f"it has no list of {name}")
+        kept = [record for record in records if isinstance(record, Mapping)]
+        return ParsedReply(kept, len(records) - len(kept))
+
+    schema = object_schema({name: {"type": "array", "items": object_schema(fields)}})
+    return ReplyFormat(f"judge_{name}", schema, read, instructions)
+
+
+def _quotes(record: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """Return whether the quotation of a record stands in one of the texts."""
+    quotation = clean_text(record.get("quotation")).strip(" \"'“”…")
+    return any(find_quotation(quotation, text) is not None for text in texts)
+
+
+def _ask_statements(result: Result, passages: Sequence[str]) -> str:
+    statements = result.question.statements
+    listed = "\n".join(f"{number}. {text}" for number, text in enumerate(statements, start=1))
+    return f"Answer:\n{result.answer.text}\n\nStatements:\n{listed}" if statements else ""
+
+
+def _read_statements(records: Any, result: Result, passages: Sequence[str]) -> Judgement:
+    labels: list[bool | None] = [None] * len(result.question.statements)
+    for record in records:
+        number, made = record.get("statement"), record.get("made")
+        if not isinstance(number, int) or not 1 <= number <= len(labels):
+            continue
+        if made is False or (made is True and _quotes(record, [result.answer.text])):
+            labels[number - 1] = made
+    passed = sum(label is True for label in labels)
+    return Judgement(passed / len(labels), labels, labels.count(None))
+
+
+def _ask_claims(result: Result, passages: Sequence[str]) -> str:
+    listed = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(passages, start=1))
+    return f"Passages:\n{listed}\n\nAnswer:\n{result.answer.text}" if passages else ""
+
+
+def _read_claims(records: Any, result: Result, passages: Sequence[str]) -> Judgement:
+    supported, n_unread = [], 0
+    for record in records:
+        claim, verdict = clean_text(record.get("claim")), record.get("supported")
+        if find_quotation(claim, result.answer.text) is None or not isinstance(verdict, bool):
+            n_unread += 1
+            continue
+        # A claim whose evidence is not in the passages is not shown to be supported.
+        n_unread += verdict and not _quotes(record, passages)
+        supported.append(verdict and _quotes(record, passages))
+    score = sum(supported) / len(supported) if supported else None
+    return Judgement(score, [all(supported)] if supported else [None], n_unread)
+
+
+def _ask_relevance(result: Result, passages: Sequence[str]) -> str:
+    return f"Question: {result.question.text}\n\nAnswer:\n{result.answer.text}"
+
+
+def _read_relevance(rating: Any, result: Result, passages: Sequence[str]) -> Judgement:
+    return Judgement(rating / HIGHEST_RATING, [round(rating)])
+
+
+def _ask_correctness(result: Result, passages: Sequence[str]) -> str:
+    if not result.question.answers:
+        return ""
+    right, *others = result.question.answers
+    other = f" (or: {'; '.join(others)})" if others else ""
+    return f"{_ask_relevance(result, passages)}\n\nRight answer: {right}{other}"
+
+
+def _read_verdict(data: Any) -> ParsedReply:
+    if not isinstance(data, Mapping) or data.get("verdict") not in VERDICTS:
+        raise ReplyError(f"its verdict is not one of {', '.join(VERDICTS)}")
+    return ParsedReply(data)
+
+
+def _read_correctness(record: Any, result: Result, passages: Sequence[str]) -> Judgement:
+    verdict = record["verdict"]
+    if verdict != "wrong" and not _quotes(record, [result.answer.text]):
+        return Judgement(None, [None], 1)
+    return Judgement(VERDICTS[verdict], [verdict])
+
+
+CRITERIA = {
+    criterion.name: criterion
+    for criterion in (
+        Criterion(
+            "statements",
+            "judged_statements",
+            _records_format(
+                "verdicts",
+                {"statement": NUMBER, "made": BOOLEAN, "quotation": TEXT},
+                'Reply with one JSON object and nothing else: {"verdicts": [{"statement": number, '
+                '"made": true or false, "quotation": "words of the answer"}, ...]}',
+            ),
+            _ask_statements,
+            _read_statements,
+        ),
+        Criterion(
+            "claims",
+            "judged_faithful",
+            _records_format(
+                "claims",
+                {"claim": TEXT, "supported": BOOLEAN, "quotation": TEXT},
+                'Reply with one JSON object and nothing else: {"claims": [{"claim": "words of the '
+                'answer", "supported": true or false, "quotation": "words of a passage"}, ...]}',
+            ),
+            _ask_claims,
+            _read_claims,
+        ),
+        Criterion("relevance", "judged_relevant", RATING_FORMAT, _ask_relevance, _read_relevance),
+        Criterion(
+            "correctness",
+            "judged_correct",
+            ReplyFormat(
+                "judge_verdict",
+                object_schema({"verdict": {**TEXT, "enum": [*VERDICTS]}, "quotation": TEXT}),
+                _read_verdict,
+                'Reply with one JSON object and nothing else: {"verdict": "right", "partly" or '
+                '"wrong", "quotation": "words of the answer"}',
+            ),
+            _ask_correctness,
+            _read_correctness,
+        ),
+    )
+}

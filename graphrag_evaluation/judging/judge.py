@@ -1,0 +1,216 @@
+"""A language model as judge: its requests, its scores, and what could not be read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from graphrag_evaluation.judging.agreement import Agreement, measure_agreement
+from graphrag_evaluation.judging.criteria import CRITERIA, Judgement, build_request
+from graphrag_evaluation.judging.pairwise import Pair, PairVerdict, list_pairs
+from graphrag_evaluation.runs import Result
+from graphrag_evaluation.systems import System
+from graphrag_index.errors import BudgetError, ModelError, SettingsError
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.limits import price_of_model
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.registry import Models
+from graphrag_index.llm.request import EXPECTED_TOKENS, Outcome, Request, Spending, prompt_tokens
+from graphrag_index.schema.settings.project_settings import Settings
+
+# Step under which the ledger stores the requests to judges.
+LEDGER_STEP = "evaluate"
+PAIRWISE = "pairwise"
+JUDGED_BY = (*CRITERIA, PAIRWISE)
+# Passages that a judge of claims reads beside those that the answer cites.
+MAX_PASSAGES = 12
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The judgements of one judge, by (system, question, criterion) and by pair.
+
+    `stopped` is the error that ended the judgements early; what was judged before is kept.
+    """
+
+    judgements: Mapping[tuple[str, str, str], Judgement]
+    pairs: Sequence[PairVerdict]
+    spent: Spending
+    n_unread: int
+    stopped: BudgetError | ModelError | None = None
+
+    def add_scores(self, results: Mapping[str, Sequence[Result]]) -> dict[str, list[Result]]:
+        """Return the results with the scores of the judge."""
+        return {
+            system: [
+                replace(row, scores={**row.scores, **self._scores(system, row)}) for row in rows
+            ]
+            for system, rows in results.items()
+        }
+
+    def _scores(self, system: str, result: Result) -> dict[str, float]:
+        scores, n_unread = {}, 0
+        for name, criterion in CRITERIA.items():
+            found = self.judgements.get((system, result.question.id, name))
+            if found is None:
+                continue
+            n_unread += found.n_unread
+            if found.score is not None:
+                scores[criterion.measure] = found.score
+        return {**scores, "judge_unread": float(n_unread)} if scores or n_unread else {}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A request to a judge, and what it judges; a pair of equal answers needs none."""
+
+    request: Request | None
+    key: tuple[str, str, str] | None = None
+    result: Result | None = None
+    passages: Sequence[str] = ()
+    pair: Pair | None = None
+
+
+@dataclass
+class Judge:
+    """A chat model of the settings as judge; its replies are kept in the folder `ledger`.
+
+    Equal requests, also of an evaluation that was killed, are paid for once. `budget` is the
+    maximum cost in dollars of all that this ledger has paid for; None means no limit.
+    """
+
+    name: str
+    settings: Settings
+    root: Path
+    ledger: Path
+    budget: float | None = None
+    models: Models = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.name not in self.settings.models:
+            known = ", ".join(self.settings.models)
+            raise SettingsError(f"--judge {self.name}: there is no such model, but {known}.")
+        self.models = Models(
+            self.settings.models, self.ledger, needed={self.name: ""}, budget=self.budget
+        )
+
+    def judge(self, tasks: Sequence[Task]) -> Verdicts:
+        """Send the requests of the tasks, and read the verdicts."""
+        asked = [task for task in tasks if task.request is not None]
+        judgements: dict[tuple[str, str, str], Judgement] = {}
+        shown: dict[int, list[str | None]] = {}
+        pairs: dict[int, Pair] = {}
+        spent, n_unread, stopped = Spending(), 0, None
+        outcomes: list[Outcome] = []
+        try:
+            # Replies that failed before may be readable now.
+            self.models.ledger.reopen_quarantined([LEDGER_STEP])
+            model = self.models.open_chat_model(self.name, LEDGER_STEP)
+            assert isinstance(model, ChatModel)
+            outcomes.extend(model.replies(task.request for task in asked if task.request))
+        except (BudgetError, ModelError) as error:
+            stopped = error
+        for task, outcome in zip(asked, outcomes, strict=False):
+            spent.add(outcome.spent)
+            value = outcome.values[0] if outcome.values and not outcome.failure else None
+            n_unread += value is None
+            if task.pair is not None:
+                pairs[id(task.pair)] = task.pair
+                shown.setdefault(id(task.pair), []).append(value)
+            elif task.key is not None and task.result is not None:
+                judgements[task.key] = _read(value, task)
+        verdicts = [
+            PairVerdict(pair, (shown[key][0], shown[key][1]))
+            for key, pair in pairs.items()
+            if len(shown[key]) == 2
+        ]
+        equal = (task.pair for task in tasks if task.request is None)
+        verdicts += [PairVerdict(pair, ("tie", "tie")) for pair in equal if pair is not None]
+        n_unread += sum(one.n_unread for one in judgements.values() if one.score is not None)
+        return Verdicts(judgements, verdicts, spent, n_unread, stopped)
+
+    def estimate(self, tasks: Sequence[Task]) -> tuple[int, int, float | None]:
+        """Return the calls, the tokens of the prompts, and the cost of tasks at most.
+
+        The cost is None if the price of the model is not known.
+        """
+        settings = self.settings.models[self.name]
+        requests = [task.request for task in tasks if task.request is not None]
+        n_tokens = sum(prompt_tokens(request, settings) for request in requests)
+        price = price_of_model(settings)
+        if price is None:
+            return len(requests), n_tokens, None
+        n_reply = len(requests) * EXPECTED_TOKENS
+        return len(requests), n_tokens, (n_tokens * price.input + n_reply * price.output) / 1e6
+
+    def close(self) -> None:
+        """Close the connections and the ledger."""
+        self.models.close()
+
+
+def _read(value: Any, task: Task) -> Judgement:
+    if value is None or task.key is None or task.result is None:
+        return Judgement(None, [None], 1)
+    return CRITERIA[task.key[2]].read(value, task.result, task.passages)
+
+
+def list_tasks(
+    systems: Sequence[System],
+    results: Mapping[str, Sequence[Result]],
+    criteria: Sequence[str],
+    root: Path,
+) -> list[Task]:
+    """List the requests that judge the answers of systems by the criteria that apply."""
+    for name in criteria:
+        if name not in JUDGED_BY:
+            raise SettingsError(f"--judge-with {name}: choose from {', '.join(JUDGED_BY)}.")
+    prompts = Prompts(root, "graphrag_evaluation")
+    tasks = []
+    for system in systems:
+        for result in results[system.name]:
+            passages = _passages(system, result) if "claims" in criteria else []
+            for name in criteria:
+                if name == PAIRWISE:
+                    continue
+                unit = f"{result.question.id}, {system.name}, {name}"
+                request = build_request(CRITERIA[name], result, passages, prompts, unit)
+                if request is not None:
+                    key = system.name, result.question.id, name
+                    tasks.append(Task(request, key, result, passages))
+    if PAIRWISE in criteria:
+        for pair in list_pairs(results):
+            requests = [None] if pair.is_equal else pair.requests(prompts)
+            tasks += [Task(request, pair=pair) for request in requests]
+    return tasks
+
+
+def _passages(system: System, result: Result) -> list[str]:
+    """Return the texts that the answer cites, and the best of what the search read."""
+    cited = [citation.text_unit for citation in result.answer.citations]
+    numbers = dict.fromkeys([*cited, *result.passages[:MAX_PASSAGES]])
+    units = system.index.store.text_units(numbers)
+    return [units[number]["text"] for number in numbers if number in units]
+
+
+def compare_judges(first: Verdicts, second: Verdicts) -> list[Agreement]:
+    """Return the agreement of two judges for each criterion that both judged."""
+    found = []
+    for name in CRITERIA:
+        keys = [key for key in first.judgements if key[2] == name and key in second.judgements]
+        labels = [
+            [label for key in keys for label in one.judgements[key].labels]
+            for one in (first, second)
+            if all(
+                len(first.judgements[key].labels) == len(second.judgements[key].labels)
+                for key in keys
+            )
+        ]
+        if len(labels) == 2:
+            found.append(measure_agreement(name, *labels))
+    winners = [
+        {(v.pair.first, v.pair.second, v.pair.results[0].question.id): v.winner for v in one.pairs}
+        for one in (first, second)
+    ]
+    both = [key for key in winners[0] if key in winners[1]]
+    found.append(measure_agreement(PAIRWISE, *([one[key] for key in both] for one in winners)))
+    return [one for one in found if one is not None]

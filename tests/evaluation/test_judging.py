@@ -1,0 +1,280 @@
+"""A model as judge, behind a server that behaves and misbehaves."""
+
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from graphrag_evaluation.judging.agreement import measure_agreement
+from graphrag_evaluation.judging.judge import Judge, Task, compare_judges, list_tasks
+from graphrag_evaluation.judging.pairwise import summarize_pairs
+from graphrag_evaluation.judging.position_bias import measure_position_bias, read_verdicts
+from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.runs import Result, run_systems
+from graphrag_evaluation.systems import Place, open_systems, plan_systems
+from graphrag_index.__main__ import app
+from graphrag_index.errors import BudgetError, SettingsError
+from graphrag_index.schema.settings.project_settings import load_settings
+from tests.model_server import ChatRequest, Faults, Server
+
+QUESTIONS = [
+    EvaluationQuestion(
+        "crean",
+        "Where was Tom Crean born?",
+        answers=("Annascaul",),
+        statements=("Crean was born near Annascaul.", "Crean was born in Sydney."),
+    ),
+    EvaluationQuestion("nimrod", "Who led the Nimrod expedition?", answers=("Shackleton",)),
+]
+
+
+def honest(request: ChatRequest) -> Mapping[str, Any]:
+    """Judge by the words of the text, and quote it."""
+    asked = request.texts[1]
+    answer = asked.partition("Answer:\n")[2].partition("\n\nStatements:")[0]
+    wanted = set((request.schema or {}).get("properties", {}))
+    if "verdicts" in wanted:
+        listed = re.findall(r"(?m)^(\d+)\. (.+?)\.$", asked.partition("Statements:")[2])
+        return {
+            "verdicts": [
+                {"statement": int(n), "made": (made := text.split()[-1] in answer),
+                 "quotation": text.split()[-1] if made else ""}
+                for n, text in listed
+            ]
+        }  # fmt: skip
+    if "claims" in wanted:
+        sentence = answer.strip().partition(". ")[0]
+        return {"claims": [{"claim": sentence, "supported": True, "quotation": sentence}]}
+    if "rating" in wanted:
+        return {"rating": 4}
+    if "verdict" in wanted:
+        right = asked.rpartition("Right answer: ")[2].split(" (or")[0]
+        found = right in answer
+        return {"verdict": "right" if found else "wrong", "quotation": right if found else ""}
+    first, _, second = asked.partition("Second answer:")
+    better = first.count("the") > second.count("the")
+    return {"reason": "more of it", "winner": "first" if better else "second"}
+
+
+@pytest.fixture(scope="module")
+def judged_tasks(sample_project: Path) -> Iterator[tuple[dict[str, list[Result]], list[Task]]]:
+    with ExitStack() as stack:
+        systems = open_systems(stack, plan_systems([Place(sample_project)], ["local", "global"]))
+        results = run_systems(systems, QUESTIONS, budgets=())
+        criteria = ["statements", "claims", "relevance", "correctness", "pairwise"]
+        yield results, list_tasks(systems, results, criteria, sample_project)
+
+
+@contextmanager
+def judge_at(
+    server: Server, folder: Path, root: Path, budget: float | None = None
+) -> Iterator[Judge]:
+    settings = load_settings(
+        root,
+        (
+            f"models.chat.base_url={server.url}",
+            "models.chat.model=test-model",
+            "models.chat.price={input: 1.0, output: 2.0}",
+            "models.chat.timeout=2",
+            "models.chat.retry_seconds=1",
+        ),
+    )
+    judge = Judge("chat", settings, root, folder, budget)
+    try:
+        yield judge
+    finally:
+        judge.close()
+
+
+Judged = tuple[dict[str, list[Result]], list[Task]]
+
+
+def test_a_judge_scores_answers_by_each_criterion(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    results, tasks = judged_tasks
+    with Server(answer=honest) as server, judge_at(server, tmp_path, sample_project) as judge:
+        calls, n_tokens, cost = judge.estimate(tasks)
+        verdicts = judge.judge(tasks)
+    assert calls == len(tasks) == verdicts.spent.calls
+    assert n_tokens > 0
+    assert cost is not None
+    assert verdicts.spent.cost is not None
+    assert 0 < verdicts.spent.cost < cost
+    crean, nimrod = verdicts.add_scores(results)["local"]
+    assert crean.scores["judged_statements"] == 0.5
+    assert crean.scores["judged_faithful"] == crean.scores["judged_correct"] == 1
+    assert crean.scores["judged_relevant"] == 0.8
+    assert crean.scores["judge_unread"] == nimrod.scores["judge_unread"] == 0
+    assert "judged_statements" not in nimrod.scores
+    [summary] = summarize_pairs(verdicts.pairs)
+    assert (summary.first, summary.second, summary.n) == ("local", "global", 2)
+    assert summary.flip_rate == 0
+    assert sum(summary.wins) + summary.ties == 2
+
+
+def test_evidence_that_is_not_in_the_text_does_not_count(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    def inventive(request: ChatRequest) -> Mapping[str, Any]:
+        reply = json.loads(json.dumps(honest(request)))
+        for record in (reply, *reply.get("verdicts", ()), *reply.get("claims", ())):
+            if record.get("quotation"):
+                record["quotation"] = "words that no text has"
+        return reply  # type: ignore[no-any-return]
+
+    results, tasks = judged_tasks
+    with Server(answer=inventive) as server, judge_at(server, tmp_path, sample_project) as judge:
+        verdicts = judge.judge(tasks)
+    [crean, _] = verdicts.add_scores(results)["local"]
+    assert crean.scores["judged_statements"] == crean.scores["judged_faithful"] == 0
+    assert "judged_correct" not in crean.scores
+    assert crean.scores["judge_unread"] == 3
+    assert verdicts.n_unread > 0
+
+
+def test_a_judge_that_prefers_the_first_place_proves_nothing(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    pairs = [task for task in judged_tasks[1] if task.pair is not None]
+    first = {"reason": "it is first", "winner": "first"}
+    with (
+        Server(answer=lambda request: first) as server,
+        judge_at(server, tmp_path, sample_project) as judge,
+    ):
+        [summary] = summarize_pairs(judge.judge(pairs).pairs)
+    assert summary.wins == (0, 0)
+    assert summary.ties == summary.n == 2
+    assert summary.flip_rate == summary.first_place == 1
+
+
+@pytest.mark.parametrize("fault", ["wrong_schema", "refusal", "empty_content", "null_content"])
+def test_replies_that_cannot_be_read_are_counted(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path, fault: str
+) -> None:
+    results, tasks = judged_tasks
+    tasks = [task for task in tasks if task.key and task.key[1:] == ("crean", "correctness")]
+    server = Server(answer=honest, faults=Faults(rate=1, kinds=[fault]))
+    with server, judge_at(server, tmp_path, sample_project) as judge:
+        verdicts = judge.judge(tasks)
+    assert verdicts.n_unread == len(tasks) == 2
+    scores = verdicts.add_scores(results)["local"][0].scores
+    assert scores["judge_unread"] == 1
+    assert "judged_correct" not in scores
+
+
+def test_a_stopped_evaluation_goes_on_and_pays_nothing_twice(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    _, tasks = judged_tasks
+    with Server(answer=honest) as server:
+        with judge_at(server, tmp_path, sample_project, budget=0.02) as judge:
+            stopped = judge.judge(tasks)
+        assert isinstance(stopped.stopped, BudgetError)
+        sent = len(judged_bodies(server))
+        assert 0 < sent < len(tasks)
+        with judge_at(server, tmp_path, sample_project) as judge:
+            verdicts = judge.judge(tasks)
+        assert verdicts.stopped is None
+        assert verdicts.spent.calls == len(tasks) - sent
+        assert len(set(judged_bodies(server))) == len(judged_bodies(server)) == len(tasks)
+
+
+def judged_bodies(server: Server) -> list[bytes]:
+    """Return the bodies of the requests that were judged, without the check of the server."""
+    return [one.body for one in server.requests if b"You " in one.body]
+
+
+def test_two_judges_are_compared(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    _, tasks = judged_tasks
+    found = []
+    for number, rating in enumerate((4, 2)):
+
+        def answer(request: ChatRequest, rating: int = rating) -> Mapping[str, Any]:
+            reply = honest(request)
+            return {"rating": rating} if "rating" in reply else reply
+
+        server = Server(answer=answer)
+        with server, judge_at(server, tmp_path / str(number), sample_project) as judge:
+            found.append(judge.judge(tasks))
+    agreements = {one.criterion: one for one in compare_judges(*found)}
+    assert agreements["statements"].share == agreements["statements"].kappa == 1
+    assert (agreements["relevance"].share, agreements["relevance"].kappa) == (0, 0)
+    assert agreements["pairwise"].share == 1
+
+
+def test_agreement_beyond_chance() -> None:
+    # 20 of 25 verdicts are equal; the shares of yes are 12 and 15 of 25.
+    first = ["yes"] * 11 + ["yes"] * 1 + ["no"] * 4 + ["no"] * 9
+    second = ["yes"] * 11 + ["no"] * 1 + ["yes"] * 4 + ["no"] * 9
+    found = measure_agreement("claims", first, second)
+    assert found is not None
+    assert found.share == pytest.approx(0.8)
+    by_chance = (12 * 15 + 13 * 10) / 625
+    assert found.kappa == pytest.approx((0.8 - by_chance) / (1 - by_chance))
+    assert measure_agreement("claims", [None], ["yes"]) is None
+
+
+def write_verdicts(path: Path, first_share: float) -> Path:
+    """Write verdicts of a judge that chooses the first place with a probability."""
+    draw = random.Random(5)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(400):
+            for shown in (("ours", "theirs"), ("theirs", "ours")):
+                winner = shown[0] if draw.random() < first_share else shown[1]
+                record = {"question": number, "first": shown[0], "second": shown[1]}
+                file.write(json.dumps({**record, "winner": winner}) + "\n")
+    return path
+
+
+def test_verdicts_that_follow_the_order_are_told_as_biased(tmp_path: Path) -> None:
+    found = measure_position_bias(read_verdicts(write_verdicts(tmp_path / "v.jsonl", 0.745)))
+    assert found.is_biased
+    assert found.low < 0.745 < found.high
+    assert found.n == 800
+    assert found.flip_rate is not None
+    assert found.flip_rate > 0.5
+    first, second = found.wins["ours"]
+    assert first is not None
+    assert second is not None
+    assert first - second > 0.4
+
+
+def test_verdicts_that_do_not_follow_the_order_are_not(tmp_path: Path) -> None:
+    path = write_verdicts(tmp_path / "v.jsonl", 0.5)
+    assert not measure_position_bias(read_verdicts(path)).is_biased
+    told = CliRunner().invoke(app, ["evaluate", "verdicts", str(path)])
+    assert "no bias of position is shown" in told.stdout
+
+
+def test_verdicts_of_other_programs_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    record = {"query": "q", "Diversity": {"Winner": "Answer 1"}, "Overall": {"Winner": "Answer 2"}}
+    path.write_text(json.dumps(record))
+    assert [(one.criterion, one.place) for one in read_verdicts(path)] == [
+        ("Diversity", 0),
+        ("Overall", 1),
+    ]
+    path.write_text('{"first": "a", "second": "b", "winner": "c"}')
+    with pytest.raises(SettingsError, match="the winner 'c' is none of"):
+        read_verdicts(path)
+
+
+def test_the_command_estimates_and_names_wrong_judges(sample_project: Path, tmp_path: Path) -> None:
+    path = tmp_path / "q.json"
+    path.write_text(json.dumps([{"question": "Where was Tom Crean born?", "answer": "Annascaul"}]))
+    arguments = ["evaluate", str(path), "--root", str(sample_project), "--no-report", "--judge"]
+    told = CliRunner().invoke(app, [*arguments, "chat", "--estimate"])
+    assert re.search(r"chat: \d+ requests, [\d,]+ tokens of prompts", told.stdout), told.output
+    told = CliRunner().invoke(app, [*arguments, "nobody"])
+    assert str(told.exception).startswith("--judge nobody: there is no such model")
+    told = CliRunner().invoke(app, [*arguments, "chat", "--judge-with", "taste"])
+    assert "--judge-with taste: choose from" in str(told.exception)
