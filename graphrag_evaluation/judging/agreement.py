@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two judges agree, and how much of that is more than chance.
+    """The share of equal labels of two judges, and its part beyond chance.
 
     `kappa` is 1 if they always agree, and 0 if they agree as often as their shares of labels
     alone make likely; None if both always give the same single label.

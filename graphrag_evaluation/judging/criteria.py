@@ -1,4 +1,4 @@
-"""What is asked of one answer: the requests to a judge, and the reading of its replies."""
+"""Requests to a judge about one answer, and the reading of its replies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ class RecordedVerdict:
 
 @dataclass(frozen=True)
 class PositionBias:
-    """What verdicts owe to the order of the answers.
+    """The influence of the order of the answers on verdicts.
 
     `first_share` is the share of the first place in the verdicts that name a winner, with its
     interval; 0.5 is fair. The p-value is that of flips of the places of a question together.
@@ -104,7 +104,7 @@ def _parse_record(record: Mapping[str, Any], number: str) -> Iterator[RecordedVe
 
 
 def measure_position_bias(verdicts: Sequence[RecordedVerdict]) -> PositionBias:
-    """Measure what verdicts owe to the order of the answers.
+    """Measure the influence of the order of the answers on verdicts.
 
     Raises `SettingsError` if no verdict names a winner.
     """
