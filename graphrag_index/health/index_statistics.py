@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.communities.simple_graph import (
+    Graph,
     Integers,
     build_graph,
     compute_modularity,
@@ -119,7 +120,12 @@ def count_in_bins(values: Integers) -> tuple[tuple[str, int], ...]:
     return tuple((names[at], int(counts[at])) for at in range(first, len(counts)))
 
 
-def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
+def read_entity_graph(index: CheckedIndex) -> tuple[pl.DataFrame, Graph] | None:
+    """Return the entities and the graph of their relationships; None without the tables.
+
+    The entities have the hashes `id` and `name`, the key that relationships refer to. Node i is
+    entity i. Of entities with the same name, the first is kept.
+    """
     # Relationships of Microsoft GraphRAG have titles of source and target, but no ids.
     key, endpoints = "id", ["source_id", "target_id"]
     if not index.has("relationships", *endpoints):
@@ -141,6 +147,14 @@ def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
     weights = links["weight"].to_numpy()
     weights = np.where(np.isfinite(weights) & (weights > 0), weights, 0.0)
     graph = build_graph(nodes.height, source[is_known], target[is_known], weights[is_known])
+    return nodes, graph
+
+
+def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
+    found = read_entity_graph(index)
+    if found is None:
+        return None
+    nodes, graph = found
     labels, component = _community_numbers(index, nodes), find_components(graph)
     degree = count_neighbours(graph)
     n, m = graph.n_nodes, len(graph.sources)

@@ -103,7 +103,8 @@ def create_communities(
     )
     rebuild: Callable[[Graph, CreateCommunities], list[Integers]] = build_hierarchy
     if settings.engine == "microsoft":
-        rebuild = partial(_build_microsoft_levels, entities, by_id)
+        titles = entities.select("title").collect()["title"].gather(by_id)
+        rebuild = partial(build_microsoft_levels, titles)
     if before and before.communities.height and _has_same_settings(before.settings, settings):
         levels = _update_levels(graph, before, rebuild, settings)
     else:
@@ -218,14 +219,13 @@ def _has_same_settings(before: Mapping[str, object], settings: CreateCommunities
     return all(before.get(name) == value for name, value in new.items())
 
 
-def _build_microsoft_levels(
-    entities: pl.LazyFrame, order: Integers, graph: Graph, settings: CreateCommunities
+def build_microsoft_levels(
+    titles: pl.Series, graph: Graph, settings: CreateCommunities
 ) -> list[Integers]:
     """Build the hierarchy of a graph with the engine of Microsoft, which ignores the settings.
 
-    `order` has the row of the entity of each node.
+    `titles` has the title of the entity of each node.
     """
-    titles = entities.select("title").collect()["title"].gather(order)
     # Number the nodes by cleaned title, because Microsoft's engine sorts the edges by it.
     cleaned = [html.unescape(title).upper().strip() for title in titles]
     number = np.argsort(sorted(range(len(cleaned)), key=cleaned.__getitem__))
