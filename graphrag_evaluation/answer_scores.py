@@ -1,7 +1,8 @@
 """Scores of an answer: its outcome, short answer, citations, and support by what it cites."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import NamedTuple
 
 from graphrag_evaluation.coverage import WordWeights, stated_shares
@@ -64,7 +65,8 @@ def citation_scores(index: Index, answer: Answer, weights: WordWeights) -> dict[
     supported = []
     for sentence in cited_sentences(answer.text):
         evidence = [text for number in sentence.citations for text in texts.get(number, ())]
-        reports = filter(None, map(index.store.report, sentence.reports))
+        numbers = sorted(sentence.rows.get("Reports", ()))
+        reports = filter(None, map(index.store.report, numbers))
         evidence += [f"{report['title']}\n{report['full_content']}" for report in reports]
         [share] = stated_shares([sentence.text], evidence, weights)
         supported.append(share >= MIN_SUPPORTED_SHARE)
@@ -72,15 +74,18 @@ def citation_scores(index: Index, answer: Answer, weights: WordWeights) -> dict[
 
 
 class CitedSentence(NamedTuple):
-    """A sentence of an answer without its marks, and the citations and reports that it names."""
+    """A sentence without its marks, and the numbers of citations and of rows that it names.
+
+    `rows` has the numbers of rows by section, as in `[Data: Entities (1, 2); Reports (3)]`.
+    """
 
     text: str
     citations: Sequence[int]
-    reports: Sequence[int] = ()
+    rows: Mapping[str, Set[int]] = MappingProxyType({})
 
 
 def cited_sentences(text: str) -> list[CitedSentence]:
-    """Return the sentences of an answer that state something.
+    """Return the sentences of an answer or a report that state something.
 
     A sentence without citations has those of the next sentence of its paragraph that has some.
     Headings, and lines that end with a colon, state nothing.
@@ -92,11 +97,11 @@ def cited_sentences(text: str) -> list[CitedSentence]:
         marked = _MARKS_AFTER_STOP.sub(r"\2\1", paragraph)
         for sentence in reversed(split_sentences(marked)):
             said = marked[sentence.start : sentence.end]
-            reports = sorted(find_cited_rows(said).get("Reports", ()))
+            rows = find_cited_rows(said)
             cited = [int(number) for number in _CITATION_MARK.findall(said)]
             plain = _CITATION_MARK.sub("", check_citations(said, {})[0]).strip()
-            if cited or reports:
-                following = CitedSentence(plain, cited, reports)
+            if cited or rows:
+                following = CitedSentence(plain, cited, rows)
             states = len(content_words(plain)) >= MIN_WORDS_OF_STATEMENT
             if states and not plain.endswith(":") and not paragraph.startswith("#"):
                 found.append(following._replace(text=plain))

@@ -55,9 +55,9 @@ def test_sentences_have_the_citations_of_their_claim() -> None:
         "Shackleton led the Nimrod expedition [1]. Nobody supports this last sentence."
     )
     assert cited_sentences(text) == [
-        ("Tom Crean joined the navy.", [2, 3], []),
-        ("He sailed on the Discovery later.", [2, 3], []),
-        ("**Nimrod expedition** (8 documents)", [], [26]),
-        ("Shackleton led the Nimrod expedition.", [1], []),
-        ("Nobody supports this last sentence.", (), ()),
+        ("Tom Crean joined the navy.", [2, 3], {}),
+        ("He sailed on the Discovery later.", [2, 3], {}),
+        ("**Nimrod expedition** (8 documents)", [], {"Reports": {26}}),
+        ("Shackleton led the Nimrod expedition.", [1], {}),
+        ("Nobody supports this last sentence.", (), {}),
     ]
