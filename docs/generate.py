@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 import yaml
 
+from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS
 from graphrag_evaluation.measures import MEANINGS
 from graphrag_index.pipeline.workflow import load_step
 from graphrag_index.schema.settings.project_settings import Settings, settings_text
@@ -168,11 +169,15 @@ def steps_block(_: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def measures_block(_: str) -> str:
-    """Return a table of the measures of an evaluation with their meanings."""
-    lines = ["| measure | is |", "|---|---|"]
-    lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in MEANINGS.items()]
-    return "\n".join(lines) + "\n"
+def measures_block(meanings: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function that returns a table of measures with their meanings."""
+
+    def block(_: str) -> str:
+        lines = ["| measure | is |", "|---|---|"]
+        lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in meanings.items()]
+        return "\n".join(lines) + "\n"
+
+    return block
 
 
 BLOCKS: Mapping[str, Callable[[str], str]] = {
@@ -182,7 +187,8 @@ BLOCKS: Mapping[str, Callable[[str], str]] = {
     "mapped tables": tables_block("mapped"),
     "vector tables": tables_block("vectors"),
     "steps": steps_block,
-    "measures": measures_block,
+    "measures": measures_block(MEANINGS),
+    "graph measures": measures_block(GRAPH_MEANINGS),
 }
 
 

@@ -64,6 +64,30 @@ def bootstrap_interval(scores: Sequence[float], seed: int = SEED) -> Interval | 
     return Interval(float(values.mean()), float(low), float(high), len(values))
 
 
+def ratio_interval(
+    counts: npt.ArrayLike, totals: npt.ArrayLike, seed: int = SEED
+) -> Interval | None:
+    """Return the ratio of two sums over clusters, with its bootstrap interval; None if 0 of 0.
+
+    A cluster, such as a document, is drawn as a whole, since its rows are not independent. `n` is
+    the sum of the totals. Clusters with equal counts and totals are drawn together: the number of
+    draws of each kind is multinomial.
+    """
+    pairs = np.stack([np.asarray(counts, dtype=float), np.asarray(totals, dtype=float)], axis=1)
+    pairs = pairs[pairs[:, 1] > 0]
+    if not len(pairs):
+        return None
+    kinds, n_clusters = np.unique(pairs, axis=0, return_counts=True)
+    random, ratios = np.random.default_rng(seed), []
+    for _ in range(N_RESAMPLES // _BATCH):
+        sums = random.multinomial(len(pairs), n_clusters / len(pairs), _BATCH) @ kinds
+        ratios.append(sums[:, 0] / sums[:, 1])
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(np.concatenate(ratios), (tail, 1 - tail))
+    count, total = pairs.sum(axis=0)
+    return Interval(float(count / total), float(low), float(high), int(total))
+
+
 def compare_paired(
     first: Sequence[float], second: Sequence[float], clusters: Sequence[str], seed: int = SEED
 ) -> Difference | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.errors import quote_argument
+from graphrag_index.errors import SettingsError, quote_argument
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
@@ -36,6 +36,18 @@ def indent_first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> li
     n_more = len(lines) - at_most
     more = [f"  ... and {n_more:,} more{hint}"] if n_more > 0 else []
     return [*(f"  {line}" for line in lines[:at_most]), *more]
+
+
+def parse_limits(option: str, texts: Sequence[str] | None) -> dict[str, float]:
+    """Parse the values of an option such as `--fail-below recall@10=0.9`, by measure."""
+    limits = {}
+    for text in texts or ():
+        name, _, value = text.partition("=")
+        try:
+            limits[name] = float(value)
+        except ValueError:
+            raise SettingsError(f"{option} {text}: write it as measure=0.9.") from None
+    return limits
 
 
 def load_project_settings(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from graphrag_index.cli import Json, Root
+from graphrag_index.cli import Json, Root, parse_limits
+from graphrag_index.cli.graph_quality_command import graph
 from graphrag_index.cli.judging import (
     ALL_CRITERIA,
     Estimate,
@@ -63,6 +64,7 @@ evaluate = typer.Typer(
 
 evaluate.command("make")(make)
 evaluate.command("verdicts")(verdicts)
+evaluate.command("graph")(graph)
 
 
 @evaluate.command("run")
@@ -131,7 +133,7 @@ def run_evaluation(
     from graphrag_evaluation.systems import Place, open_systems, plan_systems
     from graphrag_index.pipeline.shards import count_cores
 
-    limits = dict(_parse_limit(text) for text in fail_below or ())
+    limits = parse_limits("--fail-below", fail_below)
     tokens = _parse_budgets(budgets)
     asked = read_questions(questions)
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
@@ -211,14 +213,6 @@ def _parse_budgets(text: str) -> list[int]:
             f"--budgets {text}: write numbers of tokens from {MIN_BUDGET} on, as 4000,12000."
         )
     return list(map(int, values))
-
-
-def _parse_limit(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise SettingsError(f"--fail-below {text}: write it as recall@10=0.9.") from None
 
 
 def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:

@@ -1,0 +1,9 @@
+"""Quality of the graph of an index, without questions and without a model.
+
+graph_measurement.py     all measures of an index
+graph_figures.py         the measures, their meanings, and one measured figure
+grounding.py             whether passages hold the names that they are evidence for
+graph_structure.py       equal names, entities alone, components
+report_claims.py         whether the rows that a report cites state its sentences
+community_stability.py   communities of resampled documents, compared with the stored ones
+"""

@@ -1,0 +1,73 @@
+"""Measurement of the graph of an index: all measures at one version."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from graphrag_evaluation.graph_quality.community_stability import measure_stability
+from graphrag_evaluation.graph_quality.graph_figures import Figure, Figures
+from graphrag_evaluation.graph_quality.graph_structure import measure_structure
+from graphrag_evaluation.graph_quality.grounding import measure_grounding
+from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
+from graphrag_evaluation.systems import SETTINGS_FILE, Place
+from graphrag_index.errors import TableError, describe_error
+from graphrag_index.health.checked_index import CheckedIndex, open_for_check
+from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_index.step import Progress
+
+
+@dataclass(frozen=True)
+class GraphQuality:
+    """The figures of one index, and the reasons why other measures do not apply."""
+
+    name: str
+    figures: dict[str, Figure]
+    not_measured: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = {name: figure.to_dict() for name, figure in self.figures.items()}
+        return {"measures": figures, "not_measured": self.not_measured}
+
+
+def measure_graph(place: Place, *, n_resamples: int, seed: int, progress: Progress) -> GraphQuality:
+    """Measure the graph of an index of graphrag-index or of Microsoft GraphRAG.
+
+    Raises `TableError` if there is no index or a table is damaged.
+    """
+    index = open_place(place)
+    parts: list[Callable[[CheckedIndex], Figures]] = [
+        measure_grounding,
+        measure_structure,
+        partial(measure_report_claims, seed=seed),
+        partial(measure_stability, n_resamples=n_resamples, seed=seed),
+    ]
+    progress.start(len(parts), "parts")
+    found: dict[str, Figure | str] = {}
+    for part in parts:
+        try:
+            found |= part(index)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise TableError(
+                f"A table of the index in {index.path} cannot be read "
+                f"({describe_error(error)[:160]}): `graphrag-index check` names it."
+            ) from error
+        progress.advance()
+    return GraphQuality(
+        str(place),
+        {name: figure for name, figure in found.items() if isinstance(figure, Figure)},
+        {name: figure for name, figure in found.items() if isinstance(figure, str)},
+    )
+
+
+def open_place(place: Place) -> CheckedIndex:
+    """Open the index of a project or of an output folder; raise `TableError` if damaged."""
+    folder = place.folder
+    if (folder / SETTINGS_FILE).is_file():
+        folder /= load_settings(folder).output
+    index = open_for_check(folder, place.version)
+    if index.damaged:
+        raise TableError(index.damaged[0].means)
+    return index

@@ -1,0 +1,118 @@
+"""The command `evaluate graph`: the quality of the graph of an index."""
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphrag_index.cli import Json, Root, parse_limits
+from graphrag_index.errors import GraphRAGError, SettingsError
+
+if TYPE_CHECKING:
+    from graphrag_evaluation.graph_quality.graph_measurement import GraphQuality
+
+# Examples of a measure in the terminal, and their maximum length.
+_MAX_EXAMPLES, _MAX_CHARACTERS = 3, 160
+
+
+def graph(
+    root: Root = Path(),
+    as_of: Annotated[int | None, typer.Option("--as-of", help="Version of the index.")] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="INDEX",
+            help="Another version (@3), project or output folder (path or path@3) to compare with.",
+        ),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=1, help="Samples of documents for the stability.")
+    ] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all samples.")] = 17,
+    fail_below: Annotated[
+        list[str] | None,
+        typer.Option("--fail-below", help="Exit with 1 if lower, as grounded_mentions=0.9."),
+    ] = None,
+    fail_above: Annotated[
+        list[str] | None,
+        typer.Option("--fail-above", help="Exit with 1 if higher, as duplicate_names=0.02."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure the graph of an index: grounding, duplicates, reports, stability."""
+    from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS
+    from graphrag_evaluation.graph_quality.graph_measurement import measure_graph
+    from graphrag_evaluation.systems import Place
+    from graphrag_index.cli.terminal import temporary_bar
+
+    lowest = parse_limits("--fail-below", fail_below)
+    highest = parse_limits("--fail-above", fail_above)
+    for name in {**lowest, **highest}:
+        if re.sub(r"@\d+$", "@n", name) not in GRAPH_MEANINGS:
+            known = ", ".join(GRAPH_MEANINGS)
+            raise SettingsError(f"There is no measure {name!r} of a graph, but {known}.")
+    places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
+    measured = []
+    for place in places:
+        with temporary_bar(sys.stderr, "evaluate graph") as progress:
+            measured.append(
+                measure_graph(place, n_resamples=resamples, seed=seed, progress=progress)
+            )
+    if as_json:
+        found = {quality.name: quality.to_dict() for quality in measured}
+        print(json.dumps({"indexes": found, "seed": seed}, ensure_ascii=False, indent=2))
+    else:
+        _print_figures(measured)
+    _check_limits(measured, lowest, highest)
+
+
+def _print_figures(measured: "Sequence[GraphQuality]") -> None:
+    """Print the figures of the indexes side by side, then examples and reasons."""
+    from graphrag_index.cli.index_tables import align_columns
+
+    names = list(dict.fromkeys(name for quality in measured for name in quality.figures))
+    rows: list[Sequence[str]] = [("measure", *(q.name for q in measured), "rows")]
+    for name in names:
+        figures = [quality.figures.get(name) for quality in measured]
+        found = [figure.interval for figure in figures if figure]
+        cells = [
+            f"{f.interval.mean:.3f} [{f.interval.low:.3f}, {f.interval.high:.3f}]" if f else "-"
+            for f in figures
+        ]
+        rows.append((name, *cells, " ".join(f"{interval.n:,}" for interval in found)))
+    print("In brackets the interval of 95 %\n", *align_columns(rows, left=[0]), sep="\n")
+    for quality in measured:
+        heading = f" of {quality.name}" if len(measured) > 1 else ""
+        for name, figure in quality.figures.items():
+            if figure.examples:
+                print(f"\nExamples for {name}{heading}")
+                for example in figure.examples[:_MAX_EXAMPLES]:
+                    line = " ".join(example.split())
+                    print(f"  {line[:_MAX_CHARACTERS]}{'…' * (len(line) > _MAX_CHARACTERS)}")
+        if quality.not_measured:
+            print(f"\nNot measured{heading}")
+            print(*(f"  {name}: {why}" for name, why in quality.not_measured.items()), sep="\n")
+
+
+def _check_limits(
+    measured: "Sequence[GraphQuality]", lowest: Mapping[str, float], highest: Mapping[str, float]
+) -> None:
+    """Raise `GraphRAGError` if a figure misses a limit, or a figure with a limit is missing."""
+    failures = []
+    for limits, word, sign in ((lowest, "below", 1), (highest, "above", -1)):
+        for name, limit in limits.items():
+            for quality in measured:
+                figure = quality.figures.get(name)
+                why = quality.not_measured.get(name, "the index has no such level")
+                if figure is None:
+                    failures.append(f"{name} of {quality.name} cannot be measured: {why}")
+                elif sign * (figure.interval.mean - limit) < 0:
+                    mean = figure.interval.mean
+                    failures.append(f"{name} of {quality.name} is {mean:.4g}, {word} {limit:g}")
+    if failures:
+        raise GraphRAGError("; ".join(failures) + ".")

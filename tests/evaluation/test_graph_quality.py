@@ -1,0 +1,262 @@
+"""Quality of graphs with known answers."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from graphrag_evaluation.graph_quality.community_stability import (
+    adjusted_rand_index,
+    best_overlaps,
+    measure_stability,
+)
+from graphrag_evaluation.graph_quality.graph_figures import Figure, Figures
+from graphrag_evaluation.graph_quality.graph_structure import measure_structure
+from graphrag_evaluation.graph_quality.grounding import measure_grounding
+from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
+from graphrag_evaluation.statistics import ratio_interval
+from graphrag_index.health.checked_index import CheckedIndex
+from graphrag_index.schema.tables import TABLES
+from tests.fixtures.commands import Call
+
+TEXT = "Émile Racoviță sailed on the Belgica. He studied penguins in 1898."
+
+
+def make_index(**tables: list[dict[str, Any]]) -> CheckedIndex:
+    """Return an index of literal rows, with the columns that the rows have."""
+    frames = {}
+    for name, rows in tables.items():
+        columns = {key: TABLES[name].columns[key] for row in rows for key in row}
+        frames[name] = pl.DataFrame(rows, schema=columns).lazy()
+    return CheckedIndex(Path("literal"), "a test", None, frames)
+
+
+def means(figures: Figures) -> Mapping[str, float]:
+    """Return the rounded values of the measures that apply."""
+    return {
+        name: round(figure.interval.mean, 3)
+        for name, figure in figures.items()
+        if isinstance(figure, Figure)
+    }
+
+
+def two_triangles(communities: list[str]) -> CheckedIndex:
+    """Return two triangles joined by a bridge, and an entity alone.
+
+    Two text units name each relationship: a sample without one of them has the same graph.
+    """
+    links = ["ab", "bc", "ac", "de", "ef", "df", "cd"]
+    return make_index(
+        entities=[{"id": name, "title": name} for name in "abcdefg"],
+        text_units=[{"id": f"{unit}", "document_id": "letter"} for unit in range(6)],
+        relationships=[
+            {
+                "source": link[0],
+                "target": link[1],
+                "weight": 1.0,
+                "text_unit_ids": [str(at % 3), str(3 + at % 3)],
+            }
+            for at, link in enumerate(links)
+        ],
+        communities=[
+            {"community": number, "level": 0, "entity_ids": list(members)}
+            for number, members in enumerate(communities)
+        ],
+    )
+
+
+def test_communities_of_two_triangles_are_stable() -> None:
+    figures = measure_stability(two_triangles(["abc", "def"]), 4, 17)
+    assert means(figures) == {"stable_communities": 1, "ari@0": 1, "rebuilt_ari": 1}
+
+
+def test_communities_across_the_bridge_are_not_stable() -> None:
+    figures = measure_stability(two_triangles(["abd", "cef"]), 4, 17)
+    found = means(figures)
+    # The triangle abc has two of the three entities of the community abd: 2 of 4.
+    assert found["stable_communities"] == 0.5
+    assert found["ari@0"] == found["rebuilt_ari"] < 0.2
+    worst = figures["stable_communities"]
+    assert isinstance(worst, Figure)
+    assert list(worst.examples) == ["community 0: 0.50", "community 1: 0.50"]
+
+
+def test_partitions_are_compared_by_pairs_and_by_overlap() -> None:
+    first, second = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2])
+    # Hubert and Arabie: (1 - 1/3) / (3/2 - 1/3).
+    assert adjusted_rand_index(first, second) == pytest.approx(4 / 7)
+    assert adjusted_rand_index(first, 1 - first) == 1
+    assert adjusted_rand_index(np.zeros(4, int), np.arange(4)) == 0
+    assert best_overlaps(first, second) == {0: 1, 1: 0.5}
+    assert best_overlaps(second, first) == {0: 1}
+
+
+def test_entities_alone_and_components_are_counted() -> None:
+    found = measure_structure(two_triangles([]))
+    assert means(found) == {
+        "duplicate_names": 0,
+        "alone": round(1 / 7, 3),
+        "small_components": round(1 / 7, 3),
+        "largest_component": round(6 / 7, 3),
+    }
+    assert found["doubtful_names"] == "Microsoft GraphRAG does not compare names"
+
+
+def test_names_that_differ_in_accents_are_equal() -> None:
+    titles = ["Racoviță", "RACOVITA", "Belgica", "南极", "南极。"]
+    index = make_index(entities=[{"id": title, "title": title} for title in titles])
+    figure = measure_structure(index)["duplicate_names"]
+    assert isinstance(figure, Figure)
+    assert (figure.interval.mean, figure.interval.n) == (0.8, 5)
+    assert list(figure.examples) == ["Racoviță = RACOVITA", "南极 = 南极。"]
+
+
+def test_a_span_is_grounded_if_it_holds_a_name() -> None:
+    spans = [(0, 14), (29, 36), (38, 40), (16, 22)]
+    names = [0, 1, 0, 1]
+    assert [TEXT[start:end] for start, end in spans] == [
+        "Émile Racoviță",
+        "Belgica",
+        "He",
+        "ailed ",
+    ]
+    sentence = {"document_id": "letter", "start_char": 0}
+    index = make_index(
+        documents=[{"id": "letter", "text": TEXT}],
+        text_units=[{"id": "unit", "document_id": "letter", "text": TEXT}],
+        entities=[
+            {"id": "1", "title": "EMILE RACOVITA", "aliases": []},
+            {"id": "2", "title": "steamer Patria", "aliases": ["Belgica"]},
+            {"id": "3", "title": "Enguin", "aliases": []},
+        ],
+        mentions=[
+            {"entity": entity, "text_unit": 0, "start_char": start, "end_char": end}
+            for entity, (start, end) in zip(names, spans, strict=True)
+        ],
+        relationships=[
+            {"source_id": "1", "target_id": "2", "evidence": [{**sentence, "end_char": 37}]},
+            {"source_id": "1", "target_id": "2", "evidence": [{**sentence, "end_char": 20}]},
+            # "penguins" holds the letters of the name, not the word.
+            {"source_id": "1", "target_id": "3", "evidence": [{**sentence, "end_char": 99}]},
+        ],
+        covariates=[
+            {"text_unit_id": "unit", "source_text": '"HE STUDIED penguins" "in 1899."'},
+            {"text_unit_id": "unit", "source_text": None},
+        ],
+    )
+    found = measure_grounding(index)
+    assert means(found) == {
+        "grounded_mentions": 0.5,
+        "grounded_entities": 0.667,
+        "grounded_relationships": 0.333,
+        "grounded_claims": 0.5,
+    }
+    figure = found["grounded_mentions"]
+    assert isinstance(figure, Figure)
+    assert list(figure.examples) == ["EMILE RACOVITA: 'He'", "steamer Patria: 'ailed '"]
+    # Without a table of mentions, the text units of entities are read.
+    del index.tables["mentions"]
+    units = pl.Series("text_unit_ids", [["unit"]] * 3)
+    index.tables["entities"] = index.tables["entities"].with_columns(units)
+    bare = CheckedIndex(Path("literal"), "a test", None, index.tables)
+    assert means(measure_grounding(bare))["grounded_entities"] == 0.667
+
+
+def test_sentences_of_reports_are_supported_by_the_rows_they_cite() -> None:
+    report = (
+        "# Belgica\n\nRacoviță studied penguins. [Data: Sources (0)] "
+        "Penguins elected a new parliament. [Data: Sources (0)] "
+        "The voyage lasted nine years. [Data: Entities (77)] Nobody knows this sentence."
+    )
+    index = make_index(
+        text_units=[{"human_readable_id": 0, "text": TEXT}],
+        community_reports=[{"community": 5, "full_content": report}],
+    )
+    figures = measure_report_claims(index, 17)
+    assert means(figures) == {"cited_claims": 0.75, "supported_claims": 0.333}
+    figure = figures["supported_claims"]
+    assert isinstance(figure, Figure)
+    assert figure.examples[0] == "report on community 5: The voyage lasted nine years."
+
+
+@pytest.mark.parametrize("has_tables", [True, False])
+def test_an_index_without_rows_gives_reasons(has_tables: bool) -> None:
+    names = [name for name, table in TABLES.items() if table.kind == "public"]
+    tables = {name: TABLES[name].empty().lazy() for name in names if has_tables}
+    index = CheckedIndex(Path("empty"), "a test", None, tables)
+    found = {
+        **measure_grounding(index),
+        **measure_structure(index),
+        **measure_report_claims(index, 17),
+        **measure_stability(index, 2, 17),
+    }
+    assert len(found) == 12
+    assert all(isinstance(why, str) and why for why in found.values())
+
+
+def test_clusters_are_drawn_as_a_whole() -> None:
+    interval = ratio_interval([3, 1, 0], [4, 4, 0])
+    assert interval is not None
+    assert (interval.mean, interval.n) == (0.5, 8)
+    # Two clusters: both draws may be the worse one, or the better one.
+    assert (interval.low, interval.high) == (0.25, 0.75)
+    assert ratio_interval([], []) is None
+
+
+def test_the_graph_of_a_project_is_measured(sample_project: Path, graphrag_index: Call) -> None:
+    arguments = ["evaluate", "graph", "--root", str(sample_project), "--resamples", "2"]
+    found = json.loads(graphrag_index(*arguments, "--json").out)["indexes"][str(sample_project)]
+    measures = found["measures"]
+    assert measures["grounded_mentions"]["mean"] > 0.99
+    assert measures["duplicate_names"]["mean"] == 0
+    assert measures["supported_claims"]["mean"] > 0.99
+    assert measures["rebuilt_ari"]["mean"] == 1
+    assert 0 < measures["ari@0"]["mean"] < 1
+    assert list(found["not_measured"]) == ["grounded_claims"]
+
+
+@pytest.fixture
+def folder_of_tables(tmp_path: Path) -> Path:
+    """A folder with tables as Microsoft GraphRAG writes them: two triangles."""
+    for name, rows in two_triangles(["abc", "def"]).tables.items():
+        rows.collect().write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "said"),
+    [
+        ("--fail-below largest_component=0.85", 0, ""),
+        ("--fail-below alone=0.5", 1, "alone of {} is 0.1429, below 0.5."),
+        ("--fail-above alone=0.1", 1, "alone of {} is 0.1429, above 0.1."),
+        ("--fail-below grounded_claims=0", 1, "cannot be measured: the index has no claims."),
+        (
+            "--fail-below beauty=1",
+            2,
+            "There is no measure 'beauty' of a graph, but",
+        ),
+        ("--fail-below ari@7=0", 1, "cannot be measured: the index has no such level."),
+        ("--fail-above alone", 2, "--fail-above alone: write it as measure=0.9."),
+        ("--as-of 3", 2, "--as-of needs its versions."),
+        ("--against {}/nowhere", 1, "nowhere"),
+    ],
+)
+def test_limits_and_places_are_checked(
+    folder_of_tables: Path, graphrag_index: Call, option: str, code: int, said: str
+) -> None:
+    options = option.format(folder_of_tables).split()
+    told = graphrag_index("evaluate", "graph", "--root", folder_of_tables, *options)
+    assert told.code == code, told.err
+    assert said.format(folder_of_tables) in told.err
+
+
+def test_a_broken_table_is_told(folder_of_tables: Path, graphrag_index: Call) -> None:
+    (folder_of_tables / "relationships.parquet").write_bytes(b"PAR1 cut off")
+    told = graphrag_index("evaluate", "graph", "--root", folder_of_tables)
+    assert told.code == 1
+    assert "relationships cannot be read" in told.err
+    assert "Traceback" not in told.err
