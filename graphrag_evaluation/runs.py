@@ -261,7 +261,8 @@ def context_within(system: System, question: str, budget: int) -> str:
     section = getattr(system.index.settings, f"{system.method}_search", None)
     fields = section.model_dump() if section is not None else {}
     values: dict[str, Any] = {}
-    if "max_context_tokens" in fields:
+    # Every search that `ask` chooses has this setting.
+    if "max_context_tokens" in fields or system.method == "ask":
         values["max_context_tokens"] = budget
     if "top_k_text_units" in fields:
         needed = min(MAX_TEXT_UNITS, budget // MIN_TEXT_UNIT_TOKENS)

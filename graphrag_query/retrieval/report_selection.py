@@ -170,7 +170,7 @@ def _take_within_budget(
     column = "summary" if about_all else "full_content"
     # Passages on the question get the rest of the budget; see `add_passages`.
     passage_share = 0.0 if about_all else settings.passage_share
-    max_tokens = (1 - passage_share) * settings.max_map_tokens
+    max_tokens = (1 - passage_share) * settings.n_map_tokens
     n_fitting = cost = n_bytes = 0
     for start in range(0, reports.height, REPORTS_PER_BATCH):
         read = index.with_texts(reports[start : start + REPORTS_PER_BATCH], column)

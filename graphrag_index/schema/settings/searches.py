@@ -100,13 +100,17 @@ class GlobalSearch(Section):
         "dynamic: the model rates reports from the top of the hierarchy down; level: all reports "
         "of the level given in the setting level.",
     )
-    max_map_tokens: Tokens = setting(7_500, "similar: reports to read for one question, in tokens.")
+    max_map_tokens: Tokens | None = setting(
+        None,
+        "similar: reports and passages to read for one question, in tokens; null reads one context "
+        "of max_context_tokens.",
+    )
     max_map_share: float = setting(
         0.2, "similar: reports to read at most, as a share of their level.", gt=0, le=1
     )
     max_context_tokens: CallTokens = 8_000
     passage_share: float = setting(
-        0.4,
+        0.8,
         "Share of max_context_tokens and max_map_tokens for the best passages on the question.",
         ge=0,
         le=0.9,
@@ -121,6 +125,11 @@ class GlobalSearch(Section):
     min_similarity: Similarity = setting(
         0.1, "Ignore reports less similar to the question (cosine)."
     )
+
+    @property
+    def n_map_tokens(self) -> int:
+        """The tokens to read for one question with the selection `similar`."""
+        return self.max_map_tokens or self.max_context_tokens
 
 
 class DriftSearch(Section):
