@@ -10,9 +10,10 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 MADE := $(VENV)/.made-with-python-$(VERSION)
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
+INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow-tests bench wheel clean python
+.PHONY: help demo test slow-tests docs bench wheel clean python
 # A failed recipe must not leave its stamp file.
 .DELETE_ON_ERROR:
 
@@ -20,6 +21,7 @@ help:
 	@echo 'make demo        install into .venv, index the sample in input/, ask it two questions'
 	@echo 'make test        check format, lint and types, and run the tests'
 	@echo 'make slow-tests  run the long proofs, such as the wheel in a fresh environment'
+	@echo 'make docs        build the site of the documentation into site/, and check its links'
 	@echo 'make bench       measure indexing and the start of the commands (minutes)'
 	@echo 'make wheel       build the wheel into dist/'
 	@echo 'make clean       remove .venv, caches, dist/ and the index of the sample'
@@ -44,6 +46,10 @@ test: $(INSTALLED_DEV)
 slow-tests: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest -m slow
 
+docs: $(INSTALLED_DOCS)
+	$(BIN)/zensical build --clean --strict
+	@echo 'Open site/index.html.'
+
 bench: $(INSTALLED)
 	$(BIN)/graphrag-index run --quiet
 	$(BIN)/python benchmarks/start.py
@@ -53,7 +59,7 @@ wheel: $(INSTALLED)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist build site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find output -mindepth 1 ! -name README.md -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -76,4 +82,9 @@ $(INSTALLED): $(MADE) pyproject.toml
 $(INSTALLED_DEV): $(INSTALLED)
 	@echo 'Installing the development tools.'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED) pyproject.toml
+	@echo 'Installing the tools of the documentation.'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@

@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         systems = open_searches(stack, REPOSITORY)
         measure("sample", systems, questions_of_sample(systems[0])[:limit])
-    for folder in sorted(SETS.iterdir()) if SETS.exists() else ():
+    for folder in sorted(SETS.glob("*/")) if SETS.exists() else ():
         found = sorted(cache().glob(f"{folder.name}-{embedded.__name__}-*"))
         if not found:
             print(f"{folder.name}: index it first, with benchmarks/retrieval.py")
