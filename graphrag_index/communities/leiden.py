@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.communities.cores import partition_by_cores
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
@@ -34,7 +35,7 @@ MAX_NODES_UNSCALED = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
 
-# An implementation of Leiden: a function of a graph with edges, the settings and the level, which
+# A way to partition a graph: a function of a graph with edges, the settings and the level, which
 # returns the label of each node.
 Engine = Callable[[SparseRows, CreateCommunities, int], Integers]
 
@@ -104,6 +105,7 @@ LEIDEN_ENGINES: Mapping[str, Engine] = {
     "igraph": partition_with_igraph,
     "leidenalg": partition_with_leidenalg,
 }
+ENGINES: Mapping[str, Engine] = {**LEIDEN_ENGINES, "core": partition_by_cores}
 
 
 def _to_igraph(rows: SparseRows) -> tuple[Any, list[float]]:
@@ -138,7 +140,7 @@ def partition_graph(graph: Graph, settings: CreateCommunities) -> Integers:
     """
     labels = find_components(graph)
     if len(graph.weights):
-        found = LEIDEN_ENGINES[settings.engine](build_sparse_rows(graph), settings, 0)
+        found = ENGINES[settings.engine](build_sparse_rows(graph), settings, 0)
         labels = labels * (int(found.max()) + 1) + found
     return np.unique(labels, return_inverse=True)[1]
 
@@ -198,7 +200,7 @@ def split_parts(
             rows.indices[first:last] - np.int32(start),
             rows.weights[first:last],
         )
-        found = LEIDEN_ENGINES[settings.engine](part, settings, level)
+        found = ENGINES[settings.engine](part, settings, level)
         if found.min() != found.max():
             labels[nodes[start:end]] = n_parts + found
             n_parts += int(found.max()) + 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
-    LEIDEN_ENGINES,
+    ENGINES,
     build_hierarchy,
     partition_graph,
     select_large_parts,
@@ -72,7 +72,7 @@ def check_levels(graph: Graph, levels: list[np.ndarray], max_cluster_size: int) 
                 assert below == {-1} or (len(below) > 1 and -1 not in below)
 
 
-@given(graph=graphs(), engine=st.sampled_from(sorted(LEIDEN_ENGINES)))
+@given(graph=graphs(), engine=st.sampled_from(sorted(ENGINES)))
 @examples(60)
 def test_of_a_graph_that_did_not_change_all_is_kept(graph, engine):
     settings = SMALL.model_copy(update={"engine": engine})

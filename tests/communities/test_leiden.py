@@ -13,6 +13,7 @@ from graphrag_index.communities.layout import (
     spread_over_disc,
 )
 from graphrag_index.communities.leiden import (
+    ENGINES,
     LEIDEN_ENGINES,
     build_hierarchy,
     build_microsoft_hierarchy,
@@ -142,7 +143,7 @@ def test_igraph_leaves_the_global_random_numbers_alone():
     assert random.random() == expected
 
 
-ALL_ENGINES = [*sorted(LEIDEN_ENGINES), "microsoft"]
+ALL_ENGINES = [*sorted(ENGINES), "microsoft"]
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)

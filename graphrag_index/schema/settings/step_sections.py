@@ -169,8 +169,10 @@ class FinalizeGraph(Section):
 class CreateCommunities(Section):
     """The hierarchy of communities."""
 
-    engine: Literal["native", "igraph", "leidenalg", "microsoft"] = setting(
-        "native", "Implementation of Leiden; see docs/settings.md."
+    engine: Literal["native", "igraph", "leidenalg", "microsoft", "core"] = setting(
+        "native",
+        "Implementation of Leiden, or core: k-cores, which ignore quality, resolution, iterations "
+        "and seed; see docs/settings.md.",
     )
     quality: Literal["modularity", "cpm"] = setting(
         "modularity", "Quality measure to maximize; the engine microsoft supports modularity only."
