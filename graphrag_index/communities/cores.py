@@ -92,7 +92,7 @@ def _find_leaders(rows: SparseRows, core: Integers) -> Integers:
 
 def _limit_size(n_nodes: int, max_cluster_size: int, level: int) -> int:
     """Return the maximum size of the parts of a graph, or of the sub-parts of a part."""
-    limit = max_cluster_size * SIZE_RATIO**N_LEVELS_BELOW
+    limit: int = max_cluster_size * SIZE_RATIO**N_LEVELS_BELOW
     while level and limit >= n_nodes and limit > max_cluster_size:
         limit //= SIZE_RATIO
     return limit

@@ -25,14 +25,19 @@ CHOSEN_COLUMNS: dict[str, Any] = {
 }
 
 
-def choose_best_sentences(shard: ShardFrames) -> ShardFrames:
-    """Choose the candidate sentences of a shard of communities, and find their members."""
+def choose_best_sentences(shard: ShardFrames, max_document_share: float) -> ShardFrames:
+    """Choose the candidate sentences of a shard of communities, and find their members.
+
+    Sentences of one document that are more than its share of the candidates are chosen last.
+    """
     members, sentences = shard["members"], shard["sentences"]
     times = members["n_sentences"].to_numpy()
     report, entity, weight = (
         np.repeat(members[name].to_numpy(), times) for name in ("report", "entity", "weight")
     )
-    sentence, fitness = (sentences[name].to_numpy() for name in ("sentence", "fitness"))
+    sentence, fitness, document = (
+        sentences[name].to_numpy() for name in ("sentence", "fitness", "document")
+    )
     score = weight * fitness
     # Group the mentions by report and sentence. The members of a group are in ascending order.
     keys = (report.astype(np.int64) << 32) + sentence
@@ -40,7 +45,8 @@ def choose_best_sentences(shard: ShardFrames) -> ShardFrames:
     is_first = np.ones(len(keys), bool)
     is_first[1:] = np.diff(keys[order]) > 0
     bounds = np.append(np.flatnonzero(is_first), len(keys))
-    report, sentence = report[order[bounds[:-1]]], sentence[order[bounds[:-1]]]
+    firsts = order[bounds[:-1]]
+    report, sentence, document = report[firsts], sentence[firsts], document[firsts]
     # `bincount` returns integers if there are no values.
     total = np.bincount(np.cumsum(is_first) - 1, score[order]).astype(np.float64)
     total *= np.minimum(1.0, MAX_SCORED_MEMBERS / np.diff(bounds))
@@ -48,7 +54,10 @@ def choose_best_sentences(shard: ShardFrames) -> ShardFrames:
     best = np.lexsort((sentence, -total, report))
     place = np.arange(len(best)) - np.searchsorted(report, report)
     n_groups = np.bincount(report)[report] if len(report) else place
-    is_chosen = place < np.clip(n_groups * CANDIDATE_SHARE, MIN_CANDIDATES, MAX_CANDIDATES)
+    limit = np.clip(n_groups * CANDIDATE_SHARE, MIN_CANDIDATES, MAX_CANDIDATES)
+    place_in_document = _number_equal((report.astype(np.int64) << 32) + document[best])
+    best = best[np.lexsort((place_in_document >= max_document_share * limit, report))]
+    is_chosen = place < limit
     best, place = best[is_chosen], place[is_chosen]
     owner, member = NumberLists(bounds[:-1], np.diff(bounds), entity[order]).take(best)
     columns = {
@@ -59,6 +68,14 @@ def choose_best_sentences(shard: ShardFrames) -> ShardFrames:
         "entities": gather_lists(owner, pl.Series(member), len(best)),
     }
     return {"chosen": pl.DataFrame(columns, CHOSEN_COLUMNS)}
+
+
+def _number_equal(keys: Integers) -> Integers:
+    """Return for each key the number of equal keys before it."""
+    order = np.argsort(keys, kind="stable")
+    before = np.empty(len(keys), dtype=np.int64)
+    before[order] = np.arange(len(keys)) - np.searchsorted(keys[order], keys[order])
+    return before
 
 
 def drop_repeats_of_siblings(

@@ -25,6 +25,9 @@ MAX_COMMON_WORD_SHARE = 0.6
 MAX_HEADING_NAMES = 3
 # Maximum number of terms in a title, and minimum weight of the second, as a share of the first.
 MAX_TITLE_TERMS, MIN_TERM_SHARE = 2, 0.35
+# Number of documents from which the share of one document in a report is limited, and text after a
+# finding that has sentences of one document only, though the report has several.
+MIN_DOCUMENTS, SINGLE_SOURCE_MARK = 3, "(All of this finding is from one document.)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +35,15 @@ class Evidence:
     """A sentence that mentions entities of the community.
 
     `entities` are the numbers of these entities, `relationships` of those between them. `source`
-    is the number of the text unit. `days` are the first and last day of a date in the sentence.
+    is the number of the text unit, `document` that of its document. `days` are the first and last
+    day of a date in the sentence.
     """
 
     text: str
     entities: Sequence[int]
     relationships: Sequence[int]
     source: int
+    document: int
     score: float
     days: tuple[date, date] | None = None
 
@@ -74,9 +79,14 @@ def write_findings(
     terms: Sequence[Term],
     max_findings: int,
     max_sentences: int,
+    max_document_share: float = 1.0,
     language: str = "en",
 ) -> tuple[str, tuple[Finding, ...]]:
     """Choose the sentences of the summary and of each finding.
+
+    If the candidates are from at least `MIN_DOCUMENTS` documents, one document has at most the
+    share `max_document_share` of the sentences, and a finding with sentences of one document says
+    so at its end.
 
     The sentences of the summary together mention the members with the largest weights. The
     subject of a finding is one member, and its sentences mention this member. Findings are sorted
@@ -88,13 +98,62 @@ def write_findings(
 
     `evidence` are candidate sentences, best first; `terms` are the terms of the report.
     """
-    pool = _SentencePool(evidence, names.weight)
+    sizes = Counter({s.text: s.document for s in evidence}.values())
+    has_many_documents = len(sizes) >= MIN_DOCUMENTS
+    limit = max_sentences
+    if has_many_documents:
+        limit = _limit_document(sizes, max_sentences, max_document_share)
+    while True:
+        pool = _SentencePool(evidence, names.weight, limit)
+        summary, groups = _choose_sentences(
+            pool, names, terms, max_findings, max_sentences, language
+        )
+        used = pool.count_documents()
+        # Near repeats are left out, so that fewer sentences are used than the limit assumes.
+        allowed = max_document_share * used.total()
+        if not has_many_documents or limit == 1 or max(used.values(), default=0) <= allowed:
+            break
+        limit -= 1
+    findings = tuple(
+        Finding(heading, _cite_sentences(sentences) + _mark_source(sentences, has_many_documents))
+        for heading, sentences in groups
+    )
+    return _cite_sentences(summary), findings
+
+
+def _limit_document(sizes: Mapping[int, int], max_sentences: int, share: float) -> int:
+    """Return the most sentences of one document, so that none has more than a share of all.
+
+    `sizes` has the number of candidate sentences of each document. The result is at least 1.
+    """
+    for limit in range(max_sentences, 1, -1):
+        n_sentences = sum(min(size, limit) for size in sizes.values())
+        if limit <= share * min(n_sentences, max_sentences):
+            return limit
+    return 1
+
+
+def _mark_source(sentences: Sequence[Evidence], has_many_documents: bool) -> str:
+    """Return a mark for sentences of one document in a report on several; otherwise ""."""
+    is_single = len({sentence.document for sentence in sentences}) == 1
+    return f" {SINGLE_SOURCE_MARK}" if has_many_documents and is_single else ""
+
+
+def _choose_sentences(
+    pool: "_SentencePool",
+    names: Names,
+    terms: Sequence[Term],
+    max_findings: int,
+    max_sentences: int,
+    language: str,
+) -> tuple[list[Evidence], list[tuple[str, list[Evidence]]]]:
+    """Choose the sentences of the summary, and the heading and sentences of each finding."""
     summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set())
     headings = _Headings(names, terms, language)
     left = max_sentences - len(summary)
     chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
     left -= len(chronology)
-    findings: list[Finding] = []
+    findings: list[tuple[str, list[Evidence]]] = []
     for subject in pool.subjects:
         if len(findings) + bool(chronology) == max_findings or left <= 0:
             break
@@ -106,10 +165,10 @@ def write_findings(
         left -= len(sentences)
         heading = headings.compose(subject, sentences)
         sentences.sort(key=lambda sentence: sentence.source)
-        findings.append(Finding(heading, _cite_sentences(sentences)))
+        findings.append((heading, sentences))
     if chronology:
-        findings.append(Finding(headings.compose_dated(chronology), _cite_sentences(chronology)))
-    return _cite_sentences(summary), tuple(findings)
+        findings.append((headings.compose_dated(chronology), chronology))
+    return summary, findings
 
 
 class _Headings:
@@ -168,8 +227,10 @@ class _Headings:
 class _SentencePool:
     """A pool of sentences, which never returns a sentence twice, or one that says the same."""
 
-    def __init__(self, evidence: Sequence[Evidence], weight: Mapping[int, float]) -> None:
-        self._weight = weight
+    def __init__(
+        self, evidence: Sequence[Evidence], weight: Mapping[int, float], document_limit: int
+    ) -> None:
+        self._weight, self._document_limit = weight, document_limit
         best_of_text = {sentence.text: sentence for sentence in reversed(evidence)}
         self._sentences = list(reversed(best_of_text.values()))
         self.mentioned: dict[int, list[Evidence]] = {}
@@ -230,9 +291,18 @@ class _SentencePool:
                     del self._words[sentence]
         return []
 
+    def count_documents(self) -> Counter[int]:
+        """Return the number of used sentences of each document."""
+        return Counter(sentence.document for sentence in self._words)
+
     def _take_if_new(self, sentence: Evidence) -> bool:
-        """Take a sentence from the pool, and return whether it differs from all used ones."""
+        """Take a sentence from the pool, and return whether the sentence may be used.
+
+        Its document may have no more sentences than the limit, and a used one must not be alike.
+        """
         self._taken.add(sentence)
+        if self.count_documents()[sentence.document] >= self._document_limit:
+            return False
         words = distinctive_words(sentence.text)
         if any(_have_common_words(words, used) for used in self._words.values()):
             return False

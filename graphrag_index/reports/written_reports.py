@@ -16,7 +16,11 @@ from graphrag_index.step import ShardFrames
 
 
 def write_reports(
-    shard: ShardFrames, corpus: CorpusWords, max_findings: int, max_sentences: int
+    shard: ShardFrames,
+    corpus: CorpusWords,
+    max_findings: int,
+    max_sentences: int,
+    max_document_share: float,
 ) -> ShardFrames:
     """Write the reports of a shard of communities."""
     entities, communities = shard["entities"], shard["communities"]
@@ -24,8 +28,9 @@ def write_reports(
         dict(entities.select("entity", name).iter_rows()) for name in ("title", "weight")
     )
     sentences, uses = _rank_sentences(shard["sentences"], corpus)
-    columns = ("entities", "relationships", "source", "score", "first_day", "last_day")
-    rows = list(sentences.select("language", "clarity", "text", *columns).iter_rows())
+    columns = ("entities", "relationships", "source", "document", "score")
+    days = ("first_day", "last_day")
+    rows = list(sentences.select("language", "clarity", "text", *columns, *days).iter_rows())
     found = list(uses.select("text", "word", "weight", "form").iter_rows())
     spans, use_spans = (
         pairwise(np.searchsorted(frame["report"], np.arange(communities.height + 1)).tolist())
@@ -40,7 +45,7 @@ def write_reports(
         language, evidence = _read_evidence(rows[slice(*span)])
         terms = find_terms(found[slice(*use_span)], language, _words_of(named))
         summary, findings = write_findings(
-            evidence, names, terms, max_findings, max_sentences, language
+            evidence, names, terms, max_findings, max_sentences, max_document_share, language
         )
         if not summary:
             # Cite the entities, since no text mentions the members but repeated lines.
@@ -88,8 +93,8 @@ def _read_evidence(rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Evidence]
     rows = [row for row in rows if row[2]]
     clarity = max((row[1] for row in rows), default=0)
     evidence = [
-        Evidence(text, entities, relationships, source, score, (first, last) if first else None)
-        for _, own, text, entities, relationships, source, score, first, last in rows
+        Evidence(text, entities, links, source, document, score, (first, last) if first else None)
+        for _, own, text, entities, links, source, document, score, first, last in rows
         if own == clarity
     ]
     return max(languages, key=lambda code: languages[code], default=""), evidence

@@ -52,7 +52,8 @@ Floats = npt.NDArray[np.float64]
 _YEAR = r"\b(?:1\d|20)\d\d"
 # Columns of candidate sentences: `clarity` is 2 for whole sentences that stand alone, 1 for other
 # whole sentences and 0 for headings, list items and table rows. `first_day` and `last_day` are the
-# days of the first date in the sentence, `source` is the number of the text unit.
+# days of the first date in the sentence, `source` and `document` are the numbers of its text unit
+# and document.
 _QUOTED_COLUMNS: dict[str, Any] = {
     **CHOSEN_COLUMNS,
     "text": pl.String,
@@ -61,10 +62,11 @@ _QUOTED_COLUMNS: dict[str, Any] = {
     "first_day": pl.Date,
     "last_day": pl.Date,
     "source": pl.Int32,
+    "document": pl.Int32,
 }
 
 
-@step(writes=["community_reports"], code_version=3)
+@step(writes=["community_reports"], code_version=4)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -84,9 +86,10 @@ def create_community_reports_nlp(
     score of a sentence grows with these terms, and with the number and the degree of the members
     in it. The summary is about the main members, and ends with counts. Each finding is about one
     main member and the members that are mentioned with it, or is a chronology. Communities with
-    the same parent share no sentence. The rank (0 to 10) compares the size of a community with the
-    sizes of other communities of its level. Reports are ordered by level, deepest first, then
-    `community`.
+    the same parent share no sentence. If the sentences are from at least three documents, one
+    document has at most the share `max_document_share` of them. The rank (0 to 10) compares the
+    size of a community with the sizes of other communities of its level. Reports are ordered by
+    level, deepest first, then `community`.
 
     Candidate sentences are chosen report by report, but their texts are read document by document.
     So they are partitioned by sentence before, and by report after their texts are read.
@@ -115,8 +118,10 @@ def create_community_reports_nlp(
         counts: list[tuple[int, pl.DataFrame]] = []
         with shards.open_partitions(n_partitions, CHOSEN_COLUMNS) as by_sentence:
             found = _find_sentences_of_entities(mentions, sentences, units, named.height)
-            work = _pair_members_with_sentences(rows.height, members, named["weight"], *found)
-            for start, part in shards.map(choose_best_sentences, work):
+            work = _pair_members_with_sentences(
+                rows.height, members, named["weight"], *found, sentences
+            )
+            for start, part in shards.map(choose_best_sentences, work, settings.max_document_share):
                 chosen = part["chosen"].with_columns(pl.col("report") + start)
                 by_sentence.append(chosen, chosen["sentence"].to_numpy() // PARTITION_SENTENCES)
             del found
@@ -127,7 +132,8 @@ def create_community_reports_nlp(
                 counts.append(count_words(distinct["text"], distinct["language"]))
                 by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
         work = _prepare_shards(rows, members, named, by_report, links)
-        shared = (count_corpus_words(counts), settings.max_findings, settings.max_sentences)
+        limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
+        shared = (count_corpus_words(counts), *limits)
         for n_reports, written in shards.map(write_reports, work, *shared):
             yield written["community_reports"]
             progress.advance(n_reports)
@@ -221,8 +227,10 @@ def _pair_members_with_sentences(
     weight: pl.Series,
     sentences_of: NumberLists,
     fitness: npt.NDArray[np.float32],
+    sentences: pl.LazyFrame,
 ) -> Iterator[tuple[int, ShardFrames]]:
     """Yield (number of the first report, shard): members of communities, and their sentences."""
+    document = sentences.select("document").collect().to_series()
     for start in range(0, n_reports, SHARD_REPORTS):
         reports = np.arange(start, min(start + SHARD_REPORTS, n_reports))
         report, entity = _choose_main_members(*members.take(reports), weight, sentences_of)
@@ -238,7 +246,13 @@ def _pair_members_with_sentences(
                         "n_sentences": sentences_of.lengths[entity],
                     }
                 ),
-                "sentences": pl.DataFrame({"sentence": sentence, "fitness": fitness[sentence]}),
+                "sentences": pl.DataFrame(
+                    {
+                        "sentence": sentence,
+                        "fitness": fitness[sentence],
+                        "document": document.gather(sentence),
+                    }
+                ),
             },
         )
 
@@ -276,6 +290,7 @@ def _quote_sentences(
             "language": language,
             "clarity": spans[quotations.rows]["quotable"].cast(pl.Int8),
             "source": source,
+            "document": quotations.places["document"].cast(pl.Int32),
         }
     )
     quoted = quoted.with_columns(

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.reports.candidate_sentences import drop_repeats_of_siblings
+from graphrag_index.reports.candidate_sentences import (
+    choose_best_sentences,
+    drop_repeats_of_siblings,
+)
 from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.extractive import Evidence, Names, write_findings
+from graphrag_index.reports.extractive import SINGLE_SOURCE_MARK, Evidence, Names, write_findings
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.reports.theme_terms import Term
 
@@ -19,7 +22,7 @@ WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
 
 
 def evidence(text: str, *entities: int, source: int = 0, score: float = 0.0) -> Evidence:
-    return Evidence(text, entities, (), source, score or sum(WEIGHT[e] for e in entities))
+    return Evidence(text, entities, (), source, 0, score or sum(WEIGHT[e] for e in entities))
 
 
 TERMS = (Term("sea ice", ("ice",), 9.0), Term("boats", ("boats", "boat"), 8.0))
@@ -124,6 +127,41 @@ def test_siblings_share_no_sentence() -> None:
     chosen = pl.DataFrame({"report": [0, 1, 2, 1], "sentence": [7, 7, 7, 8], "place": [1, 0, 0, 1]})
     kept = drop_repeats_of_siblings(chosen, np.array([5, 5, 6]), np.array([3, 9, 2]))
     assert set(kept.select("report", "sentence").rows()) == {(1, 7), (2, 7), (1, 8)}
+
+
+def test_a_poisoned_document_has_at_most_its_share_and_its_finding_is_marked() -> None:
+    things = ("gold", "coal", "tea", "wool", "iron", "silk", "salt", "oil", "rum", "tin")
+    false = [
+        replace(evidence(f"Crean secretly stole {thing} in {thing}town.", 0, score=99), document=1)
+        for thing in things
+    ]
+    true = [
+        replace(evidence("Elephant Island has no harbour for boats.", 2), document=2),
+        replace(evidence("Farmers in Kerry keep sheep.", 3), document=3),
+        replace(evidence("Storms broke masts of the Endurance.", 1), document=4),
+    ]
+    names = Names(WEIGHT, TITLES, [0])
+    summary, findings = write_findings([*false, *true], names, TERMS, 6, 14, 0.5)
+    said = [summary, *(finding.explanation for finding in findings)]
+    assert sum(text.count("stole") for text in said) == 3
+    assert sum(text.count("Data:") for text in said) == 6
+    assert all(SINGLE_SOURCE_MARK in text for text in said[1:])
+    _, unlimited = write_findings([*false, *true[:1]], names, TERMS, 6, 14, 0.5)
+    assert not any(SINGLE_SOURCE_MARK in finding.explanation for finding in unlimited)
+
+
+def test_a_document_with_many_sentences_leaves_candidates_to_other_documents() -> None:
+    n, others = 200, 15
+    members = {"report": [0], "entity": [5], "weight": [1.0], "n_sentences": [n + others]}
+    sentences = {
+        "sentence": range(n + others),
+        "fitness": [1.0] * n + [0.1] * others,
+        "document": [0] * n + [*range(1, others + 1)],
+    }
+    shard = {"members": pl.DataFrame(members), "sentences": pl.DataFrame(sentences)}
+    chosen = choose_best_sentences(shard, 0.5)["chosen"]["sentence"]
+    assert (chosen < n).sum() == 11
+    assert len(chosen) == 22
 
 
 def test_no_evidence_gives_no_findings() -> None:

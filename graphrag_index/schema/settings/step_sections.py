@@ -221,6 +221,13 @@ class CreateCommunityReportsNlp(Section):
 
     max_findings: int = setting(6, "Findings of a report at most.", ge=1, le=1_000)
     max_sentences: int = setting(14, "Maximum sentences of a report.", ge=2, le=10_000)
+    max_document_share: float = setting(
+        0.5,
+        "Maximum share of one document in the sentences of a report, if they could be from at "
+        "least three documents; 1: no limit.",
+        gt=0,
+        le=1,
+    )
 
 
 class GenerateTextEmbeddings(Section):
