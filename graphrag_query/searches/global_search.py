@@ -100,7 +100,9 @@ def _build_contexts(
     question: Question, reports: pl.DataFrame, settings: GlobalSearch
 ) -> list[Context]:
     """Split reports into the contexts of calls, each with the best passages on its reports."""
-    limit = int((1 - settings.passage_share) * settings.max_context_tokens)
+    # Where the settings or a model choose the reports, passages only fill what reports leave free.
+    share = settings.passage_share if settings.selection == "similar" else 0
+    limit = int((1 - share) * settings.max_context_tokens)
     return add_passages(question, split_reports(question, reports, limit), settings)
 
 

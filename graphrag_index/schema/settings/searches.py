@@ -108,10 +108,11 @@ class GlobalSearch(Section):
     max_map_share: float = setting(
         0.2, "similar: reports to read at most, as a share of their level.", gt=0, le=1
     )
-    max_context_tokens: CallTokens = 8_000
+    max_context_tokens: CallTokens = 6_000
     passage_share: float = setting(
         0.8,
-        "Share of max_context_tokens and max_map_tokens for the best passages on the question.",
+        "similar: share of max_context_tokens and max_map_tokens for the best passages on the "
+        "question. With level and dynamic, passages fill what the reports leave free.",
         ge=0,
         le=0.9,
     )
