@@ -230,12 +230,18 @@ def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
     found = [one for measure in evaluation.measures() for one in evaluation.comparisons(measure)]
     if not found:
         return
-    print("\nDifferences, second minus first; p by permutation, corrected by Holm\n")
-    rows = [("measure", "first", "second", "difference", "p", "could show", "")]
-    for one in found:
+    clear = [one for one in found if one.is_significant]
+    print(
+        f"\nOf {len(found):,} differences, {len(clear):,} are more than chance (p by permutation, "
+        "corrected by Holm)."
+    )
+    if not clear:
+        return
+    print("Second minus first; the last column is the smallest difference that would be found:\n")
+    rows = [("measure", "first", "second", "difference", "p", "could show")]
+    for one in clear:
         i = one.difference.interval
         cell = f"{i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}]"
-        verdict = "differs" if one.is_significant else "may be chance"
         numbers = (f"{one.corrected_p:.4f}", f"{one.difference.detectable:.3f}")
-        rows.append((one.measure, one.first, one.second, cell, *numbers, verdict))
-    print(*align_columns(rows, left=[0, 1, 2, 6]), sep="\n")
+        rows.append((one.measure, one.first, one.second, cell, *numbers))
+    print(*align_columns(rows, left=[0, 1, 2]), sep="\n")
