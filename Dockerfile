@@ -5,6 +5,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY graphrag_index graphrag_index
 COPY graphrag_query graphrag_query
 COPY graphrag_server graphrag_server
+COPY graphrag_evaluation graphrag_evaluation
 COPY workflows workflows
 RUN python -m venv /opt/graphrag && /opt/graphrag/bin/pip install --no-cache-dir ".[serve,mcp]"
 
