@@ -10,6 +10,8 @@ from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.graph_quality.graph_figures import Figures, share_figure
 from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
 from graphrag_index.health.checked_index import CITED_COLUMNS, CheckedIndex, count_rows
+from graphrag_index.reports.extent import EXTENT_SENTENCE
+from graphrag_index.reports.extractive import SINGLE_SOURCE_MARK
 
 # Reports that are read; of more reports, a random sample.
 MAX_REPORTS = 1_000
@@ -28,13 +30,14 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
 
     A sentence is supported if the cited rows have half of the information of its words, by the
     lexical test of `stated_shares`. A sentence that cites missing rows only is not supported.
-    Intervals are over reports.
+    Counts of documents and members, and marks of findings from one document, are no claims: the
+    program writes them, and no row states them. Intervals are over reports.
     """
     names = ("cited_claims", "supported_claims")
     if not index.has("community_reports", "full_content", "community"):
         return dict.fromkeys(names, "the index has no community reports")
     reports = _sample_reports(index, seed)
-    claims = [cited_sentences(text) for text in reports["full_content"]]
+    claims = [_read_claims(text) for text in reports["full_content"]]
     evidence = _read_evidence(index, claims)
     weights = WordWeights(_sample_texts(index))
     n_cited, n_supported, unsupported, uncited = [], [], [], []
@@ -63,6 +66,11 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
             n_supported, n_cited, worst, none="no sentence of a report cites a row", seed=seed
         ),
     }
+
+
+def _read_claims(report: str) -> list[CitedSentence]:
+    sentences = cited_sentences(report.replace(SINGLE_SOURCE_MARK, ""))
+    return [said for said in sentences if said.rows or not EXTENT_SENTENCE.fullmatch(said.text)]
 
 
 def _sample_reports(index: CheckedIndex, seed: int) -> pl.DataFrame:

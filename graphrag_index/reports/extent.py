@@ -1,5 +1,6 @@
 """Counts of a community: its documents with their dates, and its members by kind."""
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
@@ -16,6 +17,12 @@ from graphrag_index.text.places import find_places
 COUNTED_TYPES: Mapping[str, tuple[str, str]] = read_lists("reports/data/report_words")[
     "counted_types"
 ]
+_NOUNS = "|".join(noun for nouns in COUNTED_TYPES.values() for noun in nouns)
+# A sentence that `describe_extent` returns, in which `_KIND` is a counted kind.
+_KIND = rf"[\d,]+ (?:{_NOUNS})"
+EXTENT_SENTENCE = re.compile(
+    rf"[\d,]+ documents?(?:, [\w ]+)?(?:: {_KIND}(?:, {_KIND})*(?:,? and {_KIND})?)?\."
+)
 
 
 def find_kinds(named: pl.DataFrame) -> pl.Series:

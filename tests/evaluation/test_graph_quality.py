@@ -20,6 +20,7 @@ from graphrag_evaluation.graph_quality.grounding import measure_grounding
 from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
 from graphrag_evaluation.statistics import ratio_interval
 from graphrag_index.health.checked_index import CheckedIndex
+from graphrag_index.reports.extractive import SINGLE_SOURCE_MARK
 from graphrag_index.schema.tables import TABLES
 from tests.fixtures.commands import Call
 
@@ -183,6 +184,22 @@ def test_sentences_of_reports_are_supported_by_the_rows_they_cite() -> None:
     assert figure.examples[0] == "report on community 5: The voyage lasted nine years."
 
 
+def test_counts_and_marks_of_the_program_are_no_claims() -> None:
+    report = (
+        f"Racoviță studied penguins. [Data: Sources (0)] {SINGLE_SOURCE_MARK}\n\n"
+        "3 documents, 1898 to 1899: 2 people and 1 other place. 3 documents were lost at sea."
+    )
+    index = make_index(
+        text_units=[{"human_readable_id": 0, "text": TEXT}],
+        community_reports=[{"community": 5, "full_content": report}],
+    )
+    figures = measure_report_claims(index, 17)
+    assert means(figures) == {"cited_claims": 0.5, "supported_claims": 1}
+    figure = figures["cited_claims"]
+    assert isinstance(figure, Figure)
+    assert list(figure.examples) == ["report on community 5: 3 documents were lost at sea."]
+
+
 @pytest.mark.parametrize("has_tables", [True, False])
 def test_an_index_without_rows_gives_reasons(has_tables: bool) -> None:
     names = [name for name, table in TABLES.items() if table.kind == "public"]
@@ -214,6 +231,7 @@ def test_the_graph_of_a_project_is_measured(sample_project: Path, graphrag_index
     assert measures["grounded_mentions"]["mean"] > 0.99
     assert measures["duplicate_names"]["mean"] == 0
     assert measures["supported_claims"]["mean"] > 0.99
+    assert measures["cited_claims"]["mean"] == 1
     assert measures["rebuilt_ari"]["mean"] == 1
     assert 0 < measures["ari@0"]["mean"] < 1
     assert list(found["not_measured"]) == ["grounded_claims"]

@@ -1,8 +1,30 @@
 """Counts of a community."""
 
-import polars as pl
+from datetime import date
+from typing import Any
 
-from graphrag_index.reports.extent import COUNTED_TYPES, describe_extent, find_kinds
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.reports.extent import (
+    COUNTED_TYPES,
+    EXTENT_SENTENCE,
+    describe_extent,
+    find_kinds,
+)
+
+DAYS = st.dates(date(1000, 1, 1), date(2030, 1, 1))
+EXTENTS = st.fixed_dictionaries(
+    {
+        "n_documents": st.integers(1, 5_000),
+        "kinds": st.lists(
+            st.integers(0, 3_000), min_size=len(COUNTED_TYPES), max_size=len(COUNTED_TYPES)
+        ),
+        "days": st.none() | st.tuples(DAYS, DAYS),
+    }
+)
 
 
 def test_places_are_counted_by_their_kind() -> None:
@@ -32,3 +54,17 @@ def test_the_counts_are_a_sentence() -> None:
         "kinds": [counts.get(kind, 0) for kind in COUNTED_TYPES],
     }
     assert describe_extent(row) == "17 documents: 1 person and 2 countries."
+
+
+@given(EXTENTS)
+def test_every_sentence_of_counts_is_recognized(row: dict[str, Any]) -> None:
+    first, last = sorted(row.pop("days") or ()) or (None, None)
+    sentence = describe_extent({**row, "first_date": first, "last_date": last})
+    assert EXTENT_SENTENCE.fullmatch(sentence)
+
+
+@pytest.mark.parametrize(
+    "said", ["3 documents were lost.", "4 documents: a letter and two maps.", "12 people."]
+)
+def test_other_sentences_are_not_counts_of_a_community(said: str) -> None:
+    assert not EXTENT_SENTENCE.fullmatch(said)
