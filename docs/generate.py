@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 import yaml
 
-from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS
+from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS, REFERENCE_MEANINGS
 from graphrag_evaluation.measures import MEANINGS
 from graphrag_index.pipeline.workflow import load_step
 from graphrag_index.schema.settings.project_settings import Settings, settings_text
@@ -189,6 +189,7 @@ BLOCKS: Mapping[str, Callable[[str], str]] = {
     "steps": steps_block,
     "measures": measures_block(MEANINGS),
     "graph measures": measures_block(GRAPH_MEANINGS),
+    "reference measures": measures_block(REFERENCE_MEANINGS),
 }
 
 

@@ -21,6 +21,7 @@ MAX_EXACT_CLUSTERS = 12
 _Z_CONFIDENCE, _Z_POWER = 1.959964, 0.841621
 # Resampled means that are computed at once: bounds the memory.
 _BATCH = 1_000
+_MAX_DRAWS = 10_000_000
 # Up to this many questions, their resamples are kept in memory: 40 KB for each question.
 MAX_KEPT = 2_000
 
@@ -77,15 +78,57 @@ def ratio_interval(
     pairs = pairs[pairs[:, 1] > 0]
     if not len(pairs):
         return None
-    kinds, n_clusters = np.unique(pairs, axis=0, return_counts=True)
-    random, ratios = np.random.default_rng(seed), []
-    for _ in range(N_RESAMPLES // _BATCH):
-        sums = random.multinomial(len(pairs), n_clusters / len(pairs), _BATCH) @ kinds
-        ratios.append(sums[:, 0] / sums[:, 1])
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.concatenate(ratios), (tail, 1 - tail))
     count, total = pairs.sum(axis=0)
-    return Interval(float(count / total), float(low), float(high), int(total))
+    sums = _resample_sums(pairs, seed)
+    return _percentile_interval(count / total, sums[:, 0] / sums[:, 1], int(total))
+
+
+def f1_interval(
+    right: npt.ArrayLike,
+    n_stated: npt.ArrayLike,
+    found: npt.ArrayLike,
+    n_wanted: npt.ArrayLike,
+    seed: int = SEED,
+) -> Interval | None:
+    """Return the harmonic mean of precision and recall over clusters, with its interval.
+
+    Precision is `right` of `n_stated` rows, recall `found` of `n_wanted` rows: two different
+    counts, since two stated rows may stand for one wanted row. `n` is the number of wanted rows.
+    None without stated or without wanted rows.
+    """
+    rows = np.stack(
+        [np.asarray(values, dtype=float) for values in (right, n_stated, found, n_wanted)], axis=1
+    )
+    rows = rows[rows[:, 1] + rows[:, 3] > 0]
+    totals = rows.sum(axis=0)
+    if not totals[1] or not totals[3]:
+        return None
+    f1 = _harmonic_means(_resample_sums(rows, seed))
+    return _percentile_interval(_harmonic_means(totals[None])[0], f1, int(totals[3]))
+
+
+def _harmonic_means(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return F1 of rows of (right, stated, found, wanted)."""
+    precision = sums[:, 0] / np.maximum(sums[:, 1], 1)
+    recall = sums[:, 2] / np.maximum(sums[:, 3], 1)
+    return 2 * precision * recall / np.where(precision + recall > 0, precision + recall, 1)
+
+
+def _resample_sums(rows: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:
+    """Return the sums of the rows of each resample."""
+    kinds, n_clusters = np.unique(rows, axis=0, return_counts=True)
+    random = np.random.default_rng(seed)
+    shares = n_clusters / len(rows)
+    # The draws do not depend on the size of a batch.
+    size = max(1, min(_BATCH, _MAX_DRAWS // len(kinds)))
+    sizes = [min(size, N_RESAMPLES - start) for start in range(0, N_RESAMPLES, size)]
+    return np.concatenate([random.multinomial(len(rows), shares, n) @ kinds for n in sizes])
+
+
+def _percentile_interval(mean: float, resampled: npt.NDArray[np.float64], n: int) -> Interval:
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(resampled, (tail, 1 - tail))
+    return Interval(float(mean), float(low), float(high), n)
 
 
 def compare_paired(

@@ -1,5 +1,6 @@
 """The measures of a graph, their meanings, and one measured figure."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -37,6 +38,27 @@ GRAPH_MEANINGS = {
     "1 if equal, 0 as by chance",
     "rebuilt_ari": "the same for the first level and communities made anew of all documents",
 }
+_PARTS = {
+    "precision": "share of the index's {} that the reference has{}",
+    "recall": "share of the reference's {} that the index has{}",
+    "f1": "harmonic mean of precision and recall of {}{}",
+}
+# Measures that compare an index with a reference, document by document.
+REFERENCE_MEANINGS = {
+    f"{name}_{part}": text.format(*rows)
+    for name, rows in {
+        "entity": ("entities", ""),
+        "typed": ("entities", " with the same type"),
+        "mention": ("spans of mentions", ""),
+        "relationship": ("relationships", ", in either direction"),
+    }.items()
+    for part, text in _PARTS.items()
+}
+
+
+def is_known_measure(name: str) -> bool:
+    """Return whether a graph has a measure of this name, such as `alone` or `ari@0`."""
+    return re.sub(r"@\d+$", "@n", name) in {**GRAPH_MEANINGS, **REFERENCE_MEANINGS}
 
 
 @dataclass(frozen=True)

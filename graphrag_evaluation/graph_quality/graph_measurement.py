@@ -1,8 +1,10 @@
 """Measurement of the graph of an index: all measures at one version."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,6 +13,12 @@ from graphrag_evaluation.graph_quality.community_stability import measure_stabil
 from graphrag_evaluation.graph_quality.graph_figures import Figure, Figures
 from graphrag_evaluation.graph_quality.graph_structure import measure_structure
 from graphrag_evaluation.graph_quality.grounding import measure_grounding
+from graphrag_evaluation.graph_quality.reference import (
+    Reference,
+    compare_with_reference,
+    open_marked_file,
+)
+from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
 from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
 from graphrag_evaluation.systems import SETTINGS_FILE, Place
 from graphrag_index.errors import TableError, describe_error
@@ -26,18 +34,47 @@ class GraphQuality:
     name: str
     figures: dict[str, Figure]
     not_measured: dict[str, str]
+    comparison: ReferenceComparison | None = None  # None without a reference
 
     def to_dict(self) -> dict[str, Any]:
         figures = {name: figure.to_dict() for name, figure in self.figures.items()}
-        return {"measures": figures, "not_measured": self.not_measured}
+        found: dict[str, Any] = {"measures": figures, "not_measured": self.not_measured}
+        if self.comparison is not None:
+            found["reference"] = self.comparison.to_dict()
+        return found
 
 
-def measure_graph(place: Place, *, n_resamples: int, seed: int, progress: Progress) -> GraphQuality:
+def open_reference(text: str, root: Path) -> Reference:
+    """Open a reference: a file of marked passages, or the place of an index.
+
+    Raises `InputError` or `TableError` if it cannot be read.
+    """
+    path = Path(text)
+    if path.is_file() or (path.suffix and not path.exists() and "@" not in text):
+        return open_marked_file(path)
+    place = Place.parse(text, root)
+    return Reference(str(place), open_place(place))
+
+
+def measure_graph(
+    place: Place,
+    *,
+    n_resamples: int,
+    seed: int,
+    progress: Progress,
+    reference: Reference | None = None,
+) -> GraphQuality:
     """Measure the graph of an index of graphrag-index or of Microsoft GraphRAG.
 
-    Raises `TableError` if there is no index or a table is damaged.
+    Raises `TableError` if there is no index or a table is damaged, and `InputError` if the index
+    has no document of the reference.
     """
     index = open_place(place)
+    comparison = None
+    if reference is not None:
+        # First, since a wrong reference is told at once.
+        with explain_damage(index):
+            comparison = compare_with_reference(index, reference, seed)
     parts: list[Callable[[CheckedIndex], Figures]] = [
         measure_grounding,
         measure_structure,
@@ -47,19 +84,29 @@ def measure_graph(place: Place, *, n_resamples: int, seed: int, progress: Progre
     progress.start(len(parts), "parts")
     found: dict[str, Figure | str] = {}
     for part in parts:
-        try:
+        with explain_damage(index):
             found |= part(index)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise TableError(
-                f"A table of the index in {index.path} cannot be read "
-                f"({describe_error(error)[:160]}): `graphrag-index check` names it."
-            ) from error
         progress.advance()
+    if comparison is not None:
+        found |= comparison.figures
     return GraphQuality(
         str(place),
         {name: figure for name, figure in found.items() if isinstance(figure, Figure)},
         {name: figure for name, figure in found.items() if isinstance(figure, str)},
+        comparison,
     )
+
+
+@contextmanager
+def explain_damage(index: CheckedIndex) -> Iterator[None]:
+    """Raise `TableError` for a table that cannot be read."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TableError(
+            f"A table of the index in {index.path} cannot be read "
+            f"({describe_error(error)[:160]}): `graphrag-index check` names it."
+        ) from error
 
 
 def open_place(place: Place) -> CheckedIndex:

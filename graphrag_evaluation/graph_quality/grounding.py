@@ -101,7 +101,7 @@ def _entities_in_text_units(
         .explode("unit")
         .join(texts, on="unit")
         .join(names.lazy(), on="entity")
-        .filter(_holds("text"))
+        .filter(holds_name("text"))
         .select("entity")
         .collect(engine="streaming")
     )
@@ -150,7 +150,7 @@ def _measure_claims(index: CheckedIndex) -> Figure | str:
         .with_columns(name=fold_names(pl.col("quote")))
         .filter(pl.col("name") != "")
         .join(index.tables["text_units"].select(text_unit_id="id", text="text"), on="text_unit_id")
-        .with_columns(held=_holds(fold_names(pl.col("text"))))
+        .with_columns(held=holds_name(fold_names(pl.col("text"))))
         .select("text_unit_id", "quote", "held")
         .sort("text_unit_id", "quote")
         .collect(engine="streaming")
@@ -173,7 +173,7 @@ def _titles(index: CheckedIndex, wanted: Flags) -> list[str]:
     return titles.head(MAX_EXAMPLES).collect()["title"].to_list()
 
 
-def _holds(text: str | pl.Expr) -> pl.Expr:
+def holds_name(text: str | pl.Expr) -> pl.Expr:
     """Return whether a normalized text has the words of the column `name` in a row.
 
     In scripts without spaces between words, the characters of the name are enough.
@@ -212,7 +212,7 @@ def _find_held(
         kinds = part.unique(maintain_order=True).with_row_index("kind")
         is_held = np.ones(len(kinds), dtype=bool)
         for end in ends:
-            pairs = kinds.join(names, left_on=end, right_on="entity").filter(_holds("text"))
+            pairs = kinds.join(names, left_on=end, right_on="entity").filter(holds_name("text"))
             is_held &= np.isin(np.arange(len(kinds)), pairs["kind"].to_numpy())
         kinds = kinds.with_columns(held=pl.Series(is_held))
         found = part.join(kinds, on=[*ends, "text"], how="left", maintain_order="left")["held"]

@@ -3,7 +3,6 @@
 They are those of the index, of the linguistic extractor, of another model or of a file by hand.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from graphrag_evaluation.reference_file import MarkedPassage, read_marked_passages
 from graphrag_evaluation.tuning.corpus_sample import SampledPassage
 from graphrag_index.errors import InputError, TableError
 from graphrag_index.extraction.alignment import Passage, Span
@@ -19,7 +19,7 @@ from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.extract_graph_nlp import extract_graph_nlp
-from graphrag_index.text.normalize import title_key
+from graphrag_index.text.normalize import fold_name, title_key
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Types of the linguistic extractor that only say that the type is not known.
@@ -188,11 +188,11 @@ def locate_records(passage: SampledPassage, found: FoundRecords) -> tuple[KnownR
 def read_reference_file(
     path: Path, store: IndexStore
 ) -> tuple[list[SampledPassage], dict[str, KnownRecords]]:
-    """Read passages with their records from a JSON Lines file, by hand.
+    """Read passages with their records from a file of marked passages.
 
-    A line is `{"document": …, "text": …, "entities": […], "relationships": [[…, …]]}`. The
-    document is named by path, title or id, and the text is a passage of it, word for word.
-    Returns the passages, and the records by the key of the passage. Raises `InputError`.
+    The document is named by path, title or id, and the text is a passage of it, word for word.
+    Optional entities are left out. Returns the passages, and the records by the key of the
+    passage. Raises `InputError`.
     """
     rows = store.scan("documents").select("id", "title", "path", "text", "language").collect()
     # Several records of one file have the same path.
@@ -201,55 +201,38 @@ def read_reference_file(
         for name in {row["id"], row["path"], row["title"]}:
             by_name[name].append(row)
     passages, records = [], {}
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The reference {path} cannot be read: {error}.") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            entry = json.loads(line)
-            document, text = str(entry["document"]), str(entry["text"])
-            names = [str(name) for name in entry["entities"]]
-            pairs = [(str(one), str(other)) for one, other in entry.get("relationships", [])]
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(
-                f'{where}: expected {{"document": …, "text": …, "entities": [names], '
-                f'"relationships": [[name, name]]}} ({error!r}).'
-            ) from None
-        named = by_name.get(document, [])
-        holder = next((one for one in named if text and text in one["text"]), None)
+    for marked in read_marked_passages(path):
+        named, text = by_name.get(marked.document, []), marked.text
+        if not text:
+            raise InputError(f"{marked.where}: a tuning needs the text of a passage.")
+        holder = next((one for one in named if text in one["text"]), None)
         if holder is None:
             what = "has no such passage" if named else "is not in the index"
-            raise InputError(f"{where}: the document {document!r} {what}.")
+            raise InputError(f"{marked.where}: the document {marked.document!r} {what}.")
         start = holder["text"].index(text)
-        label = f"{document}, characters {start} to {start + len(text)}"
+        label = f"{marked.document}, characters {start} to {start + len(text)}"
         passage = SampledPassage(-1, holder["id"], label, text, start, holder["language"])
-        known = _place_names(passage, names, pairs, where)
+        records[passage.key] = _place_names(passage, marked)
         passages.append(passage)
-        records[passage.key] = known
-    if not passages:
-        raise InputError(f"The reference {path} has no passage.")
     return passages, records
 
 
-def _place_names(
-    passage: SampledPassage, names: Sequence[str], pairs: Sequence[tuple[str, str]], where: str
-) -> KnownRecords:
+def _place_names(passage: SampledPassage, marked: MarkedPassage) -> KnownRecords:
     text = Passage(passage.text, passage.language)
     entities, order = list[KnownEntity](), dict[str, int]()
-    for name in names:
-        place = text.find_name(name)
+    for entity in marked.entities:
+        names = (entity.title, *entity.aliases)
+        if entity.is_optional or fold_name(entity.title) in order:
+            continue
+        place = next(filter(None, map(text.find_name, names)), None)
         if place is None:
-            raise InputError(f"{where}: the passage does not name {name!r}.")
-        order[title_key(name)] = len(entities)
-        entities.append(KnownEntity(name, "", place.spans))
+            raise InputError(f"{marked.where}: the passage does not name {entity.title!r}.")
+        for name in names:
+            order.setdefault(fold_name(name), len(entities))
+        entities.append(KnownEntity(entity.title, "/".join(entity.types[:1]), place.spans))
     linked: dict[tuple[int, int], Span] = {}
-    for pair in pairs:
-        ends = [order.get(title_key(name), -1) for name in pair]
-        if min(ends) < 0:
-            raise InputError(f"{where}: the relationship {list(pair)} joins no listed entities.")
-        linked[min(ends), max(ends)] = (0, len(passage.text))
+    for pair in marked.relationships or ():
+        ends = {order.get(fold_name(name), -1) for name in pair}
+        if len(ends) == 2 and -1 not in ends:
+            linked[min(ends), max(ends)] = (0, len(passage.text))
     return KnownRecords(tuple(entities), linked)

@@ -1,7 +1,6 @@
 """The command `evaluate graph`: the quality of the graph of an index."""
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,12 @@ from graphrag_index.errors import GraphRAGError, SettingsError
 
 if TYPE_CHECKING:
     from graphrag_evaluation.graph_quality.graph_measurement import GraphQuality
+    from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
 
 # Examples of a measure in the terminal, and their maximum length.
 _MAX_EXAMPLES, _MAX_CHARACTERS = 3, 160
+# Compared documents below which the terminal says that intervals are too narrow.
+_MIN_DOCUMENTS = 10
 
 
 def graph(
@@ -28,6 +30,14 @@ def graph(
             "--against",
             metavar="INDEX",
             help="Another version (@3), project or output folder (path or path@3) to compare with.",
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--reference",
+            metavar="PATH",
+            help="Marked passages (JSON Lines), or another index, to compare with.",
         ),
     ] = None,
     resamples: Annotated[
@@ -45,23 +55,36 @@ def graph(
     as_json: Json = False,
 ) -> None:
     """Measure the graph of an index: grounding, duplicates, reports, stability."""
-    from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS
-    from graphrag_evaluation.graph_quality.graph_measurement import measure_graph
+    from graphrag_evaluation.graph_quality.graph_figures import (
+        GRAPH_MEANINGS,
+        REFERENCE_MEANINGS,
+        is_known_measure,
+    )
+    from graphrag_evaluation.graph_quality.graph_measurement import measure_graph, open_reference
     from graphrag_evaluation.systems import Place
     from graphrag_index.cli.terminal import temporary_bar
 
     lowest = parse_limits("--fail-below", fail_below)
     highest = parse_limits("--fail-above", fail_above)
     for name in {**lowest, **highest}:
-        if re.sub(r"@\d+$", "@n", name) not in GRAPH_MEANINGS:
-            known = ", ".join(GRAPH_MEANINGS)
+        if not is_known_measure(name):
+            known = ", ".join((*GRAPH_MEANINGS, *REFERENCE_MEANINGS))
             raise SettingsError(f"There is no measure {name!r} of a graph, but {known}.")
+        if name in REFERENCE_MEANINGS and reference is None:
+            raise SettingsError(f"The measure {name} needs --reference.")
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
+    opened = None if reference is None else open_reference(reference, root)
     measured = []
     for place in places:
         with temporary_bar(sys.stderr, "evaluate graph") as progress:
             measured.append(
-                measure_graph(place, n_resamples=resamples, seed=seed, progress=progress)
+                measure_graph(
+                    place,
+                    n_resamples=resamples,
+                    seed=seed,
+                    progress=progress,
+                    reference=opened,
+                )
             )
     if as_json:
         found = {quality.name: quality.to_dict() for quality in measured}
@@ -94,9 +117,24 @@ def _print_figures(measured: "Sequence[GraphQuality]") -> None:
                 for example in figure.examples[:_MAX_EXAMPLES]:
                     line = " ".join(example.split())
                     print(f"  {line[:_MAX_CHARACTERS]}{'…' * (len(line) > _MAX_CHARACTERS)}")
+        if quality.comparison is not None:
+            _print_comparison(quality.comparison, heading)
         if quality.not_measured:
             print(f"\nNot measured{heading}")
             print(*(f"  {name}: {why}" for name, why in quality.not_measured.items()), sep="\n")
+
+
+def _print_comparison(comparison: "ReferenceComparison", heading: str) -> None:
+    """Print the number of compared documents, and documents that were not found."""
+    n_missing = len(comparison.not_found)
+    print(
+        f"\nCompared{heading} with {comparison.reference}: {comparison.n_documents:,} of "
+        f"{comparison.n_documents_of_index:,} documents; {n_missing:,} of the reference were not "
+        f"found{': ' * bool(n_missing)}{', '.join(comparison.not_found[:_MAX_EXAMPLES])}"
+        f"{', …' * (n_missing > _MAX_EXAMPLES)}"
+    )
+    if comparison.n_documents < _MIN_DOCUMENTS:
+        print(f"Intervals over fewer than {_MIN_DOCUMENTS} documents are too narrow.")
 
 
 def _check_limits(

@@ -1,9 +1,7 @@
 """Quality of graphs with known answers."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +12,7 @@ from graphrag_evaluation.graph_quality.community_stability import (
     best_overlaps,
     measure_stability,
 )
-from graphrag_evaluation.graph_quality.graph_figures import Figure, Figures
+from graphrag_evaluation.graph_quality.graph_figures import Figure
 from graphrag_evaluation.graph_quality.graph_structure import measure_structure
 from graphrag_evaluation.graph_quality.grounding import measure_grounding
 from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
@@ -23,26 +21,9 @@ from graphrag_index.health.checked_index import CheckedIndex
 from graphrag_index.reports.extractive import SINGLE_SOURCE_MARK
 from graphrag_index.schema.tables import TABLES
 from tests.fixtures.commands import Call
+from tests.fixtures.literal_index import make_index, means
 
 TEXT = "Émile Racoviță sailed on the Belgica. He studied penguins in 1898."
-
-
-def make_index(**tables: list[dict[str, Any]]) -> CheckedIndex:
-    """Return an index of literal rows, with the columns that the rows have."""
-    frames = {}
-    for name, rows in tables.items():
-        columns = {key: TABLES[name].columns[key] for row in rows for key in row}
-        frames[name] = pl.DataFrame(rows, schema=columns).lazy()
-    return CheckedIndex(Path("literal"), "a test", None, frames)
-
-
-def means(figures: Figures) -> Mapping[str, float]:
-    """Return the rounded values of the measures that apply."""
-    return {
-        name: round(figure.interval.mean, 3)
-        for name, figure in figures.items()
-        if isinstance(figure, Figure)
-    }
 
 
 def two_triangles(communities: list[str]) -> CheckedIndex:

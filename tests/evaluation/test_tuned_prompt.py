@@ -247,9 +247,10 @@ def test_settings_that_cannot_be_edited_are_told() -> None:
         ('{"document": "nowhere.txt", "text": "x", "entities": []}', "is not in the index"),
         ('{"document": "PATH", "text": "no such words", "entities": []}', "no such passage"),
         ('{"document": "PATH", "text": "TEXT", "entities": ["Zorro"]}', "does not name 'Zorro'"),
+        ('{"document": "PATH", "entities": []}', "line 2: a tuning needs the text of a passage"),
         (
             '{"document": "PATH", "text": "TEXT", "entities": [], "relationships": [["a", "b"]]}',
-            "joins no listed entities",
+            "names 'a', which is not among the entities",
         ),
     ],
 )
