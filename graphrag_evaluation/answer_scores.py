@@ -63,14 +63,25 @@ def citation_scores(index: Index, answer: Answer, weights: WordWeights) -> dict[
             texts.setdefault(citation.number, []).append(unit["text"])
     scores = {"citations_valid": n_valid / len(answer.citations)} if answer.citations else {}
     supported = []
-    for sentence in cited_sentences(answer.text):
+    sentences = cited_sentences(answer.text)
+    reports = _read_reports(index, {n for s in sentences for n in s.rows.get("Reports", ())})
+    for sentence in sentences:
         evidence = [text for number in sentence.citations for text in texts.get(number, ())]
-        numbers = sorted(sentence.rows.get("Reports", ()))
-        reports = filter(None, map(index.store.report, numbers))
-        evidence += [f"{report['title']}\n{report['full_content']}" for report in reports]
+        cited = sorted(sentence.rows.get("Reports", ()))
+        evidence += [reports[number] for number in cited if number in reports]
         [share] = stated_shares([sentence.text], evidence, weights)
         supported.append(share >= MIN_SUPPORTED_SHARE)
     return scores | ({"supported": sum(supported) / len(supported)} if supported else {})
+
+
+def _read_reports(index: Index, communities: Set[int]) -> dict[int, str]:
+    """Read the titles and texts of reports by community; those without a report are left out."""
+    if not communities:
+        return {}
+    store = index.store
+    reports = store.with_texts(store.reports(sorted(communities)), "full_content")
+    columns = reports.select("community", "title", "full_content")
+    return {number: f"{title}\n{text}" for number, title, text in columns.iter_rows()}
 
 
 class CitedSentence(NamedTuple):

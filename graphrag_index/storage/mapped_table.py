@@ -1,6 +1,6 @@
 """Random access to the rows of a memory-mapped Arrow file."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
@@ -67,23 +67,34 @@ class MappedTable:
         """Return rows in the order of `numbers`; without `columns`, return all columns."""
         import pyarrow as pa
 
-        wanted = np.array(list(numbers), np.int64)
-        names = list(columns or self._schema.names)
-        order = np.argsort(wanted, kind="stable")
-        ascending = wanted[order]
-        if len(wanted) and not 0 <= ascending[0] <= ascending[-1] < len(self):
+        wanted = np.fromiter(numbers, np.int64)
+        schema = pa.schema([self._schema.field(name) for name in columns or self._schema.names])
+        if not len(wanted):
+            return pl.DataFrame(schema.empty_table())
+        lowest, highest = int(wanted.min()), int(wanted.max())
+        if lowest < 0 or highest >= len(self):
             raise IndexError(
                 f"Rows {wanted.tolist()} were requested, but there are {len(self)} rows."
             )
-        parts = []
-        bounds = np.searchsorted(ascending, self._starts).tolist()
-        for part, (first, last) in enumerate(pairwise(bounds)):
-            if first < last:
-                taken = pl.Series(ascending[first:last] - self._starts[part]).to_arrow()
-                parts.append(self._batches[part].select(names).take(taken))
-        schema = pa.schema([self._schema.field(name) for name in names])
-        found = pl.DataFrame(pa.Table.from_batches(parts, schema))
-        return found[np.argsort(order)] if len(wanted) else found
+        first, last = (bisect_right(self._starts, number) - 1 for number in (lowest, highest))
+        if first == last:
+            return pl.DataFrame(self._take(schema, first, wanted))
+        order = np.argsort(wanted, kind="stable")
+        ascending = wanted[order]
+        bounds = np.searchsorted(ascending, self._starts[first : last + 2]).tolist()
+        parts = [
+            self._take(schema, first + at, ascending[start:stop])
+            for at, (start, stop) in enumerate(pairwise(bounds))
+            if start < stop
+        ]
+        return pl.DataFrame(pa.concat_tables(parts))[np.argsort(order)]
+
+    def _take(self, schema: Any, batch: int, numbers: Integers) -> Any:
+        import pyarrow as pa
+
+        rows = pa.array(numbers - self._starts[batch])
+        taken = self._batches[batch].select(schema.names).take(rows)
+        return pa.Table.from_batches([taken], schema)
 
     def columns(self, *names: str) -> pl.DataFrame:
         """Return columns of all rows."""

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import polars as pl
 
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_query.answering.extractive import FULL_WORD_COVERAGE, MIN_WORD_COVERAGE, word_weight
@@ -225,7 +226,7 @@ class IndexHierarchy:
         if community == NO_COMMUNITY:
             top = self.index.scan("communities").filter(level=0).select("community")
             return top.collect()["community"].sort().to_list()
-        return sorted(self.index.communities([community])["children"].to_list()[0])
+        return self.index.children_of(community)
 
     def text_units(self, community: int) -> list[int]:
         """Return the text units of the entities; empty if more than `MAX_TEXT_UNITS_READ`."""
@@ -276,24 +277,27 @@ class QueryScores:
         if not numbers:
             return {}
         numbers = sorted(numbers)
-        rows = self.question.index.vectors("text_unit_text").at(numbers, ["vector"])
-        best = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
-        return dict(zip(numbers, best.tolist(), strict=True))
+        return dict(zip(numbers, self._cosines(numbers).tolist(), strict=True))
+
+    def _cosines(self, numbers: list[int]) -> "npt.NDArray[np.float32]":
+        vectors = self.question.index.open_mapped("text_unit_vectors").matrix("vector", numbers)
+        cosines: npt.NDArray[np.float32] = (vectors @ self.vectors.T).max(axis=1)
+        return cosines
 
     def rate_text_units(self, min_similarity: float, numbers: list[int]) -> list[float]:
         """Rate text units by cosine and by the question's words in them; -1 if irrelevant."""
         ordered = sorted(numbers)
-        rows = self.question.index.vectors("text_unit_text").at(ordered, ["text", "vector"])
-        held = match_stems(rows["text"], self.question.content_words)
+        text_units = self.question.index.open_mapped("text_unit_rows")
+        texts = [text_units.text("text", number) for number in ordered]
+        held = match_stems(pl.Series(texts, dtype=pl.String), self.question.content_words)
         rarity = np.array([word_weight(n, len(ordered)) for n in held.sum(axis=0).tolist()])
         coverages = (held @ rarity) / (rarity.sum() or 1.0)
-        cosines = (rows["vector"].to_numpy() @ self.vectors.T).max(axis=1)
         asked = self.question.text
         unreadable = is_unreadable(self.question.index, asked)
         has_number = any(letter.isdigit() for letter in asked)
         ratings = {}
         for number, text, cosine, coverage in zip(
-            ordered, rows["text"], cosines.tolist(), coverages.tolist(), strict=True
+            ordered, texts, self._cosines(ordered).tolist(), coverages.tolist(), strict=True
         ):
             enough = coverage >= MIN_WORD_COVERAGE or cosine >= 2 * min_similarity
             is_relevant = enough and cosine >= min_similarity

@@ -290,11 +290,21 @@ class IndexStore:
         known = range(self.n_rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
         found = self._fetch_rows("text_unit_rows", wanted)
-        columns = (pl.col("id").alias("document_id"), "title", "path", "language")
-        documents = self.documents(found["document"]).select(columns)
-        prepended = pl.Series("prepended", map(read_prepended, found["metadata"]), pl.String)
-        joined = pl.concat([found, documents, prepended.to_frame()], how="horizontal")
-        return {row["human_readable_id"]: row for row in joined.iter_rows(named=True)}
+        names = ("id", "title", "path", "language")
+        documents = self.open_mapped("document_rows").rows(found["document"], *names)
+        return {
+            row["human_readable_id"]: {
+                **row,
+                "document_id": document_id,
+                "title": title,
+                "path": path,
+                "language": language,
+                "prepended": read_prepended(row["metadata"]),
+            }
+            for row, (document_id, title, path, language) in zip(
+                found.iter_rows(named=True), documents.iter_rows(), strict=True
+            )
+        }
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch documents without their texts."""
@@ -343,10 +353,13 @@ class IndexStore:
 
     def _rows_of_communities(self, numbers: Iterable[int], column: str) -> pl.Series:
         table = self.open_mapped("community_places")
-        # Drop numbers of more than 32 bits: a model may cite them, but no community has them.
-        wanted = np.array([number for number in numbers if 0 <= number < 2**31], np.int32)
-        first, stop = table.bounds("community", wanted)
-        return table.rows(first[stop > first], column)[column]
+        found = [table.find_rows("community", number) for number in numbers]
+        return table.rows([row for rows in found for row in rows], column)[column]
+
+    def children_of(self, community: int) -> list[int]:
+        """Return the children of a community, ascending."""
+        [row] = self._rows_of_communities([community], "row")
+        return sorted(self.open_mapped("community_rows").numbers("children", row).tolist())
 
     def report(self, community: int) -> Mapping[str, Any] | None:
         """Fetch the report on a community with its text; None if it has no report."""

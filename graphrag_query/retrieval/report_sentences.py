@@ -49,6 +49,10 @@ def locate_sentence(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
 
     Returns None if the text unit does not contain the sentence.
     """
+    # Most sentences are copied as they are, and a search for them needs no compiled pattern.
+    start = unit["text"].find(sentence)
+    if start >= 0:
+        return Candidate.within(unit, start, start + len(sentence))
     pattern = r"\s+".join(re.escape(word) for word in sentence.split())
     match = re.search(pattern, unit["text"])
     return Candidate.within(unit, *match.span()) if match else None
