@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import SettingsError
-from graphrag_query.retrieval.index_store import IndexStore, LinkedRows, Links, Neighbours
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.links import LinkedRows, Links, Neighbours
 
 if TYPE_CHECKING:
     import numpy.typing as npt

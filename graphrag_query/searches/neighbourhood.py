@@ -9,7 +9,7 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import Section, pack_sections
 from graphrag_query.display.subgraph import read_subgraph
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.index_store import Links
+from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships
 
 Relationship = tuple[int, int, int]  # (number of the relationship, entity, other entity)

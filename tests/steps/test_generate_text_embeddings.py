@@ -25,7 +25,7 @@ from graphrag_index.steps.generate_text_embeddings import (
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
 from graphrag_index.text.normalize import fold_names, phonetic_keys
-from graphrag_query.retrieval.index_store import Links
+from graphrag_query.retrieval.links import Links
 from tests.fixtures.small_index import table
 
 
