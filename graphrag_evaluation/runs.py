@@ -276,16 +276,15 @@ def context_within(system: System, question: str, budget: int) -> str:
     The search may fill the budget: its settings `max_context_tokens` and `top_k_text_units` are
     raised or lowered to the budget.
     """
-    section = getattr(system.index.settings, f"{system.method}_search", None)
-    fields = section.model_dump() if section is not None else {}
+    method = system.method if system.method != "ask" else system.index.chosen_method(question)
+    fields = getattr(system.index.settings, f"{method}_search").model_dump()
     values: dict[str, Any] = {}
-    # Every search that `ask` chooses has this setting.
-    if "max_context_tokens" in fields or system.method == "ask":
+    if "max_context_tokens" in fields:
         values["max_context_tokens"] = budget
     if "top_k_text_units" in fields:
         needed = min(MAX_TEXT_UNITS, budget // MIN_TEXT_UNIT_TOKENS)
         values["top_k_text_units"] = max(fields["top_k_text_units"], needed)
-    context = system.index.context(question, system.method, **values)
+    context = system.index.context(question, method, **values)
     if context.n_tokens <= budget:
         return context.text
     encoding = load_encoding(ENCODING)

@@ -109,12 +109,7 @@ class Index:
         return self.search("structured", question, sink=sink, **values)
 
     def search(
-        self,
-        method: str,
-        question: str,
-        *names: str,
-        sink: TextSink | None = None,
-        **values: Any,
+        self, method: str, question: str, *names: str, sink: TextSink | None = None, **values: Any
     ) -> Answer:
         """Answer a question with the search `method`; `values` override settings of the search.
 
@@ -252,13 +247,10 @@ class Index:
                 "The search structured has no context before a model has written its query. These "
                 f"searches have one: {having}."
             )
-        search = self.settings.search.with_values({"model": "none"})
-        settings = self.settings.model_copy(update={"search": search})
-        without_llm = Index(self.store, settings, llms=self._llms)
+        method = self.chosen_method(question) if method == "ask" else method
+        without_llm = self._without_llm()
         asked = without_llm._build_question(method, question, (), None)
         with self.store.pinned_version():
-            if method == "ask":
-                method = choose_search(asked).method
             if method == "global" and all(map(self.store.has_table, SEARCHES[method].tables)):
                 # Without a model, a global answer reads sentences of reports, not whole reports.
                 return report_context(asked, self.settings.global_search.with_values(values))
@@ -268,6 +260,17 @@ class Index:
         if found.outcome is Outcome.PROVIDER_ERROR:
             raise ModelError(found.text)
         return found.context or Context({}, "", 0, {})
+
+    def chosen_method(self, question: str) -> str:
+        """Return the search that `ask` chooses for a question without a model."""
+        asked = self._without_llm()._build_question("ask", question, (), None)
+        with self.store.pinned_version():
+            return choose_search(asked).method
+
+    def _without_llm(self) -> "Index":
+        search = self.settings.search.with_values({"model": "none"})
+        settings = self.settings.model_copy(update={"search": search})
+        return Index(self.store, settings, llms=self._llms)
 
     def passages(
         self, question: str, limit: int = 10, method: Literal["local", "basic"] = "local"

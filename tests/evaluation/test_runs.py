@@ -108,3 +108,13 @@ def test_worker_processes_give_the_same_results(sample_project: Path) -> None:
         )
     assert alone == shared
     assert [row[0] for row in alone["basic"]] == [question.id for question in questions]
+
+
+def test_ask_fills_the_budget_like_the_search_that_it_chooses(sample_project: Path) -> None:
+    question = "What did Ernest Shackleton do?"
+    with graphrag_query.open(sample_project / "output") as index:
+        assert index.chosen_method(question) == "local"
+        ask, local = (
+            context_within(System(name, index, name), question, 8_000) for name in ("ask", "local")
+        )
+    assert ask == local
