@@ -23,6 +23,8 @@ MAX_SAMPLED_TEXT_UNITS = 5_000
 SETTINGS_FILE = "settings.yaml"
 # Folder of a project with reports of evaluations, and with the replies of models to them.
 EVALUATIONS = "evaluations"
+# Folder of a project with proposals of `tune`, and with the replies of models for them.
+TUNING = "tuning"
 
 
 @dataclass(frozen=True)

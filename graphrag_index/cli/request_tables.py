@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TextIO
 
 from graphrag_index.cli import indent_first_lines
@@ -14,6 +15,7 @@ from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
 from graphrag_index.llm.probe import PROBE_TOKENS, Trial
 from graphrag_index.llm.protocol import FORMAT_LABELS
+from graphrag_index.llm.registry import PurgeCounts
 from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts
@@ -24,6 +26,24 @@ MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
 MIN_SHARE_OF_LONG_STEP = 0.05  # a step with a smaller share of a run counts as one of the others
 MAX_PRINTED_NAMES = 5  # maximum number of printed documents per kind of change, and of unread files
+
+
+def describe_purge(purged: PurgeCounts, root: Path, option: str) -> str:
+    """Describe what a purge has deleted, and what still holds deleted text."""
+    from graphrag_evaluation.systems import EVALUATIONS, TUNING
+
+    deleted = format_count("requests", purged.n_deleted)
+    lines = [
+        f"Purged: {deleted} deleted, {purged.n_kept:,} kept. Earlier versions still hold what was "
+        f"deleted: `graphrag-index gc --keep 1{option}` deletes them."
+    ]
+    folders = [str(root / name) for name in (EVALUATIONS, TUNING) if (root / name).exists()]
+    if folders:
+        lines.append(
+            f"Passages and replies of evaluations and proposals are in {' and '.join(folders)}: "
+            "delete there what is about deleted documents."
+        )
+    return "\n".join(lines)
 
 
 def write_status(

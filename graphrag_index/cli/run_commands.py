@@ -17,7 +17,6 @@ from graphrag_index.errors import (
     ExitCode,
     GraphRAGError,
     WaitingError,
-    format_count,
     let_ctrl_c_end_waits,
 )
 
@@ -378,12 +377,9 @@ class _RunSession:
         root = root_option(self.root)
         print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
         if self.purged:
-            deleted = format_count("requests", self.purged.n_deleted)
-            print(
-                f"Purged: {deleted} deleted, {self.purged.n_kept:,} kept. Earlier "
-                f"versions still hold what was deleted: `graphrag-index gc --keep 1{root}` "
-                "deletes them."
-            )
+            from graphrag_index.cli.request_tables import describe_purge
+
+            print(describe_purge(self.purged, self.root, root))
 
 
 def _parse_share(text: str) -> float:

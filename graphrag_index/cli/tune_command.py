@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
 
-TUNING_FOLDER = "tuning"
-
 
 def tune(
     root: Root = Path(),
@@ -71,6 +69,7 @@ def tune(
 ) -> None:
     """Propose prompts, types and examples for the documents, and measure them."""
     settings, workflow = load_project(root, set_)
+    from graphrag_evaluation.systems import TUNING
     from graphrag_evaluation.tuning.optimization import check_gepa
     from graphrag_evaluation.tuning.proposed_files import check_folder
     from graphrag_evaluation.tuning.tuning_run import TuningOptions
@@ -96,7 +95,7 @@ def tune(
             "model of the settings with --model."
         )
     store = IndexStore.open(root / settings.output)
-    folder = to or root / TUNING_FOLDER / name
+    folder = to or root / TUNING / name
     check_folder(folder, root, root / settings.output)
     if estimate:
         _print_estimate(store, root, settings, options, folder)

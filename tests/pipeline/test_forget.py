@@ -157,9 +157,12 @@ def test_what_the_index_rests_on_is_kept_and_a_purge_with_nothing_to_forget_chan
 ) -> None:
     before, asked = replies(project), len(server.requests)
     version = current_version(TableStore(project / "output"))
+    (project / "evaluations").mkdir()
     result = purge(graphrag_index, project)
     assert result.code == 0
     assert "Purged: 0 requests deleted" in result.out
+    # Replies of evaluations are not those of the index: only their owner knows which to delete.
+    assert f"proposals are in {project / 'evaluations'}: delete there" in result.out
     assert replies(project) == before
     assert current_version(TableStore(project / "output")) == version
     assert {request.path for request in server.requests[asked:]} <= {"/v1/models"}
