@@ -4,23 +4,41 @@
 
 The references: the passages of ``labelled/dev``, marked by hand; names and triples that a model
 found in musique_train100, recorded by HippoRAG; and the index that Microsoft GraphRAG made of one
-novella. The last two are in `../shared/data`; without them, the table leaves them out.
+novella. The last two are in `../shared/data`; without them, the tables leave them out.
+
+The recorded extractions are also replayed to the workflow `standard`, so that the index of a model
+is compared with the same extractions, and its grounding is measured twice: with our spans, and in
+an export for Microsoft GraphRAG, which has none.
 """
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from labels import OPTIONAL, index_project, read_half, write_project
+from retrieval import HARNESS, REPOSITORY, index, replay
 
 DATA = Path(__file__).parent.parent.parent / "shared/data"
 MUSIQUE, MICROSOFT = DATA / "retrieval/musique_train100", DATA / "microsoft-index"
 SETTINGS = "workflow: embedded\nload_documents: {id_column: id}\n"
+RECORDED = """workflow: standard
+load_documents: {id_column: id}
+models: {chat: {model: replay, api_key: none}}
+create_text_units: {max_tokens: 100000, overlap_tokens: 0}
+summarize_descriptions: {max_tokens_without_call: 100000}
+generate_text_embeddings: {model: static}
+"""
+
+
+# Writes a project into a folder and returns its reference; builds the index of a project.
+Prepare = Callable[[Path], Path]
+Index = Callable[[Path], None]
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:
@@ -81,37 +99,71 @@ def prepare_novella(folder: Path) -> Path:
     return MICROSOFT
 
 
-def compare(project: Path, reference: Path) -> Mapping[str, Any]:
-    """Return what `evaluate graph --reference` says of the index of a project."""
+def index_recorded(project: Path) -> None:
+    """Build the index of a set with the recorded extractions of a model, without claims."""
+    (project / "settings.yaml").write_text(RECORDED, encoding="utf-8")
+    shutil.copytree(REPOSITORY / "workflows", project / "workflows")
+    workflow = project / "workflows/standard.yaml"
+    steps = workflow.read_text(encoding="utf-8").replace("- extract_covariates\n", "")
+    workflow.write_text(steps, encoding="utf-8")
+    with replay(MUSIQUE.name) as address:
+        index(project, f"models.chat.base_url={address}")
+
+
+def measure(project: Path, *options: str) -> Mapping[str, Any]:
+    """Return what `evaluate graph` says of the index of a project."""
     command = [sys.executable, "-m", "graphrag_index", "evaluate", "graph", "--json"]
-    command += ["--resamples", "1", "--root", str(project), "--reference", str(reference)]
+    command += ["--resamples", "1", "--root", str(project), *options]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=project)
     (found,) = json.loads(told.stdout)["indexes"].values()
     return found  # type: ignore[no-any-return]
 
 
+def export_tables(project: Path) -> Path:
+    """Export the index of a project for Microsoft GraphRAG, without our columns."""
+    folder = project / "exported"
+    command = [sys.executable, "-m", "graphrag_index", "export", "--to", "microsoft", str(folder)]
+    run = [*command, "--root", str(project)]
+    subprocess.run(run, check=True, stdout=subprocess.DEVNULL, cwd=project)
+    return folder
+
+
+def show(name: str, found: Mapping[str, Any], measures: Iterable[str]) -> None:
+    """Print one row of a table in Markdown."""
+    figures = [found["measures"][measure] for measure in measures]
+    cells = (f"{f['mean']:.3f} [{f['low']:.3f}, {f['high']:.3f}]" for f in figures)
+    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
-    references = {"labelled/dev": prepare_labelled}
-    references |= {"musique_train100": prepare_musique} if MUSIQUE.is_dir() else {}
-    references |= {"novella": prepare_novella} if MICROSOFT.is_dir() else {}
-    print("| reference | documents | measure | precision | recall | F1 |")
+    cases: list[tuple[str, Prepare, Index]] = [("labelled/dev", prepare_labelled, index_project)]
+    if MUSIQUE.is_dir():
+        cases.append(("musique_train100", prepare_musique, index_project))
+    if MUSIQUE.is_dir() and HARNESS.is_dir():
+        cases.append(("musique_train100, replayed", prepare_musique, index_recorded))
+    if MICROSOFT.is_dir():
+        cases.append(("novella", prepare_novella, index_project))
+    print("| index | documents | measure | precision | recall | F1 |")
     print("| --- | ---: | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
-        for name, prepare in references.items():
-            project = Path(folder) / Path(name).name
+        for number, (name, prepare, build) in enumerate(cases):
+            project = Path(folder) / str(number)
             reference = prepare(project)
-            index_project(project)
-            found = compare(project, reference)
+            build(project)
+            found = measure(project, "--reference", str(reference))
             for kind in ("entity", "typed", "mention", "relationship"):
-                figures = [
-                    found["measures"].get(f"{kind}_{part}")
-                    for part in ("precision", "recall", "f1")
-                ]
-                if all(figures):
-                    cells = " | ".join(
-                        "{mean:.3f} [{low:.3f}, {high:.3f}]".format(**f) for f in figures
-                    )
-                    print(f"| {name} | {found['reference']['documents']:,} | {kind} | {cells} |")
+                measures = [f"{kind}_{part}" for part in ("precision", "recall", "f1")]
+                if found["measures"].keys() >= {*measures}:
+                    count = found["reference"]["documents"]
+                    show(f"{name} | {count:,} | {kind}", found, measures)
+            if build is index_recorded:
+                replayed = project
+        if any(build is index_recorded for _, _, build in cases):
+            grounded = [f"grounded_{rows}" for rows in ("mentions", "entities", "relationships")]
+            print(f"\n| musique_train100, replayed | {' | '.join(grounded)} |")
+            print("| --- | --- | --- | --- |")
+            show("with spans", measure(replayed), grounded)
+            show("exported, by text units", measure(export_tables(replayed)), grounded)
 
 
 if __name__ == "__main__":

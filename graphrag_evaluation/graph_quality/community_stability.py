@@ -19,7 +19,7 @@ from graphrag_index.communities.simple_graph import (
     count_neighbours,
 )
 from graphrag_index.health.checked_index import CheckedIndex, explode_lists
-from graphrag_index.schema.list_columns import find_rows
+from graphrag_index.schema.list_columns import find_rows, keep_first_keys
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.steps.create_communities import build_microsoft_levels
@@ -218,7 +218,9 @@ def _read_evidence_graph(index: CheckedIndex) -> EvidenceGraph | None:
         pl.col("weight").cast(pl.Float64) if index.has("relationships", "weight") else pl.lit(1.0)
     )
     rows = links.select(pl.col(ends), weight=weight).collect(engine="streaming")
-    sources, targets = (find_rows(rows[end], entities[key]) for end in ends)
+    # Microsoft GraphRAG has an entity for each title and type: the first of a title is meant.
+    keys = keep_first_keys(entities[key])
+    sources, targets = (find_rows(rows[end], keys) for end in ends)
     weights = rows["weight"].fill_null(0).to_numpy()
     pairs = (
         explode_lists(links.select(unit="text_unit_ids").with_row_index("row"), "unit")

@@ -16,12 +16,12 @@ MAX_EXAMPLES = 5
 # measured for each level n of the communities.
 GRAPH_MEANINGS = {
     "grounded_mentions": "share of the mentions whose span holds a name of the entity: its title "
-    "or an alias",
-    "grounded_entities": "share of the entities with such a mention; without a table of mentions, "
-    "with a text unit that holds a name of the entity",
+    "or an alias; without a table of mentions, of the text units of entities",
+    "grounded_entities": "share of the entities with such a mention or text unit",
     "grounded_relationships": "share of the passages given as evidence of relationships that hold "
-    "names of both entities",
-    "grounded_claims": "share of the quotations of claims that stand in the text unit",
+    "names of both entities; without passages, of their text units",
+    "grounded_claims": "share of the quotations of claims that stand in the text unit; words may "
+    "be left out with an ellipsis",
     "duplicate_names": "share of the entities whose title equals another one, apart from case, "
     "accents and punctuation",
     "doubtful_names": "share of the entities that resolution holds for a possible duplicate, "

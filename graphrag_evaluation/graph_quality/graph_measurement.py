@@ -76,8 +76,8 @@ def measure_graph(
         with explain_damage(index):
             comparison = compare_with_reference(index, reference, seed)
     parts: list[Callable[[CheckedIndex], Figures]] = [
-        measure_grounding,
-        measure_structure,
+        partial(measure_grounding, seed=seed),
+        partial(measure_structure, seed=seed),
         partial(measure_report_claims, seed=seed),
         partial(measure_stability, n_resamples=n_resamples, seed=seed),
     ]

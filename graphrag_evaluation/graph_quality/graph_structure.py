@@ -5,6 +5,7 @@ import polars as pl
 
 from graphrag_evaluation.graph_quality.graph_figures import MAX_EXAMPLES, Figure, Figures
 from graphrag_evaluation.graph_quality.graph_figures import share_figure as share
+from graphrag_evaluation.statistics import SEED
 from graphrag_index.communities.simple_graph import count_neighbours, find_components
 from graphrag_index.health.checked_index import CheckedIndex
 from graphrag_index.health.index_statistics import read_entity_graph
@@ -16,12 +17,12 @@ MIN_COMPONENT_SIZE = 3
 NO_ENTITIES = "the index has no entities"
 
 
-def measure_structure(index: CheckedIndex) -> Figures:
+def measure_structure(index: CheckedIndex, seed: int = SEED) -> Figures:
     """Measure equal and doubtful names, entities alone, and connected components."""
-    return {**_measure_names(index), **_measure_components(index)}
+    return {**_measure_names(index, seed), **_measure_components(index, seed)}
 
 
-def _measure_names(index: CheckedIndex) -> Figures:
+def _measure_names(index: CheckedIndex, seed: int) -> Figures:
     if not index.has("entities", "title"):
         return dict.fromkeys(("duplicate_names", "doubtful_names"), NO_ENTITIES)
     entities = (
@@ -34,12 +35,14 @@ def _measure_names(index: CheckedIndex) -> Figures:
     examples = [" = ".join(titles) for titles in groups["title"].head(MAX_EXAMPLES)]
     is_equal = entities["is_equal"]
     return {
-        "duplicate_names": share(is_equal, np.ones(len(is_equal)), examples, none=NO_ENTITIES),
-        "doubtful_names": _measure_doubtful_names(index, entities["title"]),
+        "duplicate_names": share(
+            is_equal, np.ones(len(is_equal)), examples, none=NO_ENTITIES, seed=seed
+        ),
+        "doubtful_names": _measure_doubtful_names(index, entities["title"], seed),
     }
 
 
-def _measure_doubtful_names(index: CheckedIndex, titles: pl.Series) -> Figure | str:
+def _measure_doubtful_names(index: CheckedIndex, titles: pl.Series, seed: int) -> Figure | str:
     if index.version is None:
         return "Microsoft GraphRAG does not compare names"
     store = TableStore(index.path)
@@ -49,10 +52,10 @@ def _measure_doubtful_names(index: CheckedIndex, titles: pl.Series) -> Figure | 
     pairs = store.scan("doubtful_pairs", tables["doubtful_pairs"]).collect()
     is_doubtful = titles.is_in(pl.concat([pairs["title"], pairs["other"]]).implode())
     examples = [f"{one} = {other}?" for one, other in pairs.select("title", "other").iter_rows()]
-    return share(is_doubtful, np.ones(len(titles)), examples, none=NO_ENTITIES)
+    return share(is_doubtful, np.ones(len(titles)), examples, none=NO_ENTITIES, seed=seed)
 
 
-def _measure_components(index: CheckedIndex) -> Figures:
+def _measure_components(index: CheckedIndex, seed: int) -> Figures:
     names = ("alone", "small_components", "largest_component")
     found = read_entity_graph(index)
     if found is None:
@@ -67,4 +70,6 @@ def _measure_components(index: CheckedIndex) -> Figures:
         "small_components": sizes[component] < MIN_COMPONENT_SIZE,
         "largest_component": component == sizes.argmax(),
     }
-    return {name: share(values, each, none=NO_ENTITIES) for name, values in shares.items()}
+    return {
+        name: share(values, each, none=NO_ENTITIES, seed=seed) for name, values in shares.items()
+    }

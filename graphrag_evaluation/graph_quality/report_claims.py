@@ -104,15 +104,20 @@ def _read_evidence(
         cited = {
             n for sentences in claims for said in sentences for n in said.rows.get(section, ())
         }
-        if not cited or not index.has(table, number, *columns):
+        if not cited or not index.has(table, *columns):
+            continue
+        if section == "Sources" and not index.has(table, number):
+            rows = index.tables[table].with_row_index(number)
+        elif index.has(table, number):
+            rows = index.tables[table]
+        else:
             continue
         # Sentences of a row end with its columns.
         text = pl.concat_str(columns, separator=".\n", ignore_nulls=True)
-        rows = (
-            index.tables[table]
-            .select(pl.col(number).cast(pl.Int64), text=text)
+        texts = (
+            rows.select(pl.col(number).cast(pl.Int64), text=text)
             .filter(pl.col(number).is_in(pl.Series(sorted(cited)).implode()))
             .collect(engine="streaming")
         )
-        found |= {(section, n): text for n, text in rows.iter_rows()}
+        found |= {(section, n): text for n, text in texts.iter_rows()}
     return found

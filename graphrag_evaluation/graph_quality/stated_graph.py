@@ -8,7 +8,7 @@ import polars as pl
 from graphrag_evaluation.graph_quality.grounding import holds_name, read_names
 from graphrag_evaluation.reference_file import MarkedEntity, MarkedPassage
 from graphrag_index.health.checked_index import CheckedIndex, explode_lists
-from graphrag_index.schema.list_columns import find_rows
+from graphrag_index.schema.list_columns import find_rows, keep_first_keys
 from graphrag_index.text.normalize import fold_name, fold_names
 
 # The places of an index that are compared: `document` is the row of the document, `text` the
@@ -174,7 +174,7 @@ def _read_pairs(index: CheckedIndex, units: pl.LazyFrame, passages: pl.DataFrame
     if not index.has("relationships", *ends, "text_unit_ids"):
         return pl.DataFrame(schema=_PAIRS)
     links = index.tables["relationships"]
-    keys = index.tables["entities"].select(pl.col(key).hash()).collect()[key]
+    keys = keep_first_keys(index.tables["entities"].select(pl.col(key).hash()).collect()[key])
     rows = links.select(pl.col(ends).hash()).collect(engine="streaming")
     source, target = (pl.Series(find_rows(rows[end], keys)) for end in ends)
     of_units = explode_lists(links.select(unit="text_unit_ids").with_row_index("row"), "unit")

@@ -17,7 +17,7 @@ from graphrag_index.health.checked_index import (
     Finding,
     count_rows,
 )
-from graphrag_index.schema.list_columns import find_rows, spread_lists
+from graphrag_index.schema.list_columns import find_rows, keep_first_keys, spread_lists
 from graphrag_index.storage.memo import read_batches
 
 # Relationships that are read at once: bounds the memory.
@@ -153,10 +153,7 @@ def _read_links(index: CheckedIndex) -> tuple[int, int, Links] | None:
         and index.has("documents", "id")
     ):
         return None
-    # Of entities with the same title, the first is meant.
-    hashed = pl.col(key).hash()
-    first_of_each = pl.when(hashed.is_first_distinct()).then(hashed)
-    keys = index.tables["entities"].select(first_of_each).collect().to_series()
+    keys = keep_first_keys(index.tables["entities"].select(pl.col(key).hash()).collect()[key])
     documents = index.tables["documents"].select(key=pl.col("id").hash())
     # A text unit of several documents, or of an unknown one, has no single document.
     of_units = (

@@ -120,3 +120,8 @@ def find_rows(wanted: pl.Series, keys: pl.Series) -> Integers:
     rows = pl.DataFrame({"key": wanted.cast(keys.dtype)})
     found = rows.join(known, on="key", how="left", maintain_order="left")["at"]
     return np.asarray(found.fill_null(-1))
+
+
+def keep_first_keys(keys: pl.Series) -> pl.Series:
+    """Replace keys that repeat an earlier one by null, so that `find_rows` finds the first."""
+    return keys.set(~keys.is_first_distinct(), None)

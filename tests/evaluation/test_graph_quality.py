@@ -148,6 +148,70 @@ def test_a_span_is_grounded_if_it_holds_a_name() -> None:
     assert means(measure_grounding(bare))["grounded_entities"] == 0.667
 
 
+def test_an_index_without_spans_is_measured_by_text_units() -> None:
+    index = make_index(
+        text_units=[
+            {"id": "u0", "document_id": "letter", "text": TEXT},
+            {"id": "u1", "document_id": "letter", "text": "The Belgica returned in 1899."},
+        ],
+        entities=[
+            {"id": "1", "title": "EMILE RACOVITA", "type": "", "text_unit_ids": ["u0", "u1"]},
+            {"id": "2", "title": "BELGICA", "type": "ship", "text_unit_ids": ["u0", "u1", "u9"]},
+            # Microsoft GraphRAG has an entity for each title and type.
+            {"id": "3", "title": "BELGICA", "type": "event", "text_unit_ids": ["u1"]},
+            {"id": "4", "title": "ENGUIN", "type": "", "text_unit_ids": ["u0"]},
+        ],
+        relationships=[
+            {
+                "source": "EMILE RACOVITA",
+                "target": "BELGICA",
+                "weight": 1.0,
+                "text_unit_ids": ["u0", "u1"],
+            },
+            {"source": "BELGICA", "target": "ENGUIN", "weight": 1.0, "text_unit_ids": ["u0"]},
+            {"source": "BELGICA", "target": "NOBODY", "weight": 1.0, "text_unit_ids": ["u0"]},
+        ],
+        communities=[{"community": 0, "level": 0, "entity_ids": ["1", "2", "3", "4"]}],
+    )
+    figures = measure_grounding(index)
+    assert means(figures) == {
+        # Not in the second text unit: Racovita. Not in the first: "Enguin", part of a word.
+        "grounded_mentions": 0.667,
+        "grounded_entities": 0.75,
+        "grounded_relationships": 0.333,
+    }
+    figure = figures["grounded_relationships"]
+    assert isinstance(figure, Figure)
+    assert figure.interval.n == 3
+    assert list(figure.examples) == [
+        "EMILE RACOVITA – BELGICA: text unit 1",
+        "BELGICA – ENGUIN: text unit 0",
+    ]
+    assert means(measure_stability(index, 2, 17))["stable_communities"] > 0
+
+
+def test_words_of_a_quotation_may_be_left_out() -> None:
+    quotes = ['"Racoviță sailed … penguins in 1898"', '"He studied ... whales"', '"…"']
+    index = make_index(
+        text_units=[{"id": "unit", "text": TEXT}],
+        covariates=[{"text_unit_id": "unit", "source_text": quote} for quote in quotes],
+    )
+    figure = measure_grounding(index)["grounded_claims"]
+    assert isinstance(figure, Figure)
+    assert (figure.interval.mean, figure.interval.n) == (0.5, 2)
+    assert list(figure.examples) == ['"He studied ... whales"']
+
+
+def test_sources_without_numbers_are_cited_by_row() -> None:
+    index = make_index(
+        text_units=[{"text": "The ship left Antwerp."}, {"text": TEXT}],
+        community_reports=[
+            {"community": 0, "full_content": "Racoviță studied penguins. [Data: Sources (1)]"}
+        ],
+    )
+    assert means(measure_report_claims(index, 17))["supported_claims"] == 1
+
+
 def test_sentences_of_reports_are_supported_by_the_rows_they_cite() -> None:
     report = (
         "# Belgica\n\nRacoviță studied penguins. [Data: Sources (0)] "
