@@ -5,16 +5,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import combinations
+from typing import TypeVar
 
-from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.generation import questions_of_facts as drafts
-from graphrag_evaluation.generation.facts import Fact, find_facts, names_subject
+from graphrag_evaluation.generation.corpus import Corpus
+from graphrag_evaluation.generation.facts import Fact, find_facts
 from graphrag_evaluation.generation.questions_of_facts import Draft
 from graphrag_evaluation.questions import EvaluationQuestion
-from graphrag_evaluation.systems import weigh_words
 from graphrag_index.errors import SettingsError
 from graphrag_index.text.normalize import fold
-from graphrag_index.text.sentences import split_sentences
 from graphrag_query.index import Index
 
 # The kinds of questions, with their shares of all.
@@ -27,10 +26,7 @@ KINDS = {
     "unanswerable": 0.15,
 }
 SPLITS = ("tune", "report")
-# A sentence with this share of the words of a predicate may state it of another subject.
-MIN_STATED_SHARE = 0.7
-# Text units that are searched for such sentences.
-TOP_K_TEXT_UNITS = 20
+T = TypeVar("T")
 # Facts of one split that are combined in pairs: bounds the time for a large corpus.
 MAX_PAIRED_FACTS = 400
 
@@ -44,19 +40,8 @@ def make_questions(
     facts, the other kinds get more. No document is in both splits. Raises `SettingsError` for an
     unknown kind, and if the index states no fact that a question can be made of.
     """
-    for kind in kinds:
-        if kind not in KINDS:
-            raise SettingsError(f"There is no kind of question {kind!r}, but {', '.join(KINDS)}.")
-    corpus = _Corpus(index)
-    facts = find_facts(index)
-    found: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
-    for split in SPLITS:
-        inside = [fact for fact in facts if _split_of(fact.document, seed) == split]
-        mixer = random.Random(f"{seed} {split}")
-        mixer.shuffle(inside)
-        for kind in kinds:
-            found[kind][split] = _drop_ambiguous(_draft(kind, inside, corpus, mixer), n)
-    chosen = _choose(found, n)
+    check_kinds(kinds)
+    chosen = _choose(draft_questions(index, Corpus(index), n, seed, kinds), n)
     if not chosen:
         raise SettingsError(
             "No question can be made from this index: it has no English sentence that states a "
@@ -70,56 +55,36 @@ def make_questions(
     return questions
 
 
-def _split_of(document: str, seed: int) -> str:
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raise `SettingsError` for an unknown kind of question."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise SettingsError(f"There is no kind of question {kind!r}, but {', '.join(KINDS)}.")
+
+
+def draft_questions(
+    index: Index, corpus: Corpus, n: int, seed: int, kinds: Sequence[str]
+) -> dict[str, dict[str, list[Draft]]]:
+    """Draft at most `n` questions of each kind and split."""
+    facts = find_facts(index)
+    found: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
+    for split in SPLITS:
+        inside = [fact for fact in facts if split_of(fact.document, seed) == split]
+        mixer = random.Random(f"{seed} {split}")
+        mixer.shuffle(inside)
+        for kind in kinds:
+            found[kind][split] = _drop_ambiguous(_draft(kind, inside, corpus, mixer), n)
+    return found
+
+
+def split_of(document: str, seed: int) -> str:
     """Return the split of a document: it does not depend on the other documents."""
     digest = blake2b(f"{seed} {document}".encode(), digest_size=2).digest()
     return SPLITS[digest[0] % len(SPLITS)]
 
 
-class _Corpus:
-    """The texts of an index, to check that a question has one answer, or none."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._weights: WordWeights = weigh_words(index)
-        self._clear: dict[str, bool] = {}
-
-    def is_clear(self, fact: Fact) -> bool:
-        """Return whether the predicate of a fact is stated of its subject alone."""
-        if fact.predicate not in self._clear:
-            self._clear[fact.predicate] = not self._is_stated_of_another(fact)
-        return self._clear[fact.predicate]
-
-    def _is_stated_of_another(self, fact: Fact) -> bool:
-        for text in self._similar_texts(fact.predicate):
-            sentences = [text[one.start : one.end] for one in split_sentences(text)]
-            shares = stated_shares([fact.predicate], sentences, self._weights)
-            if shares[0] >= MIN_STATED_SHARE and not names_subject(text, fact):
-                return True
-        return False
-
-    def are_related(self, name: str, other: str) -> bool:
-        """Return whether a text names both of two entities."""
-        both = [f" {fold(one)} " for one in (name, other)]
-        texts = (f" {fold(text)} " for text in self._similar_texts(f"{name} {other}"))
-        return any(all(one in text for one in both) for text in texts)
-
-    def holds(self, name: str) -> bool:
-        """Return whether a text has a name."""
-        folded = f" {fold(name)} "
-        return any(folded in f" {fold(text)} " for text in self._similar_texts(name))
-
-    def _similar_texts(self, words: str) -> Iterator[str]:
-        store = self._index.store
-        rows = store.vectors("text_unit_text").find_matching_rows(
-            words, TOP_K_TEXT_UNITS, ["human_readable_id"]
-        )
-        units = store.text_units(rows["human_readable_id"])
-        return (unit["text"] for unit in units.values())
-
-
 def _draft(
-    kind: str, facts: Sequence[Fact], corpus: _Corpus, mixer: random.Random
+    kind: str, facts: Sequence[Fact], corpus: Corpus, mixer: random.Random
 ) -> Iterator[Draft]:
     """Draft the questions of a kind from the facts of a split."""
     if kind == "local":
@@ -146,15 +111,16 @@ def _draft(
         exchanged = drafts.exchange_names(facts, corpus.holds, mixer.shuffle)
         others = sorted({title for fact in facts for title in fact.named})
         mixer.shuffle(others)
-        yield from _alternate(exchanged, drafts.exchange_objects(facts, others, corpus.are_related))
+        yield from alternate(exchanged, drafts.exchange_objects(facts, others, corpus.are_related))
 
 
-def _alternate(*sources: Iterator[Draft]) -> Iterator[Draft]:
+def alternate(*sources: Iterator[T]) -> Iterator[T]:
+    """Yield one item of each source in turn, until all are at their end."""
     remaining = list(sources)
     while remaining:
         for source in list(remaining):
-            if (draft := next(source, None)) is not None:
-                yield draft
+            if (item := next(source, None)) is not None:
+                yield item
             else:
                 remaining.remove(source)
 
@@ -182,7 +148,7 @@ def _choose(found: dict[str, dict[str, list[Draft]]], n: int) -> list[tuple[str,
     chosen: dict[str, list[tuple[str, Draft]]] = {}
     spare: list[tuple[str, Draft]] = []
     for kind, of_kind in found.items():
-        queues = {split: _spread(of_split) for split, of_split in of_kind.items()}
+        queues = {split: spread(of_split) for split, of_split in of_kind.items()}
         mixed: list[tuple[str, Draft]] = []
         for place in range(max(map(len, queues.values()), default=0)):
             mixed += [(s, queue[place]) for s, queue in queues.items() if place < len(queue)]
@@ -194,7 +160,7 @@ def _choose(found: dict[str, dict[str, list[Draft]]], n: int) -> list[tuple[str,
     return [one for of_kind in chosen.values() for one in of_kind][:n]
 
 
-def _spread(found: Sequence[Draft]) -> list[Draft]:
+def spread(found: Sequence[Draft]) -> list[Draft]:
     """Order drafts so that each sentence is used once before a sentence is used again."""
     uses: Counter[str] = Counter()
     ranked = []

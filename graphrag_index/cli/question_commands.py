@@ -3,13 +3,21 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from graphrag_index.cli import Root, Set
-from graphrag_index.errors import SettingsError
+from graphrag_index.cli.run_commands import Budget
+from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, let_ctrl_c_end_waits
+
+if TYPE_CHECKING:
+    from graphrag_evaluation.questions import EvaluationQuestion
+    from graphrag_index.llm.request import Request
+    from graphrag_index.schema.settings.project_settings import Settings
+    from graphrag_query.index import Index
 
 
 def make(
@@ -33,10 +41,17 @@ def make(
     to: Annotated[
         Path, typer.Option("--to", metavar="FILE", help="The file: .json or .jsonl.")
     ] = Path("questions.jsonl"),
+    model: Annotated[
+        str, typer.Option("--model", help="Chat model that writes and checks the questions.")
+    ] = "",
+    budget: Budget = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print the requests and their price; send nothing.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
     set_: Set = None,
 ) -> None:
-    """Make questions with known answers from an index, without a model."""
+    """Make questions with known answers from an index, without a model or in natural words."""
     import graphrag_query
     from graphrag_evaluation.generation.make_questions import SPLITS, make_questions
     from graphrag_evaluation.layout_writers import LAYOUTS, write_questions
@@ -47,11 +62,20 @@ def make(
         raise SettingsError(f"There is no layout {layout!r}, but {', '.join(LAYOUTS)}.")
     if split and split not in SPLITS:
         raise SettingsError(f"There is no split {split!r}, but {', '.join(SPLITS)}.")
-    if to.exists() and not force:
+    if not model and (estimate or budget is not None):
+        raise SettingsError("--estimate and --budget need a model: name one with --model.")
+    if to.exists() and not (force or estimate):
         raise SettingsError(f"{to} is there: choose another file with --to, or add --force.")
     settings = load_project_settings(root, set_)
+    wanted = list(dict.fromkeys(kind.strip() for kind in kinds.split(",")))
     with graphrag_query.open(root / settings.output, settings, root) as index:
-        made = make_questions(index, n, seed, [kind.strip() for kind in kinds.split(",")])
+        if model:
+            options = ModelOptions(model, n, seed, wanted, budget, estimate)
+            made = _ask_model(index, root, settings, options)
+            if made is None:
+                return
+        else:
+            made = make_questions(index, n, seed, wanted)
     kept = [question for question in made if split in ("", question.split)]
     write_questions(kept, to, layout)
     counts = Counter((question.kind, question.split) for question in kept)
@@ -62,3 +86,77 @@ def make(
     if len(made) < n:
         print(f"The index states enough for {len(made):,} questions, not for {n:,}.")
     print(f"{len(kept):,} questions: {to}", file=sys.stderr)
+
+
+class ModelOptions(NamedTuple):
+    """The options of questions that a model makes; `budget` is in dollars."""
+
+    model: str
+    n: int
+    seed: int
+    kinds: Sequence[str]
+    budget: float | None
+    only_estimates: bool
+
+
+def _ask_model(
+    index: "Index", root: Path, settings: "Settings", options: ModelOptions
+) -> "list[EvaluationQuestion] | None":
+    """Let a model make questions, and print what was dropped; None for an estimate."""
+    from graphrag_evaluation.generation.natural_questions import LEDGER_STEP, QuestionMaker
+    from graphrag_evaluation.systems import EVALUATIONS
+    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.terminal import temporary_bar
+    from graphrag_index.llm.prompts import Prompts
+    from graphrag_index.llm.registry import Models
+
+    if options.model not in settings.models:
+        known = ", ".join(settings.models)
+        raise SettingsError(f"--model {options.model}: there is no such model, but {known}.")
+    prompts = Prompts(root, "graphrag_evaluation")
+    maker = QuestionMaker(index, options.n, options.seed, options.kinds, prompts)
+    if options.only_estimates:
+        _print_estimate(list(maker.expected_requests()), options.model, settings)
+        return None
+    let_ctrl_c_end_waits()
+    needed = {options.model: ""}
+    ledger = root / EVALUATIONS
+    with (
+        closing(Models(settings.models, ledger, needed=needed, budget=options.budget)) as models,
+        temporary_bar(sys.stderr, "replies") as bar,
+    ):
+        try:
+            found = maker.make(models.open_chat_model(options.model, LEDGER_STEP), bar.advance)
+        except KeyboardInterrupt:
+            print("Stopped. The replies are kept: the same command goes on.", file=sys.stderr)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    cost = "an unknown cost" if found.spent.cost is None else f"${found.spent.cost:,.4f}"
+    print(f"{options.model}: {found.spent.calls:,} requests sent for {cost}.", file=sys.stderr)
+    if found.dropped:
+        rows = [("dropped questions", "")]
+        rows += [(reason, f"{number:,}") for reason, number in found.dropped.most_common()]
+        print(*align_columns(rows, left=[0]), "", sep="\n")
+    if not found.questions:
+        raise GraphRAGError(
+            f"No question passed the checks of {options.model}: the table above says why."
+        )
+    return found.questions
+
+
+def _print_estimate(requests: "Sequence[Request]", model: str, settings: "Settings") -> None:
+    """Print what the requests for questions and their checks cost, if none is dropped."""
+    from graphrag_evaluation.generation.natural_questions import MAX_ROUNDS
+    from graphrag_index.llm.limits import price_of_model
+    from graphrag_index.llm.request import EXPECTED_TOKENS, prompt_tokens
+
+    n_tokens = sum(prompt_tokens(request, settings.models[model]) for request in requests)
+    price = price_of_model(settings.models[model])
+    said = "unknown price"
+    if price is not None:
+        n_reply = len(requests) * EXPECTED_TOKENS
+        cost = (n_tokens * price.input + n_reply * price.output) / 1e6
+        said = f"at most about ${cost:,.2f}"
+    print(
+        f"{model}: {len(requests):,} requests, {n_tokens:,} tokens of prompts, {said}. "
+        f"Others replace dropped questions: at most {MAX_ROUNDS} times as much."
+    )

@@ -1,0 +1,269 @@
+"""Requests to a model that makes questions and checks them, and the reading of its replies."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphrag_evaluation.generation.facts import names_subject
+from graphrag_evaluation.generation.question_sources import Passage, Source
+from graphrag_evaluation.generation.questions_of_facts import MIN_DOCUMENTS, MIN_STATEMENTS
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import (
+    Message,
+    ParsedReply,
+    ReplyError,
+    ReplyFormat,
+    Request,
+    object_schema,
+)
+from graphrag_index.text.normalize import fold, is_unspaced
+from graphrag_query.answering.llm import clean_text
+
+TEXT, BOOLEAN = {"type": "string"}, {"type": "boolean"}
+# Share of the letters of a known answer that a shorter reply must have to agree with it.
+MIN_ANSWER_SHARE = 1 / 3
+_NUMBER = re.compile(r"\d+")
+
+
+class DroppedError(Exception):
+    """A question that is not kept; the message is the reason, as the command counts it."""
+
+
+def _read_question(data: Any) -> ParsedReply:
+    if not isinstance(data, Mapping) or not isinstance(data.get("question"), str):
+        raise ReplyError("it has no question")
+    quotations = data.get("quotations", [])
+    if not isinstance(quotations, list):
+        raise ReplyError("its quotations are no list")
+    kept = [clean_text(text) for text in quotations if isinstance(text, str) and text.strip()]
+    read = {
+        "question": clean_text(data["question"]),
+        "answer": clean_text(data.get("answer")),
+        "quotations": kept,
+    }
+    return ParsedReply(read, len(quotations) - len(kept))
+
+
+def _read_check(data: Any) -> ParsedReply:
+    flags = ("clear", "answerable")
+    if not isinstance(data, Mapping) or not all(isinstance(data.get(f), bool) for f in flags):
+        raise ReplyError("`clear` and `answerable` are not true or false")
+    return ParsedReply({**{f: data[f] for f in flags}, "answer": clean_text(data.get("answer"))})
+
+
+def _read_numbers(data: Any) -> ParsedReply:
+    numbers = data.get("statements") if isinstance(data, Mapping) else data
+    if not isinstance(numbers, list):
+        raise ReplyError("it has no list of statements")
+    kept = [number for number in numbers if type(number) is int]
+    return ParsedReply(kept, len(numbers) - len(kept))
+
+
+MADE = ReplyFormat(
+    "made_question",
+    object_schema(
+        {"question": TEXT, "answer": TEXT, "quotations": {"type": "array", "items": TEXT}}
+    ),
+    _read_question,
+    'Reply with one JSON object and nothing else: {"question": "...", "answer": "words of a '
+    'quotation", "quotations": ["words of a passage", ...]}',
+)
+REWRITTEN = ReplyFormat(
+    "rewritten_question",
+    object_schema({"question": TEXT, "answer": TEXT}),
+    _read_question,
+    'Reply with one JSON object and nothing else: {"question": "...", "answer": "..."}',
+)
+CHECKED = ReplyFormat(
+    "checked_question",
+    object_schema({"clear": BOOLEAN, "answerable": BOOLEAN, "answer": TEXT}),
+    _read_check,
+    'Reply with one JSON object and nothing else: {"clear": true or false, "answerable": true or '
+    'false, "answer": "words of a passage"}',
+)
+CHECKED_STATEMENTS = ReplyFormat(
+    "checked_statements",
+    object_schema({"statements": {"type": "array", "items": {"type": "integer"}}}),
+    _read_numbers,
+    'Reply with one JSON object and nothing else: {"statements": [number, ...]}',
+)
+
+
+@dataclass(frozen=True)
+class QuestionRequests:
+    """Builds the requests with the prompts of a project."""
+
+    prompts: Prompts
+
+    def make(self, source: Source) -> Request:
+        """Build the request for a question from a source."""
+        if source.draft is not None:
+            plain = source.draft.question(1, source.split)
+            evidence = (
+                [] if not plain.is_answerable else [fact.span.text for fact in source.draft.facts]
+            )
+            asked = [*_list_texts(evidence), f"Question: {plain.text}"]
+            asked += [f"Answer: {plain.answers[0]}"] if plain.answers else []
+            return self._request("rewrite_question", asked, REWRITTEN, plain.text)
+        topic = "Theme" if source.kind == "whole-corpus" else "Both passages name"
+        asked = [f"Kind: {source.kind}"]
+        asked += [f"{topic}: {source.topic}"] if source.topic else []
+        asked += _list_texts([passage.text for passage in source.passages])
+        label = f"{source.kind} question from {source.passages[0].document}"
+        return self._request("make_question", asked, MADE, label)
+
+    def check(self, question: EvaluationQuestion, texts: Sequence[str]) -> Request:
+        """Build the request that answers a question from texts alone, or chooses its statements."""
+        if question.kind == "whole-corpus":
+            asked = [f"Question: {question.text}", "Statements:"]
+            asked += [f"{place}. {text}" for place, text in enumerate(question.statements, start=1)]
+            return self._request("check_statements", asked, CHECKED_STATEMENTS, question.text)
+        asked = [*_list_texts(texts), f"Question: {question.text}"]
+        return self._request("check_question", asked, CHECKED, question.text)
+
+    def _request(
+        self, prompt: str, asked: Sequence[str], reply_format: ReplyFormat, unit: str
+    ) -> Request:
+        messages = [
+            Message(role="system", content=self.prompts.read_prompt(prompt)),
+            Message(role="user", content="\n\n".join(asked)),
+        ]
+        return Request(unit, messages, reply_format)
+
+
+def _list_texts(texts: Sequence[str]) -> list[str]:
+    return [f"[{place}] {text}" for place, text in enumerate(dict.fromkeys(texts), start=1)]
+
+
+def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestion:
+    """Return the question of a reply; raises `DroppedError` if it or its evidence is wrong."""
+    text, answer = reply["question"], reply["answer"]
+    if not text:
+        raise DroppedError("the model found no question")
+    if source.draft is not None:
+        plain = source.draft.question(1, source.split)
+        answers = plain.answers
+        if answers and not any(holds(known, answer) for known in answers):
+            raise DroppedError("the answer is not the known one")
+        if answers:
+            answers = tuple(dict.fromkeys((answer, *answers)))
+        question = replace(plain, text=text, answers=answers)
+    elif source.kind == "unanswerable":
+        question = EvaluationQuestion(
+            "", text, source.kind, is_answerable=False, split=source.split
+        )
+    else:
+        question = _with_evidence(text, answer, reply["quotations"], source)
+    if question.kind == "two-hop" and _names_bridge(text, source):
+        raise DroppedError("the question names what it should describe")
+    # The answer to a comparison is one of the two names that it has.
+    if question.kind != "comparison" and any(holds(text, one) for one in question.answers[:1]):
+        raise DroppedError("the answer stands in the question")
+    return question
+
+
+def _names_bridge(text: str, source: Source) -> bool:
+    """Return whether a question in two hops names the thing that both passages tell of."""
+    if source.draft is not None:
+        return names_subject(text, source.draft.facts[0])
+    return holds(text, source.topic)
+
+
+def _with_evidence(
+    text: str, answer: str, quotations: Sequence[str], source: Source
+) -> EvaluationQuestion:
+    spans = []
+    for quotation in quotations:
+        found = (passage.find_sentences(quotation) for passage in source.passages)
+        span = next(filter(None, found), None)
+        if span is None:
+            raise DroppedError("a quotation is not in the passages")
+        spans.append(span)
+    spans = list(dict.fromkeys(spans))
+    is_whole = source.kind == "whole-corpus"
+    if not is_whole and not (answer and any(holds(span.text, answer) for span in spans)):
+        raise DroppedError("the answer is not in the quotations")
+    _check_number(spans, source)
+    return EvaluationQuestion(
+        "",
+        text,
+        source.kind,
+        documents=tuple(dict.fromkeys(span.document for span in spans)),
+        spans=tuple(spans),
+        statements=tuple(span.text for span in spans) if is_whole else (),
+        answers=() if is_whole else (answer,),
+        split=source.split,
+    )
+
+
+def _check_number(spans: Sequence[GoldSpan], source: Source) -> None:
+    """Raise `DroppedError` if a question rests on too few passages for its kind."""
+    if source.kind == "whole-corpus":
+        n_documents = len({span.document for span in spans})
+        enough = len(spans) >= MIN_STATEMENTS and n_documents >= MIN_DOCUMENTS
+    else:
+        passages = {next(p for p in source.passages if _is_inside(s, p)) for s in spans}
+        enough = len(passages) == len(source.passages)
+    if not enough:
+        raise DroppedError("the quotations are of too few passages")
+
+
+def _is_inside(span: GoldSpan, passage: Passage) -> bool:
+    return (
+        span.document == passage.document
+        and span.start_char >= passage.start_char
+        and (span.end_char <= passage.start_char + len(passage.text))
+    )
+
+
+def confirm(question: EvaluationQuestion, reply: Any) -> EvaluationQuestion:
+    """Return a question that the check confirms; raises `DroppedError` if it does not.
+
+    A question on the whole corpus keeps the statements that belong to its answer.
+    """
+    if question.kind == "whole-corpus":
+        return _keep_statements(question, reply)
+    if not reply["clear"]:
+        raise DroppedError("the question is unclear without its passage")
+    if not question.is_answerable:
+        if reply["answerable"]:
+            raise DroppedError("the documents answer a question that they should not")
+    elif not reply["answerable"] or not agrees(reply["answer"], question.answers):
+        raise DroppedError("a reader of the span alone answers otherwise, or not")
+    return question
+
+
+def _keep_statements(question: EvaluationQuestion, numbers: Sequence[int]) -> EvaluationQuestion:
+    places = [at for at in range(len(question.statements)) if at + 1 in numbers]
+    statements = tuple(question.statements[at] for at in places)
+    # Statements made from facts say the name for which the sentence may have another.
+    spans = tuple(question.spans[at] for at in places)
+    documents = tuple(dict.fromkeys(span.document for span in spans))
+    if len(statements) < MIN_STATEMENTS or len(documents) < MIN_DOCUMENTS:
+        raise DroppedError("too few statements belong to the answer")
+    return replace(question, statements=statements, spans=spans, documents=documents)
+
+
+def holds(text: str, words: str) -> bool:
+    """Return whether a text has words in their order, without regard to case and accents."""
+    inside, wanted = fold(text), fold(words)
+    if is_unspaced(wanted):
+        return wanted.replace(" ", "") in inside.replace(" ", "")
+    return bool(wanted) and f" {wanted} " in f" {inside} "
+
+
+def agrees(answer: str, known: Sequence[str]) -> bool:
+    """Return whether an answer is a known one, or has it, or is a large part of it.
+
+    A part must have one of the numbers of the known answer, if both have numbers.
+    """
+    for right in known:
+        if holds(answer, right):
+            return True
+        numbers = [set(_NUMBER.findall(text)) for text in (answer, right)]
+        same = not all(numbers) or bool(numbers[0] & numbers[1])
+        if same and holds(right, answer) and len(answer) >= MIN_ANSWER_SHARE * len(right):
+            return True
+    return False

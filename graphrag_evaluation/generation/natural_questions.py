@@ -1,0 +1,209 @@
+"""Questions in natural words: a model writes them, and a second request checks each.
+
+The known answers and spans come from the documents, never from the model alone: a question is
+made from facts, or from passages with quotations that stand in them. The check shows the spans
+and the question only; a question whose answer is not found again is dropped.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from graphrag_evaluation.generation.corpus import Corpus
+from graphrag_evaluation.generation.make_questions import (
+    KINDS,
+    SPLITS,
+    alternate,
+    check_kinds,
+    draft_questions,
+    spread,
+)
+from graphrag_evaluation.generation.model_requests import (
+    DroppedError,
+    QuestionRequests,
+    confirm,
+    read_question,
+)
+from graphrag_evaluation.generation.question_sources import PassageSources, Source
+from graphrag_evaluation.generation.questions_of_facts import Draft
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.request import Request, RequestSender, Spending, pair_outcomes
+from graphrag_index.text.normalize import fold
+from graphrag_query.index import Index
+
+# Step under which the ledger stores the requests.
+LEDGER_STEP = "make questions"
+# How often more questions are asked for in place of those that were dropped.
+MAX_ROUNDS = 4
+# Passages that a question is checked with which the documents should not answer.
+MAX_SIMILAR_TEXTS = 8
+# Length of a question, for an estimate.
+MAX_QUESTION_CHARS = 200
+UNREADABLE = "a reply could not be read"
+
+
+@dataclass
+class NaturalQuestions:
+    """Questions that passed their checks, and how many were dropped for each reason."""
+
+    questions: list[EvaluationQuestion] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    spent: Spending = field(default_factory=Spending)
+
+
+class QuestionMaker:
+    """Makes questions from an index with a model; equal replies give equal questions.
+
+    Raises `SettingsError` for an unknown kind.
+    """
+
+    def __init__(
+        self, index: Index, n: int, seed: int, kinds: Sequence[str], prompts: Prompts
+    ) -> None:
+        check_kinds(kinds)
+        self._corpus = Corpus(index)
+        self._requests = QuestionRequests(prompts)
+        self._wanted = _share_out(n, kinds)
+        self._sources = _list_sources(index, self._corpus, n, seed, kinds)
+
+    def expected_requests(self) -> Iterator[Request]:
+        """Yield the requests for questions, and for their checks in about the right length."""
+        for source in self._take_sources(Counter(self._wanted)):
+            yield self._requests.make(source)
+            question = _sketch(source)
+            yield self._requests.check(question, self._texts_of(question, source))
+
+    def make(
+        self, model: RequestSender, advance: Callable[[], None] = lambda: None
+    ) -> NaturalQuestions:
+        """Ask the model for questions, and in rounds for others in place of those dropped."""
+        found = NaturalQuestions()
+        missing = Counter(self._wanted)
+        seen: set[str] = set()
+        for _ in range(MAX_ROUNDS):
+            sources = list(self._take_sources(missing))
+            if not sources:
+                break
+            drafts = list(self._write(model, sources, seen, found, advance))
+            for question in self._check(model, drafts, found, advance):
+                found.questions.append(question)
+                missing[question.kind, question.split] -= 1
+        found.questions = _number(found.questions)
+        return found
+
+    def _take_sources(self, missing: Counter[tuple[str, str]]) -> Iterator[Source]:
+        for key, sources in self._sources.items():
+            for _, source in zip(range(missing[key]), sources, strict=False):
+                yield source
+
+    def _write(
+        self,
+        model: RequestSender,
+        sources: Sequence[Source],
+        seen: set[str],
+        found: NaturalQuestions,
+        advance: Callable[[], None],
+    ) -> Iterator[tuple[EvaluationQuestion, Source]]:
+        """Ask for a question from each source, and yield those with evidence in the texts."""
+        requests = ((source, self._requests.make(source)) for source in sources)
+        for source, outcome in pair_outcomes(model, requests):
+            advance()
+            found.spent.add(outcome.spent)
+            if outcome.failure:
+                found.dropped[UNREADABLE] += 1
+                continue
+            try:
+                question = read_question(outcome.values[0], source)
+            except DroppedError as reason:
+                found.dropped[str(reason)] += 1
+                continue
+            folded = fold(question.text)
+            if folded in seen:
+                found.dropped["the same question was made before"] += 1
+                continue
+            seen.add(folded)
+            yield question, source
+
+    def _check(
+        self,
+        model: RequestSender,
+        made: Sequence[tuple[EvaluationQuestion, Source]],
+        found: NaturalQuestions,
+        advance: Callable[[], None],
+    ) -> Iterator[EvaluationQuestion]:
+        """Ask each question again with its spans alone, and yield those that are confirmed."""
+        requests = (
+            (question, self._requests.check(question, self._texts_of(question, source)))
+            for question, source in made
+        )
+        for question, outcome in pair_outcomes(model, requests):
+            advance()
+            found.spent.add(outcome.spent)
+            if outcome.failure:
+                found.dropped[UNREADABLE] += 1
+                continue
+            try:
+                yield confirm(question, outcome.values[0])
+            except DroppedError as reason:
+                found.dropped[str(reason)] += 1
+
+    def _texts_of(self, question: EvaluationQuestion, source: Source) -> list[str]:
+        """Return the spans of a question; without an answer, the texts most likely to have one."""
+        if question.is_answerable:
+            return [span.text for span in question.spans]
+        similar = list(self._corpus.similar_texts(question.text, MAX_SIMILAR_TEXTS))
+        return [passage.text for passage in source.passages] + similar
+
+
+def _sketch(source: Source) -> EvaluationQuestion:
+    """Return a question with the length of one that a model would make from a source."""
+    if source.draft is not None:
+        return source.draft.question(1, source.split)
+    texts = [passage.text for passage in source.passages]
+    return EvaluationQuestion(
+        "",
+        texts[0][:MAX_QUESTION_CHARS],
+        source.kind,
+        spans=tuple(GoldSpan(one.document, 0, 0, one.text) for one in source.passages),
+        statements=tuple(texts),
+        is_answerable=source.kind != "unanswerable",
+    )
+
+
+def _share_out(n: int, kinds: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Return how many of `n` questions each kind and split gets, by the shares of the kinds."""
+    total = sum(KINDS[kind] for kind in kinds) * len(SPLITS)
+    exact = {(kind, split): n * KINDS[kind] / total for kind in kinds for split in SPLITS}
+    wanted = {key: int(share) for key, share in exact.items()}
+    by_rest = sorted(exact, key=lambda key: wanted[key] - exact[key])
+    for key in by_rest[: n - sum(wanted.values())]:
+        wanted[key] += 1
+    return wanted
+
+
+def _list_sources(
+    index: Index, corpus: Corpus, n: int, seed: int, kinds: Sequence[str]
+) -> dict[tuple[str, str], Iterator[Source]]:
+    """List the sources of each kind and split: facts and passages in turn."""
+    drafts: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
+    if index.store.has_table("mentions"):
+        drafts = draft_questions(index, corpus, n, seed, kinds)
+    passages = PassageSources(index, seed)
+
+    def list_sources(kind: str, split: str) -> Iterator[Source]:
+        of_facts = spread(drafts[kind].get(split, []))
+        sources = (Source(kind, split, draft) for draft in of_facts)
+        return alternate(sources, passages.list_sources(kind, split))
+
+    return {(kind, split): list_sources(kind, split) for kind in kinds for split in SPLITS}
+
+
+def _number(questions: Sequence[EvaluationQuestion]) -> list[EvaluationQuestion]:
+    """Order questions by kind, and name them by kind and number."""
+    numbers: Counter[str] = Counter()
+    named = []
+    for question in sorted(questions, key=lambda one: list(KINDS).index(one.kind)):
+        numbers[question.kind] += 1
+        named.append(replace(question, id=f"{question.kind}-{numbers[question.kind]}"))
+    return named
