@@ -29,8 +29,8 @@ GRAPH_MEANINGS = {
     "alone": "share of the entities without a relationship",
     "small_components": "share of the entities in connected components of fewer than 3 entities",
     "largest_component": "share of the entities in the largest connected component",
-    "cited_claims": "share of the sentences of reports that cite rows; counts of the community and "
-    "marks of single sources are left out",
+    "cited_claims": "share of the sentences of reports that cite rows; counts of the community "
+    "are left out",
     "supported_claims": "share of these sentences whose words the cited rows have",
     "stable_communities": "mean over the communities of the overlap (Jaccard) with the most "
     "similar community of resampled documents",

@@ -11,7 +11,6 @@ from graphrag_evaluation.graph_quality.graph_figures import Figures, share_figur
 from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
 from graphrag_index.health.checked_index import CITED_COLUMNS, CheckedIndex, count_rows
 from graphrag_index.reports.extent import EXTENT_SENTENCE
-from graphrag_index.reports.extractive import SINGLE_SOURCE_MARK
 
 # Reports that are read; of more reports, a random sample.
 MAX_REPORTS = 1_000
@@ -30,8 +29,8 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
 
     A sentence is supported if the cited rows have half of the information of its words, by the
     lexical test of `stated_shares`. A sentence that cites missing rows only is not supported.
-    Counts of documents and members, and marks of findings from one document, are no claims: the
-    program writes them, and no row states them. Intervals are over reports.
+    Counts of documents and members are no claims: the program writes them, and no row states
+    them. Intervals are over reports.
     """
     names = ("cited_claims", "supported_claims")
     if not index.has("community_reports", "full_content", "community"):
@@ -69,7 +68,7 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
 
 
 def _read_claims(report: str) -> list[CitedSentence]:
-    sentences = cited_sentences(report.replace(SINGLE_SOURCE_MARK, ""))
+    sentences = cited_sentences(report)
     return [said for said in sentences if said.rows or not EXTENT_SENTENCE.fullmatch(said.text)]
 
 

@@ -1,12 +1,20 @@
 """Extractive reports: sentences from text units with citations; no model is needed."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.report import Finding, format_citation, join_titles
+from graphrag_index.reports.statements import (
+    SourceSpan,
+    Statement,
+    StatementWords,
+    choose_spans,
+)
 from graphrag_index.reports.theme_terms import Term
 from graphrag_index.text.sentences import distinctive_words
 
@@ -25,9 +33,6 @@ MAX_COMMON_WORD_SHARE = 0.6
 MAX_HEADING_NAMES = 3
 # Maximum number of terms in a title, and minimum weight of the second, as a share of the first.
 MAX_TITLE_TERMS, MIN_TERM_SHARE = 2, 0.35
-# Number of documents from which the share of one document in a report is limited, and text after a
-# finding that has sentences of one document only, though the report has several.
-MIN_DOCUMENTS, SINGLE_SOURCE_MARK = 3, "(All of this finding is from one document.)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +40,8 @@ class Evidence:
     """A sentence that mentions entities of the community.
 
     `entities` are the numbers of these entities, `relationships` of those between them. `source`
-    is the number of the text unit, `document` that of its document. `days` are the first and last
-    day of a date in the sentence.
+    is the number of the text unit, `document` that of its document, `place` the position of the
+    sentence in the document. `days` are the first and last day of a date in the sentence.
     """
 
     text: str
@@ -46,6 +51,11 @@ class Evidence:
     document: int
     score: float
     days: tuple[date, date] | None = None
+    place: tuple[int, int] = (0, 0)
+
+    @property
+    def span(self) -> SourceSpan:
+        return SourceSpan(self.source, self.document, *self.place)
 
 
 @dataclass(frozen=True)
@@ -81,12 +91,11 @@ def write_findings(
     max_sentences: int,
     max_document_share: float = 1.0,
     language: str = "en",
-) -> tuple[str, tuple[Finding, ...]]:
-    """Choose the sentences of the summary and of each finding.
+) -> tuple[str, tuple[Finding, ...], list[Statement]]:
+    """Choose the sentences of the summary and of each finding; they are the statements.
 
     If the candidates are from at least `MIN_DOCUMENTS` documents, one document has at most the
-    share `max_document_share` of the sentences, and a finding with sentences of one document says
-    so at its end.
+    share `max_document_share` of the sentences.
 
     The sentences of the summary together mention the members with the largest weights. The
     subject of a finding is one member, and its sentences mention this member. Findings are sorted
@@ -99,44 +108,81 @@ def write_findings(
     `evidence` are candidate sentences, best first; `terms` are the terms of the report.
     """
     sizes = Counter({s.text: s.document for s in evidence}.values())
-    has_many_documents = len(sizes) >= MIN_DOCUMENTS
-    limit = max_sentences
-    if has_many_documents:
-        limit = _limit_document(sizes, max_sentences, max_document_share)
+    limit = limit_document(sizes.values(), max_sentences, max_document_share)
+    words: dict[str, frozenset[str]] = {}
     while True:
-        pool = _SentencePool(evidence, names.weight, limit)
+        pool = _SentencePool(evidence, names.weight, limit, words)
         summary, groups = _choose_sentences(
             pool, names, terms, max_findings, max_sentences, language
         )
-        used = pool.count_documents()
         # Near repeats are left out, so that fewer sentences are used than the limit assumes.
-        allowed = max_document_share * used.total()
-        if not has_many_documents or limit == 1 or max(used.values(), default=0) <= allowed:
+        used = pool.n_used
+        allowed = int(max_document_share * used.total())
+        if len(sizes) < MIN_DOCUMENTS or limit == 1 or max(used.values(), default=0) <= allowed:
             break
-        limit -= 1
-    findings = tuple(
-        Finding(heading, _cite_sentences(sentences) + _mark_source(sentences, has_many_documents))
-        for heading, sentences in groups
-    )
-    return _cite_sentences(summary), findings
+        limit = max(1, min(limit - 1, allowed))
+    findings = tuple(Finding(heading, _cite_sentences(chosen)) for heading, chosen in groups)
+    parts = [(None, summary), *((at, chosen) for at, (_, chosen) in enumerate(groups))]
+    trace = _StatementSources(evidence, names.titles, words)
+    statements = [trace.make_statement(at, one) for at, chosen in parts for one in chosen]
+    return _cite_sentences(summary), findings, statements
 
 
-def _limit_document(sizes: Mapping[int, int], max_sentences: int, share: float) -> int:
-    """Return the most sentences of one document, so that none has more than a share of all.
+def _group_by_member(evidence: Sequence[Evidence]) -> dict[int, list[Evidence]]:
+    """Map each member to the sentences that mention it."""
+    mentioned: dict[int, list[Evidence]] = {}
+    for sentence in evidence:
+        for entity in sentence.entities:
+            mentioned.setdefault(entity, []).append(sentence)
+    return mentioned
 
-    `sizes` has the number of candidate sentences of each document. The result is at least 1.
+
+class _StatementSources:
+    """The sentences of several documents that may state what a sentence of a report states.
+
+    `words` keeps the distinctive words of texts.
     """
-    for limit in range(max_sentences, 1, -1):
-        n_sentences = sum(min(size, limit) for size in sizes.values())
-        if limit <= share * min(n_sentences, max_sentences):
-            return limit
-    return 1
+
+    def __init__(
+        self,
+        evidence: Sequence[Evidence],
+        titles: Mapping[int, str],
+        words: dict[str, frozenset[str]],
+    ) -> None:
+        self._mentioned, self._titles, self._words = _group_by_member(evidence), titles, words
+
+    def make_statement(self, finding: int | None, sentence: Evidence) -> Statement:
+        """Make a statement of a sentence and of those of other documents that state the same.
+
+        They mention the same members.
+        """
+        members = set(sentence.entities)
+        candidates = min((self._mentioned[entity] for entity in members), key=len, default=())
+        others = [
+            other
+            for other in candidates
+            if other.document != sentence.document and members.issubset(other.entities)
+        ]
+        if not others:
+            return Statement(finding, sentence.text, 1, [sentence.span])
+        found = [(math.inf, sentence.span)]
+        names = frozenset().union(*(self._find_words(self._titles[entity]) for entity in members))
+        words = StatementWords.split(self._find_words(sentence.text), names)
+        for other in others:
+            if score := words.score(self._find_words(other.text)):
+                found.append((score, other.span))
+        return Statement(finding, sentence.text, *choose_spans(found))
+
+    def _find_words(self, text: str) -> frozenset[str]:
+        return _find_words_once(text, self._words)
 
 
-def _mark_source(sentences: Sequence[Evidence], has_many_documents: bool) -> str:
-    """Return a mark for sentences of one document in a report on several; otherwise ""."""
-    is_single = len({sentence.document for sentence in sentences}) == 1
-    return f" {SINGLE_SOURCE_MARK}" if has_many_documents and is_single else ""
+def _find_words_once(text: str, known: dict[str, frozenset[str]]) -> frozenset[str]:
+    """Return the distinctive words of a text, and add them to the `known` ones."""
+    words = known.get(text)
+    if words is None:
+        words = known[text] = distinctive_words(text)
+    return words
 
 
 def _choose_sentences(
@@ -228,19 +274,22 @@ class _SentencePool:
     """A pool of sentences, which never returns a sentence twice, or one that says the same."""
 
     def __init__(
-        self, evidence: Sequence[Evidence], weight: Mapping[int, float], document_limit: int
+        self,
+        evidence: Sequence[Evidence],
+        weight: Mapping[int, float],
+        document_limit: int,
+        words: dict[str, frozenset[str]],
     ) -> None:
-        self._weight, self._document_limit = weight, document_limit
+        """Start with all sentences; `words` keeps the distinctive words of texts for later."""
+        self._weight, self._document_limit, self._words_of = weight, document_limit, words
         best_of_text = {sentence.text: sentence for sentence in reversed(evidence)}
         self._sentences = list(reversed(best_of_text.values()))
-        self.mentioned: dict[int, list[Evidence]] = {}
-        for sentence in self._sentences:
-            for entity in sentence.entities:
-                self.mentioned.setdefault(entity, []).append(sentence)
+        self.mentioned = _group_by_member(self._sentences)
         self.subjects = sorted(self.mentioned, key=lambda entity: (-weight[entity], entity))
         self._taken: set[Evidence] = set()
-        # The distinctive words of the sentences that are used.
+        # The distinctive words of the sentences that are used, and their number by document.
         self._words: dict[Evidence, frozenset[str]] = {}
+        self.n_used: Counter[int] = Counter()
 
     def take_sentences(
         self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None
@@ -289,11 +338,8 @@ class _SentencePool:
                 for sentence in chosen:
                     self._taken.discard(sentence)
                     del self._words[sentence]
+                    self.n_used[sentence.document] -= 1
         return []
-
-    def count_documents(self) -> Counter[int]:
-        """Return the number of used sentences of each document."""
-        return Counter(sentence.document for sentence in self._words)
 
     def _take_if_new(self, sentence: Evidence) -> bool:
         """Take a sentence from the pool, and return whether the sentence may be used.
@@ -301,12 +347,13 @@ class _SentencePool:
         Its document may have no more sentences than the limit, and a used one must not be alike.
         """
         self._taken.add(sentence)
-        if self.count_documents()[sentence.document] >= self._document_limit:
+        if self.n_used[sentence.document] >= self._document_limit:
             return False
-        words = distinctive_words(sentence.text)
+        words = _find_words_once(sentence.text, self._words_of)
         if any(_have_common_words(words, used) for used in self._words.values()):
             return False
         self._words[sentence] = words
+        self.n_used[sentence.document] += 1
         return True
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from graphrag_index.reports.extent import describe_extent
 from graphrag_index.reports.extractive import Evidence, Names, compose_title, write_findings
 from graphrag_index.reports.report import Report, join_titles, make_report_rows
+from graphrag_index.reports.statements import make_statement_column
 from graphrag_index.reports.theme_terms import CorpusWords, find_terms, rank_words, split_words
 from graphrag_index.step import ShardFrames
 
@@ -29,14 +30,14 @@ def write_reports(
     )
     sentences, uses = _rank_sentences(shard["sentences"], corpus)
     columns = ("entities", "relationships", "source", "document", "score")
-    days = ("first_day", "last_day")
-    rows = list(sentences.select("language", "clarity", "text", *columns, *days).iter_rows())
+    places = ("first_day", "last_day", "start_char", "end_char")
+    rows = list(sentences.select("language", "clarity", "text", *columns, *places).iter_rows())
     found = list(uses.select("text", "word", "weight", "form").iter_rows())
     spans, use_spans = (
         pairwise(np.searchsorted(frame["report"], np.arange(communities.height + 1)).tolist())
         for frame in (sentences, uses)
     )
-    reports = []
+    reports, stated = [], []
     for row, span, use_span in zip(
         communities.iter_rows(named=True), spans, use_spans, strict=True
     ):
@@ -44,7 +45,7 @@ def write_reports(
         named = [titles[entity] for entity in row["main"]]
         language, evidence = _read_evidence(rows[slice(*span)])
         terms = find_terms(found[slice(*use_span)], language, _words_of(named))
-        summary, findings = write_findings(
+        summary, findings, statements = write_findings(
             evidence, names, terms, max_findings, max_sentences, max_document_share, language
         )
         if not summary:
@@ -55,8 +56,11 @@ def write_reports(
         title = compose_title(terms, named, language)
         summary = f"{summary} {describe_extent(row)}"
         reports.append(Report(title, summary, findings, row["rank"], _explain_rank(row)))
+        stated.append(statements)
     added = ["main", "n_documents", "first_date", "last_date", "kinds"]
-    return {"community_reports": make_report_rows(communities.drop(added), reports)}
+    ids = [dict(shard[name].iter_rows()) for name in ("text_units", "documents")]
+    column = make_statement_column(stated, *ids)
+    return {"community_reports": make_report_rows(communities.drop(added), reports, column)}
 
 
 def _rank_sentences(
@@ -92,9 +96,10 @@ def _read_evidence(rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Evidence]
     languages = Counter(row[0] for row in rows)
     rows = [row for row in rows if row[2]]
     clarity = max((row[1] for row in rows), default=0)
+    # The first and last day of a date, and the position of the sentence, are at the end of a row.
     evidence = [
-        Evidence(text, entities, links, source, document, score, (first, last) if first else None)
-        for _, own, text, entities, links, source, document, score, first, last in rows
+        Evidence(text, entities, links, source, document, score, (a, b) if a else None, (c, d))
+        for _, own, text, entities, links, source, document, score, a, b, c, d in rows
         if own == clarity
     ]
     return max(languages, key=lambda code: languages[code], default=""), evidence

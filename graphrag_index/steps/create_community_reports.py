@@ -25,7 +25,9 @@ from graphrag_index.reports.report import (
     rank_communities,
 )
 from graphrag_index.reports.report_context import Context, ReportContexts
-from graphrag_index.reports.report_evidence import CommunityEvidence, ReportWriter
+from graphrag_index.reports.report_evidence import CommunityEvidence
+from graphrag_index.reports.report_writer import ReportWriter
+from graphrag_index.reports.statement_sources import StatementSources
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, Shards, step
@@ -43,7 +45,7 @@ NO_MODEL_REASON = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports", "report_evidence"], code_version=6)
+@step(writes=["community_reports", "report_evidence"], code_version=7)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -79,7 +81,9 @@ def create_community_reports(
     requests = _ReportRequests(rows, members, settings, chat_model, prompts, shards)
     evidence = CommunityEvidence(members, entities, relationships, base_text_units)
     members.drop_texts()
-    writer = ReportWriter(rows, members, requests.contexts, evidence, requests.prompt_hash)
+    sources = StatementSources(members, evidence, base_text_units)
+    prompt_hash = requests.prompt_hash
+    writer = ReportWriter(rows, members, requests.contexts, evidence, sources, prompt_hash)
     can_be_reused = ~requests.is_plain
     if community_lineage is not None:
         born = community_lineage.filter(status="born").select("community").collect().to_series()

@@ -1,6 +1,6 @@
 """Community reports from sentences that mention the members, written without a model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from graphrag_index.reports.candidate_sentences import (
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
-from graphrag_index.reports.report import join_titles, rank_communities
+from graphrag_index.reports.report import rank_communities
 from graphrag_index.reports.theme_terms import count_corpus_words, count_words
+from graphrag_index.reports.title_members import choose_title_members, gather_titles
 from graphrag_index.reports.written_reports import write_reports
 from graphrag_index.schema.list_columns import Integers, NumberLists, RowGroups, find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
@@ -27,8 +28,6 @@ from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.sentences import Quotations, are_quotable
 from graphrag_index.text.standalone import stand_alone, trim_sentences
 
-# Numbers of entities in the title of a report, the first that gives a new title; then more.
-ENTITIES_IN_TITLE = (3, 2, 4)
 # Minimum and maximum number of characters of a sentence with full score. Double the maximum, or
 # half the minimum, halves the score.
 MIN_FULL_SCORE_LENGTH, MAX_FULL_SCORE_LENGTH = 60, 200
@@ -53,7 +52,7 @@ _YEAR = r"\b(?:1\d|20)\d\d"
 # Columns of candidate sentences: `clarity` is 2 for whole sentences that stand alone, 1 for other
 # whole sentences and 0 for headings, list items and table rows. `first_day` and `last_day` are the
 # days of the first date in the sentence, `source` and `document` are the numbers of its text unit
-# and document.
+# and document, `start_char` and `end_char` its position in the document.
 _QUOTED_COLUMNS: dict[str, Any] = {
     **CHOSEN_COLUMNS,
     "text": pl.String,
@@ -63,10 +62,12 @@ _QUOTED_COLUMNS: dict[str, Any] = {
     "last_day": pl.Date,
     "source": pl.Int32,
     "document": pl.Int32,
+    "start_char": pl.Int32,
+    "end_char": pl.Int32,
 }
 
 
-@step(writes=["community_reports"], code_version=4)
+@step(writes=["community_reports"], code_version=5)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -131,7 +132,11 @@ def create_community_reports_nlp(
                 distinct = quoted.unique("sentence", maintain_order=True)
                 counts.append(count_words(distinct["text"], distinct["language"]))
                 by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
-        work = _prepare_shards(rows, members, named, by_report, links)
+        ids_by_number = {
+            "text_units": ("source", base_text_units.select("id").collect().to_series()),
+            "documents": ("document", documents.select("id").collect().to_series()),
+        }
+        work = _prepare_shards(rows, members, named, by_report, links, ids_by_number)
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
         shared = (count_corpus_words(counts), *limits)
         for n_reports, written in shards.map(write_reports, work, *shared):
@@ -290,7 +295,7 @@ def _quote_sentences(
             "language": language,
             "clarity": spans[quotations.rows]["quotable"].cast(pl.Int8),
             "source": source,
-            "document": quotations.places["document"].cast(pl.Int32),
+            **quotations.places.select(pl.all().cast(pl.Int32)).to_dict(),
         }
     )
     quoted = quoted.with_columns(
@@ -321,8 +326,13 @@ def _prepare_shards(
     named: pl.DataFrame,
     by_report: Partitions,
     links: RelationshipLookup,
+    ids: Mapping[str, tuple[str, pl.Series]],
 ) -> Iterator[tuple[int, ShardFrames]]:
-    """Yield (number of reports, shard): communities with their titles and candidate sentences."""
+    """Yield (number of reports, shard): communities with their titles and candidate sentences.
+
+    `ids` has a column of numbers in candidate sentences, and the ids by number, for each further
+    frame of a shard.
+    """
     # Order of the members in a title: names before noun phrases, then by descending degree.
     order = np.lexsort((-named["weight"].to_numpy(), (named["type"] == "noun phrase").to_numpy()))
     rank = np.argsort(order)
@@ -335,10 +345,13 @@ def _prepare_shards(
         for start in range(first, min(first + PARTITION_REPORTS, rows.height), SHARD_REPORTS):
             part = rows[start : start + SHARD_REPORTS]
             chosen, counts = [], []
-            for report in range(start, start + part.height):
-                entities = members[report]
-                ranked = entities[np.argsort(rank[entities])]
-                chosen.append(_choose_title_members(ranked, titles, used))
+            ranked = [
+                entities[np.argsort(rank[entities])]
+                for entities in map(members.__getitem__, range(start, start + part.height))
+            ]
+            first_titles = gather_titles(titles, ranked)
+            for entities in ranked:
+                chosen.append(choose_title_members(entities, titles, first_titles, used))
                 counts.append(np.bincount(kinds[entities], minlength=n_kinds)[:n_kinds].tolist())
             main = pl.Series(chosen, dtype=pl.List(pl.Int32))
             counted = pl.Series(counts, dtype=pl.List(pl.Int32))
@@ -355,20 +368,11 @@ def _prepare_shards(
                         relationships=links.find_between(sentences["entities"]),
                     ),
                     "entities": named[shown].select(entity=shown, title="title", weight="weight"),
+                    **{
+                        name: sentences.select(pl.col(column).unique().sort()).with_columns(
+                            id=values.gather(sentences[column].unique().sort())
+                        )
+                        for name, (column, values) in ids.items()
+                    },
                 },
             )
-
-
-def _choose_title_members(ranked: Integers, titles: pl.Series, used: set[str]) -> list[int]:
-    """Choose members for the title of a report: another number than three if the title is taken.
-
-    A community and its largest sub-community often have the same main members. The title is
-    added to `used`.
-    """
-    lengths = [*ENTITIES_IN_TITLE, *range(max(ENTITIES_IN_TITLE) + 1, len(ranked) + 1)]
-    for n in lengths:
-        title = join_titles(titles[ranked[:n]].to_list())
-        if title not in used:
-            break
-    used.add(title)
-    return [int(entity) for entity in ranked[:n]]

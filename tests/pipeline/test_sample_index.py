@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphrag_index.llm.local.local_models import load_embedding_model
-from graphrag_index.reports.extractive import SINGLE_SOURCE_MARK
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.vector_store import VectorTable
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, join_lines
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 PUBLIC = [
@@ -365,10 +364,30 @@ def test_titles_and_headings_of_reports_are_told_apart(tables: dict[str, pl.Data
         assert len({title, *headings}) == 1 + len(headings)
 
 
+def test_statements_of_reports_have_the_spans_of_their_sentences(
+    tables: dict[str, pl.DataFrame],
+) -> None:
+    texts = dict(tables["documents"].select("id", "text").iter_rows())
+    units = {row["id"]: row for row in tables["text_units"].iter_rows(named=True)}
+    n_several = 0
+    for report in tables["community_reports"].iter_rows(named=True):
+        parts = {None: report["summary"]} | dict(enumerate(report["findings"]))
+        for said in report["statements"]:
+            part = parts[said["finding"]]
+            assert said["text"] in (part if isinstance(part, str) else part["explanation"])
+            unit = units[said["text_unit_id"]]
+            assert unit["document_id"] == said["document_id"]
+            assert unit["start_char"] <= said["start_char"] < unit["end_char"]
+            n_several += said["n_documents"] > 1
+        for said in {one["statement"]: one for one in reversed(report["statements"])}.values():
+            span = texts[said["document_id"]][said["start_char"] : said["end_char"]]
+            assert said["text"] in join_lines(span)
+    assert n_several
+
+
 def test_no_report_says_a_sentence_twice(tables: dict[str, pl.DataFrame]) -> None:
     cited = re.compile(r"\s*\[Data: [^\]]*\]\s*")
     for content in tables["community_reports"]["full_content"]:
         parts = [part for part in content.split("\n\n") if not part.startswith("#")]
-        parts = [part.replace(SINGLE_SOURCE_MARK, "") for part in parts]
         said = [distinctive_words(text) for part in parts for text in cited.split(part) if text]
         assert not any(are_near_duplicates(one, other) for one, other in combinations(said, 2))

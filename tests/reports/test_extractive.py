@@ -13,7 +13,7 @@ from graphrag_index.reports.candidate_sentences import (
     drop_repeats_of_siblings,
 )
 from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.extractive import SINGLE_SOURCE_MARK, Evidence, Names, write_findings
+from graphrag_index.reports.extractive import Evidence, Names, write_findings
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.reports.theme_terms import Term
 
@@ -35,7 +35,7 @@ ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, so
 def write(
     *sentences: Evidence, main: Sequence[int] = (), findings: int = 6, most: int = 14
 ) -> tuple[str, tuple[Finding, ...]]:
-    return write_findings(sentences, Names(WEIGHT, TITLES, main), TERMS, findings, most)
+    return write_findings(sentences, Names(WEIGHT, TITLES, main), TERMS, findings, most)[:2]
 
 
 def test_the_summary_covers_the_main_members_first() -> None:
@@ -129,7 +129,7 @@ def test_siblings_share_no_sentence() -> None:
     assert set(kept.select("report", "sentence").rows()) == {(1, 7), (2, 7), (1, 8)}
 
 
-def test_a_poisoned_document_has_at_most_its_share_and_its_finding_is_marked() -> None:
+def test_a_poisoned_document_has_at_most_its_share_and_each_statement_one_source() -> None:
     things = ("gold", "coal", "tea", "wool", "iron", "silk", "salt", "oil", "rum", "tin")
     false = [
         replace(evidence(f"Crean secretly stole {thing} in {thing}town.", 0, score=99), document=1)
@@ -141,13 +141,29 @@ def test_a_poisoned_document_has_at_most_its_share_and_its_finding_is_marked() -
         replace(evidence("Storms broke masts of the Endurance.", 1), document=4),
     ]
     names = Names(WEIGHT, TITLES, [0])
-    summary, findings = write_findings([*false, *true], names, TERMS, 6, 14, 0.5)
+    summary, findings, statements = write_findings([*false, *true], names, TERMS, 6, 14, 0.5)
     said = [summary, *(finding.explanation for finding in findings)]
     assert sum(text.count("stole") for text in said) == 3
     assert sum(text.count("Data:") for text in said) == 6
-    assert all(SINGLE_SOURCE_MARK in text for text in said[1:])
-    _, unlimited = write_findings([*false, *true[:1]], names, TERMS, 6, 14, 0.5)
-    assert not any(SINGLE_SOURCE_MARK in finding.explanation for finding in unlimited)
+    assert {one.n_documents for one in statements} == {1}
+    _, _, unlimited = write_findings([*false, *true[:1]], names, TERMS, 6, 14, 0.5)
+    assert sum("stole" in one.text for one in unlimited) > 3
+
+
+def test_a_statement_has_the_sentences_of_all_documents_that_state_it() -> None:
+    sentences = [
+        replace(evidence("Shackleton sailed to Elephant Island with 27 men.", 0, 2), document=1),
+        replace(evidence("With 27 men, Crean sailed to Elephant Island.", 0, 2), document=2),
+        # Another number, another member, and the same document.
+        replace(evidence("Crean sailed to Elephant Island with 22 men.", 0, 2), document=3),
+        replace(evidence("Crean sailed to Kerry with 27 men.", 0, 3), document=4),
+        replace(evidence("So 27 men sailed to Elephant Island.", 0, 2), document=1),
+    ]
+    _, _, statements = write_findings(sentences, Names(WEIGHT, TITLES, [0]), TERMS, 6, 14)
+    found = {one.text: {span.document for span in one.spans} for one in statements}
+    assert found["Shackleton sailed to Elephant Island with 27 men."] == {1, 2}
+    assert found["Crean sailed to Kerry with 27 men."] == {4}
+    assert all(one.n_documents == len(one.spans) for one in statements)
 
 
 def test_a_document_with_many_sentences_leaves_candidates_to_other_documents() -> None:
