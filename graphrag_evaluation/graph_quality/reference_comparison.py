@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_evaluation.graph_quality.graph_figures import MAX_EXAMPLES, Figure, Figures
-from graphrag_evaluation.graph_quality.stated_graph import NOUN_PHRASE, StatedGraph
+from graphrag_evaluation.graph_quality.stated_graph import TYPE_SEPARATOR, StatedGraph
 from graphrag_evaluation.statistics import f1_interval, ratio_interval
 
-# Names of each list of missed or extra ones.
+Flags = npt.NDArray[np.bool_]
+# Names of each list of missed or extra ones, and the plural nouns of these lists.
 MAX_LISTED = 50
+LISTED = {"entity": "entities", "relationship": "relationships"}
 # What is compared, and the reasons why it cannot be: nothing in the index, or in the reference.
 COMPARED = {
     "entity": ("the index has no entities there", "the reference has no entities"),
@@ -64,13 +68,29 @@ class ReferenceComparison:
 
 
 class _Verdicts(NamedTuple):
-    """Stated rows with `right`, and wanted rows with `found`; both with `passage` and `name`.
+    """Verdicts on stated and wanted rows: passages of right ones, and the wrong ones.
 
-    Rows that count nowhere are left out.
+    `right` and `extra` are of stated rows, `found` and `missed` of wanted rows. Rows that count
+    nowhere are left out. Wrong rows have `passage` and `name`.
     """
 
-    stated: pl.DataFrame
-    wanted: pl.DataFrame
+    right: pl.Series
+    found: pl.Series
+    extra: pl.DataFrame
+    missed: pl.DataFrame
+
+
+class _Judged(NamedTuple):
+    """Judged entities of both sides: what is matched by a required one, and what counts.
+
+    `matches` has pairs of `entity` and `wanted`: rows of the two tables of entities.
+    """
+
+    matches: pl.DataFrame
+    right: Flags
+    counted: Flags
+    found: Flags
+    required: Flags
 
 
 def compare_graphs(
@@ -81,227 +101,242 @@ def compare_graphs(
     `documents` has the document of each passage, which is drawn as a whole for the intervals.
     Entities are the same if one has a name of the other, in the same passage; several of one
     side may match one of the other. Relationships are unordered pairs. Optional entities of the
-    reference count nowhere, and noun phrases only if the reference has some, or if they match.
+    reference count nowhere, and noun phrases only if both sides have some, or if they match.
 
     Returns the figures, and the most frequent missed and extra names.
     """
-    if not wanted.has_noun_phrases:
-        stated = _make_phrases_optional(stated)
-    if not stated.has_noun_phrases:
-        wanted = _make_phrases_optional(wanted)
-    matches = stated.names.join(wanted.names, on=["passage", "name"], suffix="_wanted")
-    matches = matches.select("passage", "entity", wanted="entity_wanted").unique()
-    judged = _judge_entities(stated, wanted, matches)
+    has_phrases = bool(stated.is_phrase.any()) and bool(wanted.is_phrase.any())
+    judged = _match_entities(stated, wanted, has_phrases)
     compared = {
-        "entity": judged,
-        "typed": _judge_types(stated, wanted, matches, judged),
-        "mention": _judge_mentions(stated, wanted),
-        "relationship": _judge_pairs(stated, wanted, matches, judged),
+        "entity": _judge_entities(stated, wanted, judged),
+        "typed": _judge_types(stated, wanted, judged),
+        "mention": _judge_mentions(stated, wanted, has_phrases),
+        "relationship": _judge_pairs(stated, wanted, judged),
+    }
+    # Without spans of the index no passage is judged, whatever the reference has.
+    is_stated = {
+        "mention": bool(len(stated.passages_with_spans)),
+        "relationship": bool(len(stated.passages_with_pairs)),
     }
     figures: dict[str, Figure | str] = {}
     lists: dict[str, list[ListedName]] = {}
     for name, verdicts in compared.items():
-        listed = {}
-        if name != "mention":
-            plural = {"entity": "entities", "typed": "types"}.get(name, "relationships")
-            listed["extra"] = _count_names(verdicts.stated.filter(~pl.col("right")), documents)
-            listed["missed"] = _count_names(verdicts.wanted.filter(~pl.col("found")), documents)
-            if name != "typed":
-                lists |= {f"{key}_{plural}": names for key, names in listed.items()}
-        # Without spans of the index no passage is judged, whatever the reference has.
-        is_stated = {
-            "mention": bool(len(stated.passages_with_spans)),
-            "relationship": bool(len(stated.passages_with_pairs)),
-        }
-        reason = COMPARED[name][is_stated.get(name, True)]
-        figures |= _compute_figures(name, verdicts, documents, listed, reason, seed)
+        extra, missed = (
+            _count_names(rows, documents) for rows in (verdicts.extra, verdicts.missed)
+        )
+        if name in LISTED:
+            lists |= {f"extra_{LISTED[name]}": extra, f"missed_{LISTED[name]}": missed}
+        reasons = (COMPARED[name][0], COMPARED[name][is_stated.get(name, True)])
+        figures |= _compute_figures(name, verdicts, documents, (extra, missed), reasons, seed)
     return figures, lists
 
 
-def _make_phrases_optional(graph: StatedGraph) -> StatedGraph:
-    is_phrase = pl.col("types").list.contains(NOUN_PHRASE)
-    entities = graph.entities.with_columns(is_optional=pl.col("is_optional") | is_phrase)
-    return graph._replace(entities=entities)
-
-
-def _judge_entities(stated: StatedGraph, wanted: StatedGraph, matches: pl.DataFrame) -> _Verdicts:
-    key = ["passage", "entity"]
-    required = wanted.entities.filter(~pl.col("is_optional")).select("passage", wanted="entity")
-    right = matches.join(required, on=["passage", "wanted"], how="semi").select(key).unique()
-    rows = stated.entities.join(right.with_columns(right=True), on=key, how="left").with_columns(
-        pl.col("right").fill_null(False)
+def _match_entities(stated: StatedGraph, wanted: StatedGraph, has_phrases: bool) -> _Judged:
+    """Match the entities by their names, and decide which of them count."""
+    matches = (
+        stated.names.join(wanted.names, on=["passage", "name"], suffix="_wanted")
+        .select("entity", wanted="entity_wanted")
+        .unique()
     )
-    optional = matches.select(key).unique()
+    is_optional, is_unwanted = (
+        graph.entities["is_optional"].to_numpy()
+        | (np.zeros(len(graph.entities), bool) if has_phrases else graph.is_phrase.to_numpy())
+        for graph in (stated, wanted)
+    )
+    required = ~is_unwanted
+    entity, of_wanted = matches["entity"].to_numpy(), matches["wanted"].to_numpy()
+    is_matched, right = np.zeros(len(is_optional), bool), np.zeros(len(is_optional), bool)
+    is_matched[entity] = True
+    right[entity[required[of_wanted]]] = True
+    found = np.zeros(len(required), bool)
+    found[of_wanted] = True
     # Not counted: an optional entity that is not wanted, and a match of an optional one.
-    rows = rows.join(optional.with_columns(matched=True), on=key, how="left").filter(
-        pl.col("right") | (pl.col("matched").is_null() & ~pl.col("is_optional"))
-    )
-    found = matches.select("passage", entity="wanted").unique().with_columns(found=True)
-    wanted_rows = (
-        wanted.entities.join(found, on=key, how="left")
-        .with_columns(pl.col("found").fill_null(False))
-        .filter(~pl.col("is_optional"))
-    )
-    columns = ("passage", "entity", "types")
+    counted = right | ~(is_matched | is_optional)
+    return _Judged(matches, right, counted, found & required, required)
+
+
+def _judge_entities(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _Verdicts:
     return _Verdicts(
-        rows.select(*columns, "right", name="title"),
-        wanted_rows.select(*columns, "found", name="title"),
+        _passages(stated, judged.right),
+        _passages(wanted, judged.found),
+        _named(stated, judged.counted & ~judged.right),
+        _named(wanted, judged.required & ~judged.found),
     )
 
 
-def _judge_types(
-    stated: StatedGraph, wanted: StatedGraph, matches: pl.DataFrame, judged: _Verdicts
-) -> _Verdicts:
+def _judge_types(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _Verdicts:
     """Judge entities as before, but right only with a type of the reference.
 
     Entities of the reference without a type count nowhere, nor do those that match them.
     """
-    typed = judged.wanted.filter(pl.col("types").list.len() > 0)
-    pairs = (
-        matches.join(
-            typed.select("passage", wanted="entity", types_wanted="types"),
-            on=["passage", "wanted"],
-        )
-        .join(stated.entities.select("passage", "entity", "types"), on=["passage", "entity"])
-        .with_columns(same=pl.col("types").list.set_intersection("types_wanted").list.len() > 0)
+    is_typed = judged.required & (wanted.entities["types"] != "").to_numpy()
+    if not is_typed.any():
+        nothing = _named(wanted, is_typed)
+        return _Verdicts(nothing["passage"], nothing["passage"], nothing, nothing)
+    entity, of_wanted = (judged.matches[name].to_numpy() for name in ("entity", "wanted"))
+    kept = is_typed[of_wanted]
+    entity, of_wanted = entity[kept], of_wanted[kept]
+    types = pl.DataFrame(
+        {
+            "stated": stated.entities["types"].gather(entity),
+            "wanted": wanted.entities["types"].gather(of_wanted),
+        }
     )
-    of_stated = pairs.group_by("passage", "entity").agg(same=pl.col("same").any())
-    of_wanted = pairs.group_by("passage", entity="wanted").agg(same=pl.col("same").any())
-    key = ["passage", "entity"]
-    name = pl.format("{}: {}", "name", pl.col("types").list.join("/"))
-    rows = judged.stated.join(of_stated, on=key, how="left").filter(
-        ~pl.col("right") | pl.col("same").is_not_null()
-    )
+    # There are few pairs of types.
+    equal = {
+        pair
+        for pair in types.unique().iter_rows()
+        if not {*_split(pair[0])}.isdisjoint(_split(pair[1]))
+    }
+    known = pl.DataFrame([*equal], {"stated": pl.String, "wanted": pl.String}, orient="row")
+    same = types.with_row_index("row").join(known, on=["stated", "wanted"], how="semi")["row"]
+    right, found = np.zeros(len(stated.entities), bool), np.zeros(len(wanted.entities), bool)
+    right[entity[same]] = True
+    found[of_wanted[same]] = True
+    of_typed = np.zeros(len(stated.entities), bool)
+    of_typed[entity] = True
+    counted = judged.counted & (of_typed | ~judged.right)
     return _Verdicts(
-        rows.select("passage", name=name, right=pl.col("same").fill_null(False))
-        if len(typed)
-        else rows.head(0).select("passage", "name", "right"),
-        typed.join(of_wanted, on=key, how="left").select(
-            "passage", name=name, found=pl.col("same").fill_null(False)
-        ),
+        _passages(stated, right),
+        _passages(wanted, found),
+        _named(stated, counted & ~right, with_types=True),
+        _named(wanted, is_typed & ~found, with_types=True),
     )
 
 
-def _judge_mentions(stated: StatedGraph, wanted: StatedGraph) -> _Verdicts:
+def _split(types: str) -> list[str]:
+    return types.split(TYPE_SEPARATOR) if types else []
+
+
+def _judge_mentions(stated: StatedGraph, wanted: StatedGraph, has_phrases: bool) -> _Verdicts:
     """Judge spans: right if equal. A span that overlaps an optional one counts only if right."""
-    both = set(stated.passages_with_spans) & set(wanted.passages_with_spans)
-    spans, marks = (
-        graph.spans.filter(pl.col("passage").is_in(sorted(both))) for graph in (stated, wanted)
-    )
     key = ["passage", "start_char", "end_char"]
+    spans, marks = _common(stated, wanted, "spans")
     required = marks.filter(~pl.col("is_optional")).select(key).unique()
-    rows = spans.select(key).unique().join(required.with_columns(right=True), on=key, how="left")
-    rows = rows.with_columns(pl.col("right").fill_null(False))
+    right = spans.select(key).unique().join(required, on=key, how="semi")
+    others = spans.join(required, on=key, how="anti")
+    if not has_phrases:
+        others = others.filter(~pl.col("is_phrase"))
+    others = others.select(key).unique()
     touching = (
-        rows.join(marks.filter("is_optional"), on="passage", suffix="_mark")
+        others.join(marks.filter("is_optional"), on="passage", suffix="_mark")
         .filter(
-            ~pl.col("right"),
             pl.col("start_char") < pl.col("end_char_mark"),
             pl.col("end_char") > pl.col("start_char_mark"),
         )
         .select(key)
     )
-    rows = rows.join(touching, on=key, how="anti")
-    found = required.join(rows.select(*key, found=True), on=key, how="left").with_columns(
-        pl.col("found").fill_null(False)
+    extra = others.join(touching, on=key, how="anti")
+    missed = required.join(right, on=key, how="anti")
+    name = pl.format("{}–{}", "start_char", "end_char")
+    return _Verdicts(
+        right["passage"],
+        right["passage"],
+        extra.select("passage", name=name),
+        missed.select("passage", name=name),
     )
-    return _Verdicts(rows, found)
 
 
-def _judge_pairs(
-    stated: StatedGraph, wanted: StatedGraph, matches: pl.DataFrame, judged: _Verdicts
-) -> _Verdicts:
+def _judge_pairs(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _Verdicts:
     """Judge relationships, except those with an end that counts nowhere."""
-    passages = set(stated.passages_with_pairs) & set(wanted.passages_with_pairs)
     links, marks = (
-        graph.pairs.filter(pl.col("passage").is_in(sorted(passages))) for graph in (stated, wanted)
-    )
-    ends = ("source", "target")
-    counted, titles = {}, {}
-    for side, rows, graph in (("stated", judged.stated, stated), ("wanted", judged.wanted, wanted)):
-        counted[side] = rows.select("passage", "entity")
-        titles[side] = graph.entities.select("passage", "entity", "title")
-    translated = links
-    for end in ends:
-        translated = translated.join(
-            matches.select(
-                "passage", pl.col("entity").alias(end), pl.col("wanted").alias(f"{end}_wanted")
-            ),
-            on=["passage", end],
+        pairs.filter(*(pl.Series(counts).gather(pairs[end]) for end in ("source", "target")))
+        for pairs, counts in zip(
+            _common(stated, wanted, "pairs"), (judged.counted, judged.required), strict=True
         )
-    lower = pl.min_horizontal("source_wanted", "target_wanted")
-    upper = pl.max_horizontal("source_wanted", "target_wanted")
-    key = ["passage", *ends]
-    equal = translated.select(*key, one=lower, other=upper).join(
-        marks.select("passage", one="source", other="target"),
-        on=["passage", "one", "other"],
-        how="semi",
     )
-    right = equal.select(key).unique().with_columns(hit=True)
-    found = equal.select("passage", source="one", target="other").unique().with_columns(hit=True)
+    links, marks = links.with_row_index("link"), marks.with_row_index("mark")
+    of_ends = links.select("link", "source", "target")
+    for end in ("source", "target"):
+        matches = judged.matches.rename({"entity": end, "wanted": f"{end}_wanted"})
+        of_ends = of_ends.join(matches, on=end)
+    ends = (pl.col("source_wanted"), pl.col("target_wanted"))
+    equal = of_ends.select(
+        "link", pair=_join_numbers(pl.min_horizontal(*ends), pl.max_horizontal(*ends))
+    ).join(marks.select("mark", pair=_join_numbers(pl.col("source"), pl.col("target"))), on="pair")
     sides = []
-    for side, rows, hits in (("stated", links, right), ("wanted", marks, found)):
-        rows = rows.join(hits, on=key, how="left").with_columns(pl.col("hit").fill_null(False))
-        for end in ends:
-            known = (
-                counted[side]
-                .rename({"entity": end})
-                .with_columns(pl.lit(True).alias(f"{end}_counts"))
-            )
-            named = titles[side].rename({"entity": end, "title": f"{end}_title"})
-            rows = rows.join(known, on=["passage", end], how="left")
-            rows = rows.join(named, on=["passage", end], how="left")
-        counts = pl.all_horizontal(f"{end}_counts" for end in ends).fill_null(False)
+    for rows, number, graph in ((links, "link", stated), (marks, "mark", wanted)):
+        is_right = np.zeros(len(rows), bool)
+        is_right[equal[number].to_numpy()] = True
+        titles = graph.entities["title"]
+        wrong = rows.filter(~is_right)
+        source, target = (titles.gather(wrong[end]) for end in ("source", "target"))
+        named = pl.DataFrame({"passage": wrong["passage"], "one": source, "other": target})
         name = pl.format(
-            "{} – {}",
-            pl.min_horizontal("source_title", "target_title"),
-            pl.max_horizontal("source_title", "target_title"),
+            "{} – {}", pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other")
         )
-        sides.append(rows.filter(counts).select("passage", "hit", name=name))
-    return _Verdicts(sides[0].rename({"hit": "right"}), sides[1].rename({"hit": "found"}))
+        sides.append((rows["passage"].filter(is_right), named.select("passage", name=name)))
+    (right, extra), (found, missed) = sides
+    return _Verdicts(right, found, extra, missed)
+
+
+def _join_numbers(low: pl.Expr, high: pl.Expr) -> pl.Expr:
+    return low.cast(pl.UInt64) * (1 << 32) + high.cast(pl.UInt64)
+
+
+def _common(
+    stated: StatedGraph, wanted: StatedGraph, name: Literal["spans", "pairs"]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the spans or pairs of both, in passages for which both state them."""
+    known, looked_for = (getattr(graph, f"passages_with_{name}") for graph in (stated, wanted))
+    both = known.filter(known.is_in(looked_for.implode())).implode()
+    one, other = (
+        getattr(graph, name).filter(pl.col("passage").is_in(both)) for graph in (stated, wanted)
+    )
+    return one, other
+
+
+def _passages(graph: StatedGraph, flags: Flags) -> pl.Series:
+    return graph.entities["passage"].filter(flags)
+
+
+def _named(graph: StatedGraph, flags: Flags, with_types: bool = False) -> pl.DataFrame:
+    name = pl.format("{}: {}", "title", "types") if with_types else pl.col("title")
+    return graph.entities.filter(flags).select("passage", name=name)
 
 
 def _compute_figures(
     name: str,
     verdicts: _Verdicts,
     documents: pl.Series,
-    listed: Mapping[str, list[ListedName]],
-    none_wanted: str,
+    listed: tuple[list[ListedName], list[ListedName]],
+    reasons: tuple[str, str],
     seed: int,
 ) -> Figures:
-    """Return precision, recall and F1 with intervals over documents."""
-    none_stated = COMPARED[name][0]
-    counts = (
-        pl.DataFrame({"document": documents.unique().sort()})
-        .join(_sum_by_document(verdicts.stated, "right", documents), on="document", how="left")
-        .join(_sum_by_document(verdicts.wanted, "found", documents), on="document", how="left")
-        .fill_null(0)
-    )
-    right, n_stated, found, n_wanted = (
-        counts[column].to_numpy() for column in ("right", "n_right", "found", "n_found")
+    """Return precision, recall and F1 with intervals over documents.
+
+    `reasons` say why there is no figure: without stated rows, and without wanted ones.
+    """
+    right, extra, found, missed = (
+        _count_by_document(passages, documents)
+        for passages in (
+            verdicts.right,
+            verdicts.extra["passage"],
+            verdicts.found,
+            verdicts.missed["passage"],
+        )
     )
     names = tuple(f"{name}_{part}" for part in ("precision", "recall", "f1"))
+    n_stated, n_wanted = right + extra, found + missed
     if not n_wanted.any():
-        return dict.fromkeys(names, none_wanted)
+        return dict.fromkeys(names, reasons[1])
     intervals = (
         ratio_interval(right, n_stated, seed),
         ratio_interval(found, n_wanted, seed),
         f1_interval(right, n_stated, found, n_wanted, seed),
     )
-    none: list[ListedName] = []
-    examples = (listed.get("extra", none), listed.get("missed", none), none)
+    shown = ([], []) if name == "mention" else listed
+    examples = [[str(one) for one in names[:MAX_EXAMPLES]] for names in (*shown, [])]
     return {
-        key: Figure(interval, [*map(str, shown[:MAX_EXAMPLES])]) if interval else none_stated
-        for key, interval, shown in zip(names, intervals, examples, strict=True)
+        key: Figure(interval, found) if interval else reasons[0]
+        for key, interval, found in zip(names, intervals, examples, strict=True)
     }
 
 
-def _sum_by_document(rows: pl.DataFrame, flag: str, documents: pl.Series) -> pl.DataFrame:
-    return (
-        rows.select(flag, document=documents.gather(rows["passage"]))
-        .group_by("document")
-        .agg(pl.col(flag).sum(), pl.len().alias(f"n_{flag}"))
-    )
+def _count_by_document(passages: pl.Series, documents: pl.Series) -> npt.NDArray[np.int64]:
+    """Return the number of rows of each document; `passages` has the passage of each row."""
+    rows = documents.gather(passages).to_numpy()
+    return np.bincount(rows, minlength=int(documents.max()) + 1)  # type: ignore[arg-type]
 
 
 def _count_names(rows: pl.DataFrame, documents: pl.Series) -> list[ListedName]:

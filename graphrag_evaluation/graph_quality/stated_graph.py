@@ -1,6 +1,6 @@
 """Entities and relationships of passages, as an index or a marked file states them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -20,11 +20,10 @@ PASSAGES = {
     "end_char": pl.Int64,
     "text": pl.String,
 }
-_ENTITIES: Mapping[str, pl.DataType | type[pl.DataType]] = {
+_ENTITIES = {
     "passage": pl.UInt32,
-    "entity": pl.UInt32,
     "title": pl.String,
-    "types": pl.List(pl.String),
+    "types": pl.String,
     "is_optional": pl.Boolean,
 }
 _NAMES = {"passage": pl.UInt32, "entity": pl.UInt32, "name": pl.String}
@@ -33,16 +32,20 @@ _SPANS = {
     "start_char": pl.Int64,
     "end_char": pl.Int64,
     "is_optional": pl.Boolean,
+    "is_phrase": pl.Boolean,
 }
 _PAIRS = {"passage": pl.UInt32, "source": pl.UInt32, "target": pl.UInt32}
+# Between the types of an entity, whose own characters are letters, digits and spaces.
+TYPE_SEPARATOR = "/"
 # A type of entities without a proper name, which a reference of names does not list.
 NOUN_PHRASE = "noun phrase"
 
 
 class StatedGraph(NamedTuple):
-    """Entities and relationships of passages; `entity` is a number of one side."""
+    """Entities and relationships of passages; an entity is a row of `entities`."""
 
-    entities: pl.DataFrame  # one row per passage and entity, with normalized types
+    # One row per passage and entity. `types` are normalized, joined, and "" if unknown.
+    entities: pl.DataFrame
     names: pl.DataFrame  # the normalized names of these entities
     spans: pl.DataFrame  # places of mentions in the document, only of passages that have them
     pairs: pl.DataFrame  # relationships, with source < target
@@ -51,8 +54,8 @@ class StatedGraph(NamedTuple):
     passages_with_pairs: pl.Series
 
     @property
-    def has_noun_phrases(self) -> bool:
-        return bool(self.entities["types"].explode().eq(NOUN_PHRASE).any())
+    def is_phrase(self) -> pl.Series:
+        return self.entities["types"] == NOUN_PHRASE
 
 
 def read_stated_graph(index: CheckedIndex, passages: pl.DataFrame) -> StatedGraph:
@@ -61,9 +64,13 @@ def read_stated_graph(index: CheckedIndex, passages: pl.DataFrame) -> StatedGrap
     An entity is in a document if one of its text units is, and in a part of a document if it has
     a mention there. Without a table of mentions, it is there if the part has one of its names.
     """
-    places = _read_places(index)
-    units = places.select("unit", "document")
+    units = _read_places(index)
     names = read_names(index)
+    rows = (
+        index.tables["entities"]
+        .select("title", types=_normalize_type(index), is_optional=False)
+        .collect()
+    )
     inside = (
         explode_lists(
             index.tables["entities"].select(unit="text_unit_ids").with_row_index("entity"), "unit"
@@ -84,42 +91,43 @@ def read_stated_graph(index: CheckedIndex, passages: pl.DataFrame) -> StatedGrap
     of_parts = pl.col("passage").is_in(parts["passage"].implode())
     # The two ends of a relationship are entities of its document, but perhaps not of a part.
     known = pl.concat([inside, *(end.filter(~of_parts) for end in ends)]).unique()
+    known = known.sort("passage", "entity").with_row_index("number")
     for end in ("source", "target"):
         pairs = pairs.join(
-            known, left_on=["passage", end], right_on=["passage", "entity"], how="semi"
+            known.rename({"entity": end, "number": f"{end}_number"}), on=["passage", end]
         )
-    rows = index.tables["entities"].select("title", *_type_column(index)).with_row_index("entity")
-    of_entities = (
-        known.sort("passage", "entity")
-        .join(rows.collect(), on="entity", how="left", maintain_order="left")
-        .with_columns(
-            types=pl.concat_list(fold_names(pl.col("type").fill_null(""))), is_optional=False
-        )
-        .select(*_ENTITIES)
-    )
+    is_phrase = rows["types"] == NOUN_PHRASE
     stated = passages["passage"]
     return StatedGraph(
-        of_entities,
-        known.join(names, on="entity").select(*_NAMES),
+        pl.concat([known.select("passage"), rows[known["entity"]]], how="horizontal"),
+        known.join(names, on="entity").select("passage", "name", entity="number"),
         pl.DataFrame(schema=_SPANS)
         if spans is None
-        else spans.select("passage", "start_char", "end_char", is_optional=False).unique(),
-        pairs.select(*_PAIRS),
+        else spans.select(
+            "passage",
+            "start_char",
+            "end_char",
+            is_optional=False,
+            is_phrase=is_phrase.gather(spans["entity"]),
+        ).unique(),
+        # The numbers are sorted as the entities of a passage are.
+        pairs.select("passage", source="source_number", target="target_number"),
         stated.clear() if spans is None else stated,
         stated if index.has("relationships", "text_unit_ids") else stated.clear(),
     )
 
 
-def _type_column(index: CheckedIndex) -> list[pl.Expr]:
-    return [pl.col("type") if index.has("entities", "type") else pl.lit("").alias("type")]
+def _normalize_type(index: CheckedIndex) -> pl.Expr:
+    kind = pl.col("type").fill_null("") if index.has("entities", "type") else pl.lit("")
+    return fold_names(kind)
 
 
 def _read_places(index: CheckedIndex) -> pl.LazyFrame:
-    """Return the rows of the documents of text units: `unit` is the hash of the id."""
+    """Return the hashed id `unit` of each text unit, and the row `document` of its document."""
     units = index.text_unit_documents()
     assert units is not None
     documents = index.tables["documents"].select(key=pl.col("id").hash())
-    return units.join(documents.with_row_index("document"), on="key")
+    return units.join(documents.with_row_index("document"), on="key").select("unit", "document")
 
 
 def _read_spans(index: CheckedIndex, passages: pl.DataFrame) -> pl.DataFrame | None:
@@ -231,7 +239,7 @@ def build_marked_graph(passages: Sequence[MarkedPassage], starts: Sequence[int])
     Entities of a passage with equal titles are one entity with several mentions. Spans of a
     passage are stated if all of its entities have one.
     """
-    entities: list[tuple[int, int, str, list[str], bool]] = []
+    entities: list[tuple[int, str, str, bool]] = []
     names, spans, pairs = [], [], []
     with_spans, with_pairs = [], []
     for at, passage in enumerate(passages):
@@ -240,9 +248,9 @@ def build_marked_graph(passages: Sequence[MarkedPassage], starts: Sequence[int])
             groups.setdefault(fold_name(entity.title), []).append(entity)
         numbers = {title: len(entities) + rank for rank, title in enumerate(groups)}
         for title, mentions in groups.items():
-            types = sorted({kind for entity in mentions for kind in entity.types})
+            types = sorted({fold_name(kind) for entity in mentions for kind in entity.types} - {""})
             is_optional = all(entity.is_optional for entity in mentions)
-            entities.append((at, numbers[title], mentions[0].title, types, is_optional))
+            entities.append((at, mentions[0].title, TYPE_SEPARATOR.join(types), is_optional))
             names += [
                 (at, numbers[title], name)
                 for entity in mentions
@@ -255,16 +263,18 @@ def build_marked_graph(passages: Sequence[MarkedPassage], starts: Sequence[int])
         if found and len(found) == len(passage.entities):
             with_spans.append(at)
             first = starts[at]
-            spans += [(at, first + start, first + end, optional) for start, end, optional in found]
+            spans += [
+                (at, first + start, first + end, is_optional, False)
+                for start, end, is_optional in found
+            ]
         if passage.relationships is not None:
             with_pairs.append(at)
             for one, other in passage.relationships:
                 source, target = sorted((numbers[fold_name(one)], numbers[fold_name(other)]))
                 pairs += [(at, source, target)] if source < target else []
-    frame = pl.DataFrame(entities, _ENTITIES, orient="row")
     folded = pl.DataFrame(names, _NAMES, orient="row").with_columns(fold_names(pl.col("name")))
     return StatedGraph(
-        frame.with_columns(pl.col("types").list.eval(fold_names(pl.element()))),
+        pl.DataFrame(entities, _ENTITIES, orient="row"),
         folded.filter(pl.col("name") != "").unique(),
         pl.DataFrame(spans, _SPANS, orient="row").unique(),
         pl.DataFrame(pairs, _PAIRS, orient="row").unique(),
