@@ -73,7 +73,8 @@ def measure_graph(
     comparison = None
     if reference is not None:
         # First, since a wrong reference is told at once.
-        with explain_damage(index):
+        source = reference.source
+        with explain_damage(index, *([source] if isinstance(source, CheckedIndex) else [])):
             comparison = compare_with_reference(index, reference, seed)
     parts: list[Callable[[CheckedIndex], Figures]] = [
         partial(measure_grounding, seed=seed),
@@ -98,13 +99,14 @@ def measure_graph(
 
 
 @contextmanager
-def explain_damage(index: CheckedIndex) -> Iterator[None]:
-    """Raise `TableError` for a table that cannot be read."""
+def explain_damage(*indexes: CheckedIndex) -> Iterator[None]:
+    """Raise `TableError` for a table of the indexes that cannot be read."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
+        places = " or in ".join(str(index.path) for index in indexes)
         raise TableError(
-            f"A table of the index in {index.path} cannot be read "
+            f"A table of the index in {places} cannot be read "
             f"({describe_error(error)[:160]}): `graphrag-index check` names it."
         ) from error
 
@@ -116,5 +118,5 @@ def open_place(place: Place) -> CheckedIndex:
         folder /= load_settings(folder).output
     index = open_for_check(folder, place.version)
     if index.damaged:
-        raise TableError(index.damaged[0].means)
+        raise TableError(f"The index in {index.path} is damaged. {index.damaged[0].means}")
     return index

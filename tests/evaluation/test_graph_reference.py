@@ -247,6 +247,25 @@ def test_an_index_without_the_documents_is_told() -> None:
         compare_with_reference(ours, Reference("bare", bare), 17)
 
 
+@pytest.mark.parametrize("damage", [b"PAR1 cut off", None])
+def test_a_damaged_reference_is_told(
+    tmp_path: Path, sample_project: Path, graphrag_index: Call, damage: bytes | None
+) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    for name in ("documents", "text_units", "entities", "relationships"):
+        content = (sample_project / "output" / f"{name}.parquet").read_bytes()
+        if name == "text_units":
+            # The pages are damaged, or the end of the file with the schema is missing.
+            content = damage or bytes(4_000) + content[4_000:]
+        (folder / f"{name}.parquet").write_bytes(content)
+    told = graphrag_index("evaluate", "graph", "--root", sample_project, "--reference", folder)
+    assert told.code == 1
+    assert str(folder) in told.err
+    assert "cannot be read" in told.err
+    assert "Traceback" not in told.err
+
+
 NAMES = st.sampled_from("abcdef")
 GRAPHS = st.lists(st.tuples(st.sets(NAMES), st.sets(st.integers(0, 14))), min_size=1, max_size=4)
 
