@@ -13,7 +13,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow-tests docs bench wheel clean python
+.PHONY: help demo test slow-tests tutorials docs bench wheel clean python
 # A failed recipe must not leave its stamp file.
 .DELETE_ON_ERROR:
 
@@ -21,6 +21,7 @@ help:
 	@echo 'make demo        install into .venv, index the sample in input/, ask it two questions'
 	@echo 'make test        check format, lint and types, and run the tests'
 	@echo 'make slow-tests  run the long proofs, such as the wheel in a fresh environment'
+	@echo 'make tutorials   run the notebooks in docs/tutorials'
 	@echo 'make docs        build the site of the documentation into site/, and check its links'
 	@echo 'make bench       measure indexing and the start of the commands (minutes)'
 	@echo 'make wheel       build the wheel into dist/'
@@ -46,7 +47,15 @@ test: $(INSTALLED_DEV)
 slow-tests: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest -m slow
 
-docs: $(INSTALLED_DOCS)
+tutorials: $(INSTALLED_DOCS)
+	$(BIN)/python docs/run_tutorials.py
+
+# A notebook whose outputs are older than itself is run again.
+build/tutorials/%.ipynb: docs/tutorials/%.ipynb | $(INSTALLED_DOCS)
+	$(BIN)/python docs/run_tutorials.py $*
+
+docs: $(INSTALLED_DOCS) $(patsubst docs/%,build/%,$(wildcard docs/tutorials/*.ipynb))
+	$(BIN)/python docs/stage_site.py
 	$(BIN)/zensical build --clean --strict
 	@echo 'Open site/index.html.'
 
@@ -59,7 +68,7 @@ wheel: $(INSTALLED)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf $(VENV) dist build site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist build site .cache docs/tutorials/*/ .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find output -mindepth 1 ! -name README.md -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -37,6 +37,14 @@ from tests.fixtures.in_process import APPS, call_here
 
 DOCS = REPOSITORY / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+NOTEBOOKS = {
+    f"tutorials/{path.name}": json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(DOCS.glob("tutorials/*.ipynb"))
+}
+TEXTS = PAGES | {
+    name: "\n".join("".join(cell["source"]) for cell in notebook["cells"])
+    for name, notebook in NOTEBOOKS.items()
+}
 GENERATE = runpy.run_path(str(DOCS / "generate.py"))
 SECTIONS = {name: type(part) for name, part in Settings() if isinstance(part, Section)}
 
@@ -45,8 +53,8 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-# A command on a line of its own, or in backticks.
-_COMMAND_LINE = re.compile(r"(?:^|`)(graphrag-(?:index|query) [^`\n]+)", re.MULTILINE)
+# A command on a line of its own, after || or in backticks.
+_COMMAND_LINE = re.compile(r"(?:^|`|\|\| )(graphrag-(?:index|query) [^`\n]+)", re.MULTILINE)
 _OVERRIDE = re.compile(r"--set \"?([\w.]+=[^`\"\s]+)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -155,16 +163,27 @@ def test_what_a_column_means_survives_a_new_type() -> None:
     assert "| `text_unit` | int32 |  |\n" in rendered
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", TEXTS)
 def test_links_lead_somewhere(page: str) -> None:
-    for link in _LINK.findall(PAGES[page]):
+    for link in _LINK.findall(TEXTS[page]):
         if link.startswith("https://"):
             continue
         name, _, anchor = link.partition("#")
-        target = name or page
-        assert (DOCS / target).is_file(), link
+        target = ((DOCS / page).parent / name).resolve() if name else DOCS / page
+        assert target.is_file(), link
         if anchor:
-            assert anchor in anchors(PAGES[target]), link
+            assert anchor in anchors(TEXTS[target.relative_to(DOCS).as_posix()]), link
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_are_stored_without_outputs(name: str) -> None:
+    cells = [cell for cell in NOTEBOOKS[name]["cells"] if cell["cell_type"] == "code"]
+    assert cells
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+
+
+def test_the_page_of_tutorials_leads_to_all_of_them() -> None:
+    assert set(_LINK.findall(PAGES["tutorials.md"])) == set(NOTEBOOKS)
 
 
 def test_the_first_page_leads_to_all_others() -> None:
@@ -220,9 +239,9 @@ def test_the_embedded_workflow_is_the_one_that_is_shown() -> None:
     assert yaml.safe_load(shown) == yaml.safe_load(shipped)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", TEXTS)
 def test_commands_are_understood(page: str) -> None:
-    found = "\n".join(_COMMAND_LINE.findall(PAGES[page]))
+    found = "\n".join(_COMMAND_LINE.findall(TEXTS[page]))
     for program, *arguments in commands(found):
         command, name, context = get_command(APPS[program]), program, None
         # A group of commands, such as `keys`, leaves the arguments of its command.

@@ -1,0 +1,91 @@
+"""Copy the pages to build/docs, with executed notebooks as pages: the first half of `make docs`.
+
+Links to a notebook become links to its page. Absolute paths in outputs are shortened.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+
+DOCS = Path(__file__).parent
+BUILD = DOCS.parent / "build"
+STAGED, EXECUTED = BUILD / "docs", BUILD / "tutorials"
+_NOTEBOOK_LINK = re.compile(r"(\]\([^)\s:]*)\.ipynb(?=\)|#)")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+# The richest form of an output that a page can show comes first.
+_FORMS = ("text/html", "image/svg+xml", "text/markdown", "text/plain")
+
+
+def write_page(notebook: nbformat.NotebookNode, name: str) -> str:
+    """Return the page of an executed notebook."""
+    title, _, rest = notebook.cells[0].source.partition("\n")
+    source = f"*This page is a [notebook]({name}.ipynb), run when the site was built.*"
+    parts = [title, source, link_pages(rest.strip())]
+    for cell in notebook.cells[1:]:
+        if cell.cell_type == "markdown":
+            parts.append(link_pages(cell.source))
+            continue
+        code, language = cell.source, "python"
+        if code.startswith("%%sh\n"):
+            code, language = code.removeprefix("%%sh\n"), "sh"
+        parts.append(f"``` {{ .{language} .input }}\n{code}\n```")
+        parts += write_outputs(cell.outputs)
+    return "\n\n".join(parts) + "\n"
+
+
+def write_outputs(outputs: list[nbformat.NotebookNode]) -> list[str]:
+    """Return the outputs of a cell; text that was printed in pieces is joined."""
+    blocks: list[str] = []
+    printed = ""
+    for output in outputs:
+        if output.output_type == "stream":
+            printed += output.text
+            continue
+        blocks += [_fence(printed)] if printed.strip() else []
+        printed = ""
+        form = next(form for form in _FORMS if form in output.data)
+        content = output.data[form]
+        if form == "text/plain":
+            blocks.append(_fence(content))
+        elif form == "text/markdown":
+            blocks.append(content)
+        else:
+            blocks.append(f'<div class="output">\n{_shorten(content)}\n</div>')
+    return blocks + ([_fence(printed)] if printed.strip() else [])
+
+
+def _fence(text: str) -> str:
+    text = _ANSI.sub("", _shorten(text)).rstrip().strip("\n")
+    marks = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
+    return f"{marks} {{ .text .output }}\n{text}\n{marks}"
+
+
+def _shorten(text: str) -> str:
+    return text.replace(f"{DOCS / 'tutorials'}/", "")
+
+
+def link_pages(text: str) -> str:
+    """Return Markdown whose links to notebooks lead to their pages."""
+    return _NOTEBOOK_LINK.sub(r"\1.md", text)
+
+
+def main() -> None:
+    shutil.rmtree(STAGED, ignore_errors=True)
+    shutil.copytree(DOCS, STAGED, ignore=shutil.ignore_patterns("*.py", "tutorials", "__pycache__"))
+    for page in STAGED.rglob("*.md"):
+        page.write_text(link_pages(page.read_text(encoding="utf-8")), encoding="utf-8")
+    (STAGED / "tutorials").mkdir()
+    for path in (DOCS / "tutorials").glob("*.ipynb"):
+        shutil.copy(path, STAGED / "tutorials")
+        executed = EXECUTED / path.name
+        if not executed.exists():
+            sys.exit(f"{executed} is missing: run `make tutorials`.")
+        page = write_page(nbformat.read(executed, as_version=4), path.stem)
+        (STAGED / "tutorials" / f"{path.stem}.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
