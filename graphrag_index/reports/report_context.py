@@ -5,7 +5,7 @@ sum of the costs of its rows, so the time for all contexts is linear in the numb
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -15,6 +15,7 @@ import polars as pl
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
+from graphrag_index.reports.document_share import DocumentRoom
 from graphrag_index.reports.report import CLAIM_COLUMNS, CitedReport, CommunityMembers, SectionRows
 from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.step import ShardFrames, Shards
@@ -168,12 +169,21 @@ class ReportContexts:
 
     A community is identified by its row. Add the reports of sub-communities with `add_report`
     before building the contexts of the communities above them. A context has at most `max_tokens`
-    tokens, and at most `room` tokens: the context window without prompt and output. Raises
-    SettingsError if the room is too small.
+    tokens, and at most `room` tokens: the context window without prompt and output. One document
+    has at most the share `max_document_share` of the rows, in tokens; `main_documents` has the
+    document of each row by section, and -1 for rows of several documents. Raises SettingsError if
+    the room is too small.
     """
 
     def __init__(
-        self, members: CommunityMembers, shards: Shards, *, max_tokens: int, room: int
+        self,
+        members: CommunityMembers,
+        shards: Shards,
+        *,
+        max_tokens: int,
+        room: int,
+        main_documents: Mapping[str, Integers],
+        max_document_share: float,
     ) -> None:
         limit = min(max_tokens, room) - TOKENS_FOR_HEADINGS
         if limit < MIN_ROW_TOKENS:
@@ -182,6 +192,7 @@ class ReportContexts:
                 "raise its context_window, or lower its max_output_tokens."
             )
         self.budget = TokenBudget(limit, room - TOKENS_FOR_HEADINGS)
+        self.main_documents, self.max_document_share = main_documents, max_document_share
         communities, nodes = members.communities, members.entities
         self.parent = find_rows(communities["parent"], communities["community"])
         tables = nodes, members.relationships, members.claims
@@ -238,7 +249,7 @@ class ReportContexts:
         degrees of these entities inside the community, then by weight; the other entities; the
         claims about entities. If the rows exceed the budget, reports replace the rows of
         sub-communities, on the deepest level first, and on a level the largest first. Rows that
-        still exceed the budget are left out.
+        still exceed the budget, or the share of their document, are left out.
         """
         for start in range(0, len(communities), CONTEXTS_PER_BATCH):
             batch = communities[start : start + CONTEXTS_PER_BATCH]
@@ -292,7 +303,6 @@ class ReportContexts:
 
     def _choose_rows(self, community: int) -> ContextBuilder:
         """Choose the rows and the reports for the context of a community."""
-        entities, links, claims = (self.lines[name].cost for name in SECTION_HEADINGS)
         builder = ContextBuilder(self.budget.limit)
         members, inner = self.sort_by_degree(community)
         if self.cost[community] > self.budget.limit:
@@ -304,17 +314,50 @@ class ReportContexts:
         own = members.tolist()
         is_own = frozenset(own)
         taken = builder.rows["Entities"]
+        claimed = self.claims_of.take(members)[1]
+        rows = {"Entities": members, "Relationships": inner, "Claims": claimed}
+        add = self._limit_documents(builder, rows)
         for row in inner.tolist():
             endpoints = dict.fromkeys(self.endpoints[row].tolist())
             new = [end for end in endpoints if end in is_own and end not in taken]
-            cost = int(links[row]) + sum(int(entities[end]) for end in new)
-            if not builder.add_if_room("Relationships", row, cost):
+            if not add("Relationships", row, new):
                 break
-            builder.add_rows("Entities", new)
         for row in own:
-            if row not in taken and not builder.add_if_room("Entities", row, int(entities[row])):
+            if row not in taken and not add("Entities", row):
                 break
         for entity in taken:
             for row in self.claims_of[entity].tolist():
-                builder.add_if_room("Claims", row, int(claims[row]))
+                add("Claims", row)
         return builder
+
+    def _limit_documents(
+        self, builder: ContextBuilder, rows: Mapping[str, Integers]
+    ) -> Callable[..., bool]:
+        """Return a function that adds a row, with new entities, if it fits.
+
+        A row whose document has its share of `rows` is left out. The function returns False only
+        if the budget of the context is used up.
+        """
+        costs = {name: lines.cost for name, lines in self.lines.items()}
+        documents = self.main_documents
+        all_rows = (
+            pair
+            for name, numbers in rows.items()
+            for pair in zip(
+                documents[name][numbers].tolist(), costs[name][numbers].tolist(), strict=True
+            )
+        )
+        room = DocumentRoom(all_rows, builder.room, self.max_document_share)
+
+        def add(section: str, row: int, entities: Sequence[int] = ()) -> bool:
+            added = [(section, row), *(("Entities", entity) for entity in entities)]
+            shares = [(int(documents[name][at]), int(costs[name][at])) for name, at in added]
+            if not room.limits_nothing and not room.has_room(shares):
+                return True
+            if not builder.add_if_room(section, row, sum(cost for _, cost in shares)):
+                return False
+            room.take(shares)
+            builder.add_rows("Entities", entities)
+            return True
+
+        return add

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.reports.document_share import find_main_documents
 from graphrag_index.reports.report import (
     CLAIM_COLUMNS,
     CitedReport,
@@ -66,12 +67,29 @@ class CommunityEvidence:
         self._nodes = hash_rows("entity", nodes.select("id", "title", "type", "description"))
         self._links = hash_rows("relationship", links.select("id", "type", "description"))
         self._claims = hash_rows("claim", claims.select("id", *CLAIM_COLUMNS, "text_unit_id"))
-        ids = base_text_units.select("id").collect()["id"]
+        units = base_text_units.select("id", "document_id").collect()
+        ids = units["id"]
         self._text_units = hash_rows("text unit", pl.DataFrame([ids]))
         self._all_text_units = pl.Series(self._text_units).unique()
         self.units_of_nodes = _group_text_units(entities, nodes["row"], ids)
         self.units_of_links = _group_text_units(relationships, links["row"], ids)
         self.unit_of_claim = find_rows(claims["text_unit_id"], ids)
+        documents = units["document_id"].unique(maintain_order=True)
+        self._document_of_unit = find_rows(units["document_id"], documents)
+
+    def find_main_documents(self) -> Mapping[str, Integers]:
+        """Return the document of most text units of each row by section; -1 without one."""
+        rows = np.flatnonzero(self.unit_of_claim >= 0)
+        units_of_claims = RowGroups(rows, self.unit_of_claim[rows], len(self.unit_of_claim))
+        groups = {
+            "Entities": self.units_of_nodes,
+            "Relationships": self.units_of_links,
+            "Claims": units_of_claims,
+        }
+        return {
+            name: find_main_documents(units, self._document_of_unit)
+            for name, units in groups.items()
+        }
 
     def hash_evidence(self, communities: Integers) -> pl.DataFrame:
         """Return the evidence of communities as sorted lists of hashes without duplicates.

@@ -28,6 +28,7 @@ from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.reports.report_evidence import CommunityEvidence
 from graphrag_index.reports.report_writer import ReportWriter
 from graphrag_index.reports.statement_sources import StatementSources
+from graphrag_index.schema.list_columns import Integers
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, Shards, step
@@ -64,9 +65,11 @@ def create_community_reports(
     """Ask a model for a report on each community, from its entities, relationships and claims.
 
     The deepest level comes first. If the rows of a community exceed the token limit, the reports
-    on its sub-communities replace their rows. No model is asked about an island community or a
-    community without descriptions; the report lists the members. A community whose request fails
-    has no report, and the ledger lists the request. A report of the last version is reused if at
+    on its sub-communities replace their rows. If the rows are from at least three documents, those
+    of one document have at most the share `max_document_share` of the tokens. No model is asked
+    about an island community or a community without descriptions; the report lists the members. A
+    community whose request fails has no report, and the ledger lists the request. A report of the
+    last version is reused if at
     most the share `rewrite_above` (0–1) of its evidence has changed. Reports are ordered by level,
     deepest first, then `community`. `report_evidence` has one row per report of a model.
     """
@@ -78,8 +81,9 @@ def create_community_reports(
         relationships,
         covariates,
     )
-    requests = _ReportRequests(rows, members, settings, chat_model, prompts, shards)
     evidence = CommunityEvidence(members, entities, relationships, base_text_units)
+    documents = evidence.find_main_documents()
+    requests = _ReportRequests(rows, members, documents, settings, chat_model, prompts, shards)
     members.drop_texts()
     sources = StatementSources(members, evidence, base_text_units)
     prompt_hash = requests.prompt_hash
@@ -129,6 +133,7 @@ class _ReportRequests:
         self,
         rows: pl.DataFrame,
         members: CommunityMembers,
+        main_documents: Mapping[str, Integers],
         settings: CreateCommunityReports,
         chat_model: ChatModel,
         prompts: Prompts,
@@ -143,6 +148,8 @@ class _ReportRequests:
             shards,
             max_tokens=settings.max_input_tokens,
             room=chat_model.max_prompt_tokens - n_prompt_tokens(system + FORMAT_INSTRUCTION),
+            main_documents=main_documents,
+            max_document_share=settings.max_document_share,
         )
         self.entities = members.entities.select("title", pl.col("description").fill_null(""))
         self.titles = self.entities["title"].to_list()

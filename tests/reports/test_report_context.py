@@ -1,16 +1,19 @@
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.reports.document_share import find_main_documents
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Report
 from graphrag_index.reports.report_context import Context, ReportContexts
+from graphrag_index.schema.list_columns import RowGroups
 from graphrag_index.step import SerialShards
 from graphrag_index.text.citations import check_citations
 from graphrag_index.text.tokens import count_tokens, load_encoding
@@ -110,8 +113,29 @@ TRIANGLES = (
 class Contexts(ReportContexts):
     """Contexts that show the numbers of the tables, in which these tests think."""
 
-    def __init__(self, members: CommunityMembers, max_tokens: int, room: int) -> None:
-        super().__init__(members, SerialShards(), max_tokens=max_tokens, room=room)
+    def __init__(
+        self,
+        members: CommunityMembers,
+        max_tokens: int,
+        room: int,
+        documents: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        """Start with the documents of rows by section; None: all rows are of several documents."""
+        sizes = {
+            "Entities": members.entities.height,
+            "Relationships": members.relationships.height,
+            "Claims": members.claims.height,
+        }
+        main = {name: np.full(n, -1, np.int64) for name, n in sizes.items()}
+        main |= {name: np.array(rows) for name, rows in (documents or {}).items()}
+        super().__init__(
+            members,
+            SerialShards(),
+            max_tokens=max_tokens,
+            room=room,
+            main_documents=main,
+            max_document_share=0.5,
+        )
         self.numbers = {
             "Entities": members.entities["human_readable_id"],
             "Relationships": members.relationships["human_readable_id"],
@@ -380,3 +404,59 @@ def test_no_context_is_over_the_budget_or_empty_or_shows_what_is_foreign(
         if not ids(context, "Reports") and made.cost[community] <= made.budget.limit:
             assert {*ids(context, "Relationships")} == {*inner(held[community])}
         made.add_report(community, report(data.draw(TEXTS)))
+
+
+def test_the_document_of_a_row_is_that_of_more_than_half_of_its_text_units() -> None:
+    units = {0: [0, 1, 2], 1: [2, 3], 2: [], 3: [4], 4: [0, 1, 2, 3, 4]}
+    rows = RowGroups(
+        np.repeat([*units], [len(found) for found in units.values()]),
+        np.concatenate([np.array(found, np.int64) for found in units.values()]),
+        len(units),
+    )
+    # Text units 0 and 1 are of document 7.
+    documents = np.array([7, 7, 8, 9, 9])
+    assert find_main_documents(rows, documents).tolist() == [7, -1, -1, 9, -1]
+
+
+@given(st.integers(1, 12), st.integers(0, 8))
+def test_one_document_has_at_most_its_share_of_a_context(poisoned: int, others: int) -> None:
+    n = poisoned + others
+    links = [(0, at, f"Number {at} paid the hub a large sum.") for at in range(1, n + 1)]
+    tables = (
+        communities((0, -1, range(n + 1), range(n))),
+        entities(*("A number." for _ in range(n + 1))),
+        relationships(*links, weights=[9] * poisoned + [1] * others),
+    )
+    main = [0] * poisoned + [*range(1, others + 1)]
+    documents = {"Entities": [-1] * (n + 1), "Relationships": main}
+    made = Contexts(CommunityMembers(*tables, None), 8_000, 100_000, documents)
+    context = made.of(0)
+    shown = ids(context, "Relationships")
+    assert {number for number in shown if number >= poisoned} == {*range(poisoned, n)}
+    n_poisoned = len(shown) - others
+    assert n_poisoned >= 1
+    if n_poisoned > 1:
+        costs = made.lines["Relationships"].cost
+        entity_costs = made.lines["Entities"].cost[ids(context, "Entities")]
+        of_poison = costs[[number for number in shown if number < poisoned]].sum()
+        assert of_poison <= 0.5 * (costs[shown].sum() + entity_costs.sum())
+
+
+def test_rows_of_a_document_that_repeats_itself_are_left_out() -> None:
+    n, others = 10, 3
+    links = [(0, 1, f"Zero paid One {number} pounds in gold and in silver.") for number in range(n)]
+    links += [(0, 2, "Zero met Two in the street on a Sunday morning.") for _ in range(others)]
+    tables = (
+        communities((0, -1, range(3), range(n + others))),
+        entities("", "", ""),
+        relationships(*links, weights=[9] * n + [1] * others),
+    )
+    documents = {"Relationships": [0] * n + [1, 2, 3]}
+    members = CommunityMembers(*tables, None)
+    shown = ids(Contexts(members, 8_000, 100_000, documents).of(0), "Relationships")
+    assert 3 <= sum(number < n for number in shown) <= 4
+    assert {number for number in shown if number >= n} == {10, 11, 12}
+    documents = {"Relationships": [0] * n + [1, 1, 1]}
+    two = {**documents, "Entities": [0, 0, 1]}
+    shown = ids(Contexts(members, 8_000, 100_000, two).of(0), "Relationships")
+    assert len(shown) == n + others

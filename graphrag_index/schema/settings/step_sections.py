@@ -13,6 +13,7 @@ _MAX_SEED = 2**32 - 1
 Count = Annotated[int, Field(ge=0, le=_MAX)]
 Positive = Annotated[int, Field(ge=1, le=_MAX)]
 ZeroTo10 = Annotated[int, Field(ge=0, le=10)]
+MoreThanNone = Annotated[float, Field(gt=0, le=1)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
@@ -221,12 +222,8 @@ class CreateCommunityReportsNlp(Section):
 
     max_findings: int = setting(6, "Findings of a report at most.", ge=1, le=1_000)
     max_sentences: int = setting(14, "Maximum sentences of a report.", ge=2, le=10_000)
-    max_document_share: float = setting(
-        0.5,
-        "Maximum share of one document in the sentences of a report, if they could be from at "
-        "least three documents; 1: no limit.",
-        gt=0,
-        le=1,
+    max_document_share: MoreThanNone = setting(
+        0.5, "Maximum share of one document in the sentences from at least three documents."
     )
 
 
@@ -350,6 +347,9 @@ class CreateCommunityReports(Section):
     )
     max_findings: int = setting(8, "Findings of a report at most.", ge=1, le=1_000_000)
     max_words: int = setting(600, "Maximum words of all findings.", ge=50, le=1_000_000)
+    max_document_share: MoreThanNone = setting(
+        0.5, "Maximum share of one document in the tokens of rows from at least three documents."
+    )
     rewrite_above: Share = setting(
         0.2,
         "Rewrite a report when more than this share of its community's evidence has changed; 0: "
