@@ -1,7 +1,7 @@
 """Requests to a judge about one answer, and the reading of its replies."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_evaluation.runs import Result
@@ -14,7 +14,7 @@ from graphrag_index.llm.request import (
     Request,
     object_schema,
 )
-from graphrag_index.text.sentences import find_quotation
+from graphrag_index.text.sentences import find_quotation, split_sentences
 from graphrag_query.answer import Outcome
 from graphrag_query.answering.llm import RATING_FORMAT, clean_text
 
@@ -27,13 +27,14 @@ VERDICTS = {"right": 1.0, "partly": 0.5, "wrong": 0.0}
 class Judgement:
     """The judgement of one answer by one criterion.
 
-    `labels` are the single verdicts, which a second judge is compared with. `n_unread` counts
+    `labels` are the single verdicts, which a second judge is compared with: by number of the
+    statement, or by number of the sentence of the answer that makes a claim. `n_unread` counts
     the verdicts that could not be read, or whose evidence is not in the text: they do not count
     as passed, nor does a claim that the answer does not make.
     """
 
     score: float | None
-    labels: Sequence[Any] = ()
+    labels: Mapping[int, Any] = field(default_factory=dict)
     n_unread: int = 0
 
 
@@ -108,7 +109,8 @@ def _read_statements(records: Any, result: Result, passages: Sequence[str]) -> J
         if made is False or (made is True and _quotes(record, [result.answer.text])):
             labels[number - 1] = made
     passed = sum(label is True for label in labels)
-    return Judgement(passed / len(labels), labels, labels.count(None))
+    read = {number: label for number, label in enumerate(labels) if label is not None}
+    return Judgement(passed / len(labels), read, labels.count(None))
 
 
 def _ask_claims(result: Result, passages: Sequence[str]) -> str:
@@ -117,17 +119,26 @@ def _ask_claims(result: Result, passages: Sequence[str]) -> str:
 
 
 def _read_claims(records: Any, result: Result, passages: Sequence[str]) -> Judgement:
-    supported, n_unread = [], 0
+    supported: list[bool] = []
+    by_sentence: dict[int, bool] = {}
+    n_unread, answer = 0, result.answer.text
+    sentences = split_sentences(answer)
     for record in records:
         claim, verdict = clean_text(record.get("claim")), record.get("supported")
-        if find_quotation(claim, result.answer.text) is None or not isinstance(verdict, bool):
+        place = find_quotation(claim, answer)
+        if place is None or not isinstance(verdict, bool):
             n_unread += 1
             continue
         # A claim whose evidence is not in the passages is not shown to be supported.
-        n_unread += verdict and not _quotes(record, passages)
-        supported.append(verdict and _quotes(record, passages))
+        is_shown = verdict and _quotes(record, passages)
+        n_unread += verdict and not is_shown
+        supported.append(is_shown)
+        # Two judges cut an answer into other claims: they are compared by sentence.
+        for number, sentence in enumerate(sentences):
+            if sentence.start < place[1] and place[0] < sentence.end:
+                by_sentence[number] = by_sentence.get(number, True) and is_shown
     score = sum(supported) / len(supported) if supported else None
-    return Judgement(score, [all(supported)] if supported else [None], n_unread)
+    return Judgement(score, by_sentence, n_unread)
 
 
 def _ask_relevance(result: Result, passages: Sequence[str]) -> str:
@@ -135,7 +146,7 @@ def _ask_relevance(result: Result, passages: Sequence[str]) -> str:
 
 
 def _read_relevance(rating: Any, result: Result, passages: Sequence[str]) -> Judgement:
-    return Judgement(rating / HIGHEST_RATING, [round(rating)])
+    return Judgement(rating / HIGHEST_RATING, {0: round(rating)})
 
 
 def _ask_correctness(result: Result, passages: Sequence[str]) -> str:
@@ -155,8 +166,8 @@ def _read_verdict(data: Any) -> ParsedReply:
 def _read_correctness(record: Any, result: Result, passages: Sequence[str]) -> Judgement:
     verdict = record["verdict"]
     if verdict != "wrong" and not _quotes(record, [result.answer.text]):
-        return Judgement(None, [None], 1)
-    return Judgement(VERDICTS[verdict], [verdict])
+        return Judgement(None, n_unread=1)
+    return Judgement(VERDICTS[verdict], {0: verdict})
 
 
 CRITERIA = {

@@ -150,7 +150,7 @@ class Judge:
 
 def _read(value: Any, task: Task) -> Judgement:
     if value is None or task.key is None or task.result is None:
-        return Judgement(None, [None], 1)
+        return Judgement(None, n_unread=1)
     return CRITERIA[task.key[2]].read(value, task.result, task.passages)
 
 
@@ -196,21 +196,23 @@ def compare_judges(first: Verdicts, second: Verdicts) -> list[Agreement]:
     """Return the agreement of two judges for each criterion that both judged."""
     found = []
     for name in CRITERIA:
-        keys = [key for key in first.judgements if key[2] == name and key in second.judgements]
         labels = [
-            [label for key in keys for label in one.judgements[key].labels]
+            {
+                (key, thing): label
+                for key, judgement in one.judgements.items()
+                for thing, label in judgement.labels.items()
+                if key[2] == name
+            }
             for one in (first, second)
-            if all(
-                len(first.judgements[key].labels) == len(second.judgements[key].labels)
-                for key in keys
-            )
         ]
-        if len(labels) == 2:
-            found.append(measure_agreement(name, *labels))
+        found.append(measure_agreement(name, *labels))
     winners = [
-        {(v.pair.first, v.pair.second, v.pair.results[0].question.id): v.winner for v in one.pairs}
+        {
+            (v.pair.first, v.pair.second, v.pair.results[0].question.id): v.winner
+            for v in one.pairs
+            if v.winner is not None
+        }
         for one in (first, second)
     ]
-    both = [key for key in winners[0] if key in winners[1]]
-    found.append(measure_agreement(PAIRWISE, *([one[key] for key in both] for one in winners)))
+    found.append(measure_agreement(PAIRWISE, *winners))
     return [one for one in found if one is not None]

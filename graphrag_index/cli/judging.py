@@ -118,8 +118,9 @@ def print_judged(judged: Judged) -> None:
         print(*align_columns(rows, left=[0, 1]), sep="\n")
     if judged.agreements:
         print("\nAgreement of the two judges\n")
-        rows = [("criterion", "verdicts", "equal", "kappa")]
+        rows = [("criterion", "verdicts of both", "of one", "equal", "kappa")]
         for found in judged.agreements:
             kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
-            rows.append((found.criterion, f"{found.n:,}", f"{found.share:.0%}", kappa))
+            n_both, n_one = f"{found.n:,}", f"{found.n_of_one:,}"
+            rows.append((found.criterion, n_both, n_one, f"{found.share:.0%}", kappa))
         print(*align_columns(rows, left=[0]), sep="\n")

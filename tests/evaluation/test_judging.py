@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphrag_evaluation.judging.agreement import measure_agreement
+from graphrag_evaluation.judging.criteria import CRITERIA
 from graphrag_evaluation.judging.judge import Judge, Task, compare_judges, list_tasks
 from graphrag_evaluation.judging.pairwise import summarize_pairs
 from graphrag_evaluation.judging.position_bias import measure_position_bias, read_verdicts
@@ -21,6 +22,7 @@ from graphrag_evaluation.systems import Place, open_systems, plan_systems
 from graphrag_index.__main__ import app
 from graphrag_index.errors import BudgetError, SettingsError
 from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_query.answer import Answer, Outcome
 from tests.model_server import ChatRequest, Faults, Server
 
 QUESTIONS = [
@@ -215,12 +217,42 @@ def test_agreement_beyond_chance() -> None:
     # 20 of 25 verdicts are equal; the shares of yes are 12 and 15 of 25.
     first = ["yes"] * 11 + ["yes"] * 1 + ["no"] * 4 + ["no"] * 9
     second = ["yes"] * 11 + ["no"] * 1 + ["yes"] * 4 + ["no"] * 9
-    found = measure_agreement("claims", first, second)
+    found = measure_agreement("claims", dict(enumerate(first)), dict(enumerate(second)))
     assert found is not None
+    assert (found.n, found.n_of_one) == (25, 0)
     assert found.share == pytest.approx(0.8)
     by_chance = (12 * 15 + 13 * 10) / 625
     assert found.kappa == pytest.approx((0.8 - by_chance) / (1 - by_chance))
-    assert measure_agreement("claims", [None], ["yes"]) is None
+    assert measure_agreement("claims", {1: "yes"}, {2: "yes"}) is None
+    partly = measure_agreement("claims", {1: "yes", 2: "no"}, {2: "no", 3: "no", 4: "no"})
+    assert partly is not None
+    assert (partly.n, partly.n_of_one, partly.share, partly.kappa) == (1, 3, 1.0, None)
+
+
+def test_claims_are_compared_by_the_sentence_of_the_answer() -> None:
+    text = "Tom Crean was born near Annascaul. He went south and came home."
+    answer = Answer("Who?", text, Outcome.ANSWERED)
+    result = Result(EvaluationQuestion("1", "Who?"), answer, {}, [], [])
+    passages = ["Tom Crean was born near Annascaul. He went south."]
+
+    def labels(*claims: tuple[str, bool, str]) -> Mapping[int, bool]:
+        records = [
+            dict(zip(("claim", "supported", "quotation"), one, strict=True)) for one in claims
+        ]
+        return CRITERIA["claims"].read(records, result, passages).labels
+
+    whole = labels(
+        ("Tom Crean was born near Annascaul.", True, "born near Annascaul"),
+        ("He went south and came home.", False, ""),
+    )
+    in_parts = labels(
+        ("Tom Crean was born", True, "Tom Crean was born"),
+        ("near Annascaul", True, "near Annascaul"),
+        ("He went south", True, "He went south"),
+        ("came home", False, ""),
+    )
+    assert whole == in_parts == {0: True, 1: False}
+    assert labels(("He never lived.", True, "He")) == {}
 
 
 def write_verdicts(path: Path, first_share: float) -> Path:
