@@ -1,10 +1,9 @@
 """The scores of systems with intervals, and the differences between systems."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 from graphrag_evaluation.measures import EFFORT
 from graphrag_evaluation.runs import Result
@@ -90,34 +89,3 @@ class Evaluation:
             Comparison(measure, *pair, difference, p)
             for pair, difference, p in zip(pairs, differences, corrected, strict=True)
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return intervals, comparisons and the scores of each question as values for JSON."""
-        measures = self.measures()
-        return {
-            "systems": {
-                system: {
-                    name: asdict(interval)
-                    for name in measures
-                    if (interval := self.interval(system, name))
-                }
-                for system in self.results
-            },
-            "comparisons": [
-                asdict(comparison) for name in measures for comparison in self.comparisons(name)
-            ],
-            "questions": [
-                {
-                    "system": system,
-                    "id": row.question.id,
-                    "question": row.question.text,
-                    "outcome": row.answer.outcome.value,
-                    "answer": row.answer.text,
-                    "scores": dict(row.scores),
-                    "passages": list(row.passages),
-                    "missed": list(row.missed),
-                }
-                for system, rows in self.results.items()
-                for row in rows
-            ],
-        }

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -14,6 +14,8 @@ import yaml
 import graphrag_query
 from graphrag_evaluation.coverage import WordWeights
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.ledger import FILE, Ledger
+from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.project_settings import Settings, load_settings
 from graphrag_query.index import Index
 from graphrag_query.searches.router import check_method
@@ -156,6 +158,15 @@ def _open_index(place: Place, overrides: Sequence[str]) -> Index:
             "of its output folder."
         )
     return graphrag_query.open(place.folder, as_of=place.version)
+
+
+def spent_in(place: Place) -> Spending:
+    """Return what all evaluations of a project have paid for so far, answers and judgements."""
+    folder = place.folder / EVALUATIONS
+    if not (folder / FILE).exists():
+        return Spending()
+    with closing(Ledger(folder, read_only=True)) as ledger:
+        return ledger.spent_for(ledger.version)
 
 
 def _check_effect(before: Settings, after: Settings) -> None:

@@ -45,7 +45,8 @@ def open(
     index, which have no API keys. `root` is the folder of `settings.yaml`; files in its folder
     `prompts/` replace the built-in prompts. The default is the parent of the output folder.
     `ledger` is a folder in which replies of chat models are kept: equal requests, also of a later
-    process, are paid for once. By default they are kept in memory.
+    process, are paid for once, and the usage of an answer counts kept replies at what they cost.
+    By default they are kept in memory.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphrag_evaluation.judging.agreement import Agreement, measure_agreement
 from graphrag_evaluation.judging.criteria import CRITERIA, Judgement, build_request
-from graphrag_evaluation.judging.pairwise import Pair, PairVerdict, list_pairs
+from graphrag_evaluation.judging.pairwise import Pair, PairVerdict, SingleVerdict, list_pairs
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
@@ -98,7 +98,7 @@ class Judge:
         """Send the requests of the tasks, and read the verdicts."""
         asked = [task for task in tasks if task.request is not None]
         judgements: dict[tuple[str, str, str], Judgement] = {}
-        shown: dict[int, list[str | None]] = {}
+        shown: dict[int, list[SingleVerdict | None]] = {}
         pairs: dict[int, Pair] = {}
         spent, n_unread, stopped = Spending(), 0, None
         outcomes: list[Outcome] = []
@@ -125,7 +125,8 @@ class Judge:
             if len(shown[key]) == 2
         ]
         equal = (task.pair for task in tasks if task.request is None)
-        verdicts += [PairVerdict(pair, ("tie", "tie")) for pair in equal if pair is not None]
+        tie = SingleVerdict("tie", "The answers are equal.")
+        verdicts += [PairVerdict(pair, (tie, tie)) for pair in equal if pair is not None]
         n_unread += sum(one.n_unread for one in judgements.values() if one.score is not None)
         return Verdicts(judgements, verdicts, spent, n_unread, stopped)
 

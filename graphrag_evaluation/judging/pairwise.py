@@ -7,7 +7,7 @@ an answer wins if it wins in both orders, and any other pair is a tie.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_evaluation.judging.criteria import TEXT, make_request
 from graphrag_evaluation.runs import Result
@@ -15,14 +15,22 @@ from graphrag_evaluation.statistics import compare_paired, holm_p_values
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_query.answer import Outcome
+from graphrag_query.answering.llm import clean_text
 
 WINNERS = ("first", "second", "tie")
+
+
+class SingleVerdict(NamedTuple):
+    """The verdict on a pair in one order: `first`, `second` or `tie`, as it was shown."""
+
+    winner: str
+    reason: str = ""
 
 
 def _read_winner(data: Any) -> ParsedReply:
     if not isinstance(data, Mapping) or data.get("winner") not in WINNERS:
         raise ReplyError(f"its winner is not one of {', '.join(WINNERS)}")
-    return ParsedReply(data["winner"])
+    return ParsedReply(SingleVerdict(data["winner"], clean_text(data.get("reason"))))
 
 
 WINNER_FORMAT = ReplyFormat(
@@ -71,13 +79,15 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairVerdict:
-    """The verdicts on a pair in both orders; `None` if a reply could not be read.
-
-    Each verdict is `first`, `second` or `tie`, as the answers were shown.
-    """
+    """The verdicts on a pair in both orders; `None` if a reply could not be read."""
 
     pair: Pair
-    shown: tuple[str | None, str | None]
+    orders: tuple[SingleVerdict | None, SingleVerdict | None]
+
+    @property
+    def shown(self) -> tuple[str | None, ...]:
+        """The winners in both orders, as the answers were shown."""
+        return tuple(one.winner if one else None for one in self.orders)
 
     @property
     def winner(self) -> str | None:

@@ -5,6 +5,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ValidationError, field_validator, model_validator
 
+from graphrag_evaluation.judging.agreement import Agreement
+from graphrag_evaluation.judging.pairwise import PairSummary
 from graphrag_evaluation.statistics import Interval
 from graphrag_evaluation.summary import Comparison
 from graphrag_index.errors import GraphRAGError
@@ -88,6 +90,21 @@ class ResultRecord(_Record):
     holds: list[list[int]]
 
 
+class PairRecord(_Record):
+    """The verdicts of a judge on the answers of two systems to one question, in both orders.
+
+    `shown` has a verdict for each order: `first`, `second` or `tie`, as the answers were shown,
+    or "" if the reply could not be read. `winner` is a system, `tie`, or "" without two verdicts.
+    """
+
+    question: int  # position in the questions of the record
+    first: str  # the system whose answer was shown first in the first order
+    second: str
+    winner: str
+    shown: list[str]
+    reasons: list[str]
+
+
 class EvaluationSummary(_Record):
     """The systems of an evaluation, and the mean of each measure by system."""
 
@@ -130,10 +147,15 @@ class EvaluationRecord(EvaluationSummary):
     passages: list[PassageRecord]
     questions: list[QuestionRecord]
     results: dict[str, list[ResultRecord]]
+    pairs: list[PairSummary] = []
+    agreements: list[Agreement] = []
+    verdicts: list[PairRecord] = []
 
     @model_validator(mode="after")
     def _check_positions(self) -> Self:
         """Check that each system has a result for each question, and that positions exist."""
+        if not all(0 <= one.question < len(self.questions) for one in self.verdicts):
+            raise ValueError("a verdict names a question that is not there")
         names = {system.name for system in self.systems}
         if not names or self.results.keys() != names or self.means.keys() != names:
             raise ValueError("the systems of the results and of the means differ")

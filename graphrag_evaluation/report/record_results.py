@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 import polars as pl
 
 import graphrag_index
+from graphrag_evaluation.judging.agreement import Agreement
+from graphrag_evaluation.judging.pairwise import PairVerdict, summarize_pairs
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.report.evaluation_record import (
     CitationRecord,
     EvaluationRecord,
     GoldRecord,
+    PairRecord,
     PassageRecord,
     QuestionRecord,
     ResultRecord,
@@ -37,6 +40,8 @@ def record_evaluation(
     name: str,
     questions_file: str,
     limits: Mapping[str, float],
+    verdicts: Sequence[PairVerdict] = (),
+    agreements: Sequence[Agreement] = (),
 ) -> EvaluationRecord:
     """Record the results of systems whose indexes are still open."""
     questions = [result.question for result in next(iter(evaluation.results.values()))]
@@ -69,6 +74,9 @@ def record_evaluation(
         passages=kept,
         questions=[_record_question(question, texts, titles) for question in questions],
         results=results,
+        pairs=summarize_pairs(verdicts),
+        agreements=list(agreements),
+        verdicts=list(_record_pairs(verdicts, questions)),
     )
 
 
@@ -147,6 +155,21 @@ def _record_results(
             )
         )
     return records
+
+
+def _record_pairs(
+    verdicts: Sequence[PairVerdict], questions: Sequence[EvaluationQuestion]
+) -> Iterator[PairRecord]:
+    positions = {question.id: at for at, question in enumerate(questions)}
+    for verdict in verdicts:
+        yield PairRecord(
+            question=positions[verdict.pair.results[0].question.id],
+            first=verdict.pair.first,
+            second=verdict.pair.second,
+            winner=verdict.winner or "",
+            shown=[winner or "" for winner in verdict.shown],
+            reasons=[_cut(one.reason, QUOTE_CHARS) if one else "" for one in verdict.orders],
+        )
 
 
 def _held_gold(

@@ -1,10 +1,8 @@
 """The commands `evaluate`: measure searches on questions with known answers."""
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from graphrag_evaluation.runs import Result
     from graphrag_evaluation.summary import Evaluation
     from graphrag_evaluation.systems import System
+    from graphrag_index.llm.request import Spending
 
 # Smallest budget of tokens in which a context has room.
 MIN_BUDGET = 1_000
@@ -130,7 +129,7 @@ def run_evaluation(
     from graphrag_evaluation.report import report_folder as reports
     from graphrag_evaluation.report.record_results import record_evaluation
     from graphrag_evaluation.summary import Evaluation
-    from graphrag_evaluation.systems import Place, open_systems, plan_systems
+    from graphrag_evaluation.systems import Place, open_systems, plan_systems, spent_in
     from graphrag_index.pipeline.shards import count_cores
 
     limits = parse_limits("--fail-below", fail_below)
@@ -150,26 +149,30 @@ def run_evaluation(
                 "--estimate needs answers, which a model would be paid for: add "
                 "--set search.model=none to estimate with answers without a model."
             )
+        before = [spent_in(place) for place in places]
         results = _run_with_bar(systems, asked, tokens, n_workers)
+        if any(system.index.has_llm for system in systems):
+            _print_paid(before, [spent_in(place) for place in places])
         criteria = [criterion.strip() for criterion in judge_with.split(",")]
         options = Judging(root, judge, second_judge, criteria, budget, estimate)
         judged = judge_results(systems, results, options)
         if judged is None:
             return
         evaluation = Evaluation(judged.results)
+        record = record_evaluation(
+            evaluation,
+            systems,
+            name=name,
+            questions_file=questions.name,
+            limits=limits,
+            verdicts=judged.verdicts,
+            agreements=judged.agreements,
+        )
         if as_json:
-            content = {
-                **evaluation.to_dict(),
-                "pairs": [asdict(pair) for pair in judged.pairs],
-                "agreements": [asdict(agreement) for agreement in judged.agreements],
-            }
-            print(json.dumps(content, ensure_ascii=False, indent=2))
+            print(record.model_dump_json(indent=2))
         else:
             _print_tables(evaluation, len(asked))
             print_judged(judged)
-        record = record_evaluation(
-            evaluation, systems, name=name, questions_file=questions.name, limits=limits
-        )
         if folder is not None:
             print(f"Report: {reports.write_report(folder, record)}", file=sys.stderr)
         elif not no_report:
@@ -204,6 +207,17 @@ def _run_with_bar(
         return run_systems(systems, questions, budgets, n_workers, bar.advance)
     finally:
         bar.bars.stop()
+
+
+def _print_paid(before: "Sequence[Spending]", after: "Sequence[Spending]") -> None:
+    """Print what this run has paid for answers; kept replies are not paid for again."""
+    n_calls = sum(one.calls for one in after) - sum(one.calls for one in before)
+    costs = [one.cost for one in (*after, *before)]
+    known = [cost for cost in costs if cost is not None]
+    paid = "an unknown cost"
+    if len(known) == len(costs):
+        paid = f"${sum(known[: len(after)]) - sum(known[len(after) :]):,.4f}"
+    print(f"Answers: {n_calls:,} requests sent for {paid}.", file=sys.stderr)
 
 
 def _parse_budgets(text: str) -> list[int]:

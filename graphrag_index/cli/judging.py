@@ -12,7 +12,7 @@ from graphrag_index.errors import BudgetError, ModelError
 
 if TYPE_CHECKING:
     from graphrag_evaluation.judging.agreement import Agreement
-    from graphrag_evaluation.judging.pairwise import PairSummary
+    from graphrag_evaluation.judging.pairwise import PairVerdict
     from graphrag_evaluation.runs import Result
     from graphrag_evaluation.systems import System
 
@@ -53,7 +53,7 @@ class Judged(NamedTuple):
     """
 
     results: "Mapping[str, Sequence[Result]]"
-    pairs: "Sequence[PairSummary]" = ()
+    verdicts: "Sequence[PairVerdict]" = ()
     agreements: "Sequence[Agreement]" = ()
     stopped: BudgetError | ModelError | None = None
 
@@ -65,7 +65,6 @@ def judge_results(
     if not options.judge:
         return Judged(results)
     from graphrag_evaluation.judging.judge import Judge, compare_judges, list_tasks
-    from graphrag_evaluation.judging.pairwise import summarize_pairs
     from graphrag_evaluation.systems import EVALUATIONS
     from graphrag_index.cli import load_project_settings
 
@@ -97,19 +96,21 @@ def judge_results(
         return None
     agreements = compare_judges(*found) if len(found) == 2 else []
     scored = found[0].add_scores(results)
-    return Judged(scored, summarize_pairs(found[0].pairs), agreements, found[-1].stopped)
+    return Judged(scored, found[0].pairs, agreements, found[-1].stopped)
 
 
 def print_judged(judged: Judged) -> None:
     """Print the pairs with the flips of the judge, and the agreement of two judges."""
+    from graphrag_evaluation.judging.pairwise import summarize_pairs
     from graphrag_index.cli.index_tables import align_columns
 
-    if judged.pairs:
+    pairs = summarize_pairs(judged.verdicts)
+    if pairs:
         print("\nPairs, each judged in both orders; a win counts if both orders agree\n")
         rows: list[Sequence[str]] = [
             ("first", "second", "wins", "ties", "wins", "difference", "p", "flips", "first place")
         ]
-        for one in judged.pairs:
+        for one in pairs:
             share = "-" if one.first_place is None else f"{one.first_place:.0%}"
             difference = f"{one.difference:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
             counts = (str(one.wins[0]), str(one.ties), str(one.wins[1]))

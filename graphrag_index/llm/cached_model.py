@@ -73,6 +73,8 @@ class CachedModel:
         self.get_meta, self.reply_hashes = ledger.get_meta, ledger.reply_hashes
         # Cache keys of the requests that this version of the index uses.
         self._used: list[str] = []
+        # Whether an outcome counts cached replies at what they cost when they were paid for.
+        self.counts_cached_replies = False
 
     @property
     def max_prompt_tokens(self) -> int:
@@ -102,10 +104,13 @@ class CachedModel:
     def _advance_over_cache(self, chain: RequestChain) -> Outcome | None:
         """Add cached replies to a chain; returns its outcome, or None if a reply is missing."""
         while not chain.is_answered:
-            self._used.append(chain.key)
+            key = chain.key
+            self._used.append(key)
             try:
                 if not chain.add_cached_reply(self.ledger.find_entry):
                     return None
+                if self.counts_cached_replies:
+                    chain.outcome.spent.add(self.ledger.spent_on(key))
             except QuarantinedError as error:
                 self.ledger.update_label(chain.key, chain.request.unit)
                 return chain.failed_outcome(error)

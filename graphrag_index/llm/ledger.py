@@ -312,6 +312,12 @@ class Ledger:
         # In SQL the sum over no rows is null.
         return Spending(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
 
+    def spent_on(self, key: str) -> Spending:
+        """Return the number of calls of a request, their tokens and their cost."""
+        query = f"SELECT count(*), {_SUM_COLUMNS} FROM calls WHERE key = ?"
+        n_calls, *n_tokens, cost = self.fetch_rows(query, key)[0]
+        return Spending(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
+
     def quarantined_requests(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
         """Return the quarantined requests of these steps in their newest version."""
         query = f"SELECT r.step, unit, reason, raw FROM requests AS r {_NEWEST_USES} "

@@ -242,6 +242,8 @@ class LLMPool:
                 llm = models.open_chat_model(name, LEDGER_STEP)
                 # Searches do not use a batch API, because a batch may take a day.
                 assert isinstance(llm, ChatModel)
+                # Only an evaluation keeps a ledger, and measures what an answer costs.
+                llm.counts_cached_replies = self._ledger is not None
                 if llm.max_prompt_tokens < MIN_PROMPT_TOKENS:
                     raise SettingsError(
                         f"models.{name} leaves {llm.max_prompt_tokens:,} tokens for a prompt, and "

@@ -1,0 +1,103 @@
+"""An evaluation in a process of its own, which is killed while models answer and judge."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.evaluation.test_judging import honest
+from tests.fixtures.commands import call, command, environment, wait_for
+from tests.model_server import ChatRequest, Server, answer_from_text
+
+OPTIONS = "--methods local,global --judge chat --judge-with statements,relevance,pairwise".split()
+# Values of an evaluation that differ from run to run.
+CHANGING = {"seconds", "date", "made", "index"}
+
+
+def answer_or_judge(request: ChatRequest) -> Any:
+    return honest(request) if "judge" in request.texts[0] else answer_from_text(request)
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    names = ["Tom Crean", "Frank Wild", "Roald Amundsen"]
+    rows = [
+        {"question": f"Who was {name}?", "statements": [f"{name} was there."]} for name in names
+    ]
+    path = tmp_path_factory.mktemp("questions") / "questions.json"
+    path.write_text(json.dumps(rows))
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(answer=answer_or_judge, latency=0.02) as server:
+        yield server
+
+
+def make_project(root: Path, sample: Path, server: Server) -> Path:
+    """Write a project with the index of the sample, whose answers a model writes."""
+    root.mkdir()
+    (root / "output").symlink_to(sample / "output")
+    chat = {
+        "model": "test-model",
+        "base_url": server.url,
+        "concurrency": 1,
+        "price": {"input": 1.0, "output": 2.0},
+    }
+    settings = yaml.safe_load((sample / "settings.yaml").read_text(encoding="utf-8"))
+    settings["models"] = {"chat": chat}
+    settings["search"] = {"model": "chat"}
+    (root / "settings.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return root
+
+
+def evaluate(root: Path, questions: Path) -> tuple[dict[str, Any], str]:
+    """Run the evaluation to its end; return its record, without what differs, and its messages."""
+    told = call(root, "evaluate", "run", str(questions), "--json", "--no-report", *OPTIONS)
+    assert told.returncode == 0, told.stderr
+
+    def settle(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: settle(part) for name, part in value.items() if name not in CHANGING}
+        if isinstance(value, list):
+            return [settle(part) for part in value]
+        return value
+
+    return settle(json.loads(told.stdout)), told.stderr
+
+
+def asked(server: Server) -> list[bytes]:
+    """Return the bodies of the requests, without the checks of the server."""
+    return [one.body for one in server.requests if one.path.endswith("/chat/completions")]
+
+
+@pytest.mark.parametrize(
+    "n_requests", [9, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 5, 7, 12, 16))]
+)
+def test_a_killed_evaluation_goes_on_and_pays_nothing_twice(
+    tmp_path: Path, sample_project: Path, questions: Path, server: Server, n_requests: int
+) -> None:
+    root = make_project(tmp_path / "killed", sample_project, server)
+    options = ["evaluate", "run", str(questions), "--no-report", *OPTIONS]
+    with subprocess.Popen(command(*options), cwd=root, env=environment()) as process:
+        wait_for(lambda: len(server.requests) > n_requests, process)
+        process.kill()
+    record, told = evaluate(root, questions)
+    # At most the request that was running is sent again.
+    assert len(asked(server)) - len(set(asked(server))) <= 1
+    assert any(b"judge" in body for body in asked(server))
+    # A second run asks nothing, and the answers still have the price that was paid for them.
+    n_before = len(asked(server))
+    again, told = evaluate(root, questions)
+    assert len(asked(server)) == n_before
+    assert again == record
+    assert "Answers: 0 requests sent for $0.0000." in told
+    assert all(means["cost"]["mean"] > 0 for means in record["means"].values())
+    # An evaluation that nobody disturbs gives the same.
+    undisturbed, _ = evaluate(make_project(tmp_path / "other", sample_project, server), questions)
+    assert undisturbed == record
