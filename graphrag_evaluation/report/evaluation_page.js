@@ -90,7 +90,25 @@ function showQuestion(at) {
   const summary = make("summary", text("span.asked", question.text), make("span.scores", ...kind, ...scores));
   return folded(summary, () => [
     ...showKnown(question, at), ...shownSystems().map((name) => showResult(question, name, at)),
+    ...showVerdicts(at),
   ]);
+}
+
+/** Show for each judged pair of answers who won, and what the judge said in both orders. */
+function showVerdicts(at) {
+  const shown = shownSystems();
+  const pairs = record.verdicts.filter((one) => one.question === at && shown.includes(one.first) && shown.includes(one.second));
+  if (!pairs.length) return [];
+  const items = pairs.map((pair) => {
+    const orders = [[pair.first, pair.second], [pair.second, pair.first]].map(([first, second], order) => {
+      const winner = { first, second, tie: "tie" }[pair.shown[order]] ?? "not readable";
+      return make("li", text("b", `${first} shown first: ${winner}`), " ", text("span.muted", pair.reasons[order]));
+    });
+    const isFlip = pair.shown[0] !== "tie" && pair.shown[0] !== "" && pair.shown[0] === pair.shown[1];
+    const result = { "": "no verdict", tie: isFlip ? "a tie, since the same place won twice" : "a tie" }[pair.winner] ?? `${pair.winner} wins`;
+    return make("div", text("p", `${pair.first} and ${pair.second}: ${result}`), make("ul", ...orders));
+  });
+  return [make("section", make("h3", "Judged pairs"), ...items)];
 }
 
 /** Show what is known about the answer: answers, statements, gold items and who found them. */

@@ -8,11 +8,12 @@ escaped here, and become text nodes there, so that none can become markup.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from html import escape
 from importlib.resources import files
 
+from graphrag_evaluation.judging.agreement import Agreement
 from graphrag_evaluation.measures import EFFORT, largest_cutoffs, meaning
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord, SystemRecord
 from graphrag_evaluation.report.interval_plots import plot_differences, plot_means
@@ -21,7 +22,7 @@ from graphrag_index.export.explorer_page import security_policy
 # The order of questions begins with this measure, if the evaluation has it.
 FIRST_MEASURE = "recall@10"
 # Parts of the record that the script of the page reads.
-_LISTED = {"questions", "results", "passages", "passage_chars"}
+_LISTED = {"questions", "results", "passages", "passage_chars", "verdicts"}
 
 
 @cache
@@ -42,6 +43,7 @@ def render_page(record: EvaluationRecord) -> Iterator[str]:
         "differences": "".join(_difference_plots(record)),
         "measures": _measure_table(record),
         "effort": _effort_table(record),
+        "judged": _judged_tables(record),
         "filters": "".join(_filters(record)),
         "record": _embed(record),
     }
@@ -149,11 +151,45 @@ def _effort_table(record: EvaluationRecord) -> str:
     return _table([*record.means], rows)
 
 
+def _judged_tables(record: EvaluationRecord) -> str:
+    """Return the tables of judged pairs and of the agreement of two judges, if there are any."""
+    parts = []
+    if record.pairs:
+        heads = ("wins of first", "ties", "wins of second", "p", "flips", "first place")
+        rows = []
+        for pair in record.pairs:
+            first_place = "–" if pair.first_place is None else f"{pair.first_place:.0%}"
+            counts = (str(pair.wins[0]), str(pair.ties), str(pair.wins[1]))
+            values = (*counts, f"{pair.p_value:.3f}", f"{pair.flip_rate:.0%}", first_place)
+            rows.append(_row(f"{pair.first} and {pair.second}", values))
+        told = (
+            "Each pair is judged in both orders, cut to equal length; a win counts if both orders "
+            "agree. “Flips”: how often the same place won twice. “First place”: how often the "
+            "answer that was shown first won; 50 % is fair."
+        )
+        parts.append(f'<h2>Judged pairs</h2><p class="muted">{told}</p>{_table(heads, rows)}')
+    if record.agreements:
+        columns = ("verdicts of both", "of one", "equal", "kappa")
+        table = _table(columns, map(_agreement_row, record.agreements))
+        parts.append(f"<h2>Agreement of the two judges</h2>{table}")
+    return "".join(parts)
+
+
+def _agreement_row(one: Agreement) -> str:
+    kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
+    return _row(one.criterion, (f"{one.n:,}", f"{one.n_of_one:,}", f"{one.share:.0%}", kappa))
+
+
+def _row(name: str, values: Iterable[str]) -> str:
+    cells = "".join(f'<td class="number">{escape(value)}</td>' for value in values)
+    return f'<tr><th scope="row" dir="auto">{escape(name)}</th>{cells}</tr>'
+
+
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _table(columns: list[str], rows: list[str]) -> str:
+def _table(columns: Iterable[str], rows: Iterable[str]) -> str:
     head = "".join(
         f'<th scope="col" class="number" dir="auto">{escape(name)}</th>' for name in columns
     )

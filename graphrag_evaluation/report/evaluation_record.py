@@ -154,8 +154,6 @@ class EvaluationRecord(EvaluationSummary):
     @model_validator(mode="after")
     def _check_positions(self) -> Self:
         """Check that each system has a result for each question, and that positions exist."""
-        if not all(0 <= one.question < len(self.questions) for one in self.verdicts):
-            raise ValueError("a verdict names a question that is not there")
         names = {system.name for system in self.systems}
         if not names or self.results.keys() != names or self.means.keys() != names:
             raise ValueError("the systems of the results and of the means differ")
@@ -170,6 +168,8 @@ class EvaluationRecord(EvaluationSummary):
                     raise ValueError("a result names a passage that is not there")
                 if len(result.holds) != len(result.passages):
                     raise ValueError("a passage has no list of the gold items that it holds")
+        if not all(0 <= one.question < len(self.questions) for one in self.verdicts):
+            raise ValueError("a verdict names a question that is not there")
         return self
 
 

@@ -40,6 +40,10 @@ def test_a_page_has_means_differences_and_limits() -> None:
     assert "<caption>recall@10 <" in page
     assert "<caption>recall@2" not in page
     assert '<th scope="row">recall@2<' in page
+    assert '<th scope="row" dir="auto">basic and Who?</th><td class="number">0</td>' in page
+    assert "<h2>Agreement of the two judges</h2>" in page
+    without = "".join(render_page(literal_record(pairs=[], agreements=[], verdicts=[])))
+    assert "Judged pairs</h2>" not in without
 
 
 def test_no_text_becomes_markup() -> None:
@@ -105,6 +109,21 @@ def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path
         ({"passages": []}, "names a passage that is not there"),
         ({"means": {}}, "systems of the results and of the means differ"),
         ({"n_questions": "many"}, "n_questions: "),
+        (
+            {
+                "verdicts": [
+                    {
+                        "question": 1,
+                        "first": "a",
+                        "second": "b",
+                        "winner": "",
+                        "shown": [],
+                        "reasons": [],
+                    }
+                ]
+            },
+            "a verdict names a question that is not there",
+        ),
     ],
 )
 def test_a_file_that_is_no_evaluation_is_told(
