@@ -23,6 +23,7 @@ from graphrag_index.__main__ import app
 from graphrag_index.errors import BudgetError, SettingsError
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
+from tests.fixtures.honest_judge import honest
 from tests.model_server import ChatRequest, Faults, Server
 
 QUESTIONS = [
@@ -34,34 +35,6 @@ QUESTIONS = [
     ),
     EvaluationQuestion("nimrod", "Who led the Nimrod expedition?", answers=("Shackleton",)),
 ]
-
-
-def honest(request: ChatRequest) -> Mapping[str, Any]:
-    """Judge by the words of the text, and quote it."""
-    asked = request.texts[1]
-    answer = asked.partition("Answer:\n")[2].partition("\n\nStatements:")[0]
-    wanted = set((request.schema or {}).get("properties", {}))
-    if "verdicts" in wanted:
-        listed = re.findall(r"(?m)^(\d+)\. (.+?)\.$", asked.partition("Statements:")[2])
-        return {
-            "verdicts": [
-                {"statement": int(n), "made": (made := text.split()[-1] in answer),
-                 "quotation": text.split()[-1] if made else ""}
-                for n, text in listed
-            ]
-        }  # fmt: skip
-    if "claims" in wanted:
-        sentence = answer.strip().partition(". ")[0]
-        return {"claims": [{"claim": sentence, "supported": True, "quotation": sentence}]}
-    if "rating" in wanted:
-        return {"rating": 4}
-    if "verdict" in wanted:
-        right = asked.rpartition("Right answer: ")[2].split(" (or")[0]
-        found = right in answer
-        return {"verdict": "right" if found else "wrong", "quotation": right if found else ""}
-    first, _, second = asked.partition("Second answer:")
-    better = first.count("the") > second.count("the")
-    return {"reason": "more of it", "winner": "first" if better else "second"}
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.evaluation.test_judging import honest
 from tests.fixtures.commands import call, command, environment, wait_for
+from tests.fixtures.honest_judge import honest
 from tests.model_server import ChatRequest, Server, answer_from_text
 
 OPTIONS = "--methods local,global --judge chat --judge-with statements,relevance,pairwise".split()
