@@ -21,6 +21,7 @@ from retrieval import SETS, cache, embedded
 
 from graphrag_evaluation.coverage import THRESHOLD, statement_scores
 from graphrag_evaluation.generation.facts import find_facts
+from graphrag_evaluation.generation.index_sentences import read_sentences
 from graphrag_evaluation.generation.questions_of_facts import ask_about_everything
 from graphrag_evaluation.runs import TOKEN_BUDGETS, context_within
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired
@@ -46,7 +47,7 @@ def open_searches(stack: ExitStack, root: Path) -> list[System]:
 
 def questions_of_sample(system: System) -> Questions:
     """Ask what the documents tell about each name that enough of them state facts about."""
-    drafts = ask_about_everything(find_facts(system.index))
+    drafts = ask_about_everything(find_facts(read_sentences(system.index)))
     return [(draft.text, list(draft.statements)) for draft in drafts]
 
 

@@ -10,7 +10,7 @@ from graphrag_index.text.sentences import split_sentences
 from graphrag_query.index import Index
 
 # A sentence with this share of the words of a predicate may state it of another subject.
-MIN_STATED_SHARE = 0.7
+MIN_STATED_SHARE = 0.6
 # Text units that are searched for such sentences.
 TOP_K_TEXT_UNITS = 20
 

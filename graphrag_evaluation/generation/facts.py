@@ -1,34 +1,30 @@
 """Sentences of an index that state a fact about a named subject.
 
-Only plain English sentences are understood: they begin with the name of an entity, and what follows
-is a verb in the past tense or "was", refers to nothing outside the sentence, and names something
-else or a number. So a question can be made from the words of the sentence, and a reader of the
-sentence can answer it. Few sentences pass; rather none than a wrong one.
+Only plain English sentences are understood: they begin with the name of an entity, perhaps with a
+role before it, and what follows is a verb of a known form, refers to nothing outside the sentence,
+and names something else or a number. So a question can be made from the words of the sentence, and
+a reader of the sentence can answer it. Few sentences pass; rather none than a wrong one.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from graphrag_evaluation.generation.index_sentences import Mention, Sentence
 from graphrag_evaluation.questions import GoldSpan
-from graphrag_index.errors import TableError
-from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.languages import language_of, read_lists, word_set
 from graphrag_index.text.normalize import fold
-from graphrag_index.text.sentences import split_sentences
-from graphrag_index.text.standalone import stand_alone
-from graphrag_query.index import Index
 
-# Text units that facts are read from, evenly spaced; more would only add to the choice.
-MAX_TEXT_UNITS = 4_000
-MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 40, 300
+# Names of a sentence that are tried as its subject.
+MAX_SUBJECTS = 4
+MAX_ROLE_WORDS = 5
 # Number of words of a predicate.
 MIN_WORDS, MAX_WORDS = 4, 28
+# Short statements of what somebody says are made by many.
+MIN_WORDS_SAID = 8
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _YEAR = r"(?:1[0-9]{3}|20[0-9]{2})"
@@ -40,13 +36,20 @@ TIME = re.compile(
 # The predicate ends before a clause that only adds something.
 _CLAUSE = re.compile(
     r"\s*(?:[;:(–—]|,\s(?:and|but|so|although|though|where|which|who|because|since|whose|whom"
-    r"|making|becoming|then)\b|\s(?:but|although|because|whereas)\b|,\s*$)"
+    r"|\w+ing|according|including|then)\b|\s(?:but|although|because|whereas)\b|,\s*$)"
 )
 # A statement that holds only under a condition, or of several subjects, asks for no single one.
 _CONDITION = re.compile(
-    r"\b(?:while|when|until|before|after|if|unless|as (?:the|a|he|she|it|they)|where)\b"
+    r"\b(?:while|when|until|if|unless|as (?:the|a|he|she|it|they)|where)\b"
+    # Two statements with one verb: "took 3 for 77 and McGrath 2 for 66".
+    r"|\band (?:[A-Z]\w+ )+\d|^says? that (?!the|there|an?\b|[A-Z])"
     r"|^(?:was|is) (?:also |still )?(?:a|an|one|among|part|in|on|at)\b"
 )
+_NEXT_STATEMENT = re.compile(r",? (?:and|but|so|although|though|because|since|whereas)\b")
+_SEQUENCE = re.compile(r"\b(?:before|after)\b")
+_DEMONYM = re.compile(r"(?:er|ian|ese|man|woman)$")
+# An addition to a name: ", a seaman from County Kerry," or "(IMF)".
+_APPOSITION = re.compile(r"^(?:, [^,()]{2,80}, (?=\w)| \([A-Z]{2,8}\) )")
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,6 @@ class Fact:
     subject_type: str
     predicate: str
     span: GoldSpan
-    document: str
     named: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     time: str = ""
     before_time: str = ""
@@ -86,102 +88,77 @@ def fact_words() -> Mapping[str, Any]:
     return read_lists("fact_words", Path(__file__).parent)
 
 
-def find_facts(index: Index) -> list[Fact]:
-    """Find facts in the English text units of an index, in the order of the text units.
-
-    Raises `TableError` if the index has no table of mentions, which names the subjects.
-    """
-    store = index.store
-    if not store.has_table("mentions"):
-        raise TableError(
-            "Questions cannot be made from this index: it has no table mentions, which says where "
-            "names stand. Build it with `graphrag-index run`."
-        )
-    n = store.n_rows("text_units")
-    step = max(1, -(-n // MAX_TEXT_UNITS))
-    chosen = pl.col("human_readable_id") % step == 0
-    columns = ("human_readable_id", "text", "start_char", "document_id")
-    documents = store.scan("documents").filter(language="en").select("id").collect()
-    is_english = pl.col("document_id").is_in(documents["id"].implode())
-    units = store.scan("text_units").filter(chosen & is_english).select(columns).collect()
-    mentions = store.scan("mentions").filter(pl.col("text_unit") % step == 0).collect()
-    titles = store.scan("entities").select("human_readable_id", "title", "type", "aliases")
-    entities = {row[0]: row[1:] for row in titles.collect().iter_rows()}
-    of_unit: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for entity, unit, start, end in mentions.sort("start_char").iter_rows():
-        of_unit[unit].append((start, end, entity))
-    facts, seen = [], set()
-    for number, text, offset, document in units.iter_rows():
-        for fact in _facts_of_text_unit(text, offset, document, of_unit[number], entities):
-            # Text units overlap.
-            if (document, fact.span.start_char) not in seen:
-                seen.add((document, fact.span.start_char))
-                facts.append(fact)
-    return facts
+def find_facts(sentences: Iterable[Sentence]) -> list[Fact]:
+    """Find facts in sentences, in their order; sentences of other languages have none."""
+    found = (_read_fact(sentence) for sentence in sentences if sentence.language == "en")
+    return [fact for fact in found if fact is not None]
 
 
-def _facts_of_text_unit(
-    text: str,
-    offset: int,
-    document: str,
-    mentions: Sequence[tuple[int, int, int]],
-    entities: Mapping[int, tuple[str, str, list[str]]],
-) -> Iterator[Fact]:
-    sentences = [
-        sentence
-        for sentence in split_sentences(text)
-        if sentence.prose
-        and sentence.end - sentence.start >= MIN_SENTENCE_CHARS
-        and sentence.end - sentence.start <= MAX_SENTENCE_CHARS
-    ]
-    said = pl.Series([text[one.start : one.end] for one in sentences], dtype=pl.String)
-    alone = stand_alone(said, pl.repeat("en", len(said), eager=True)) if len(said) else said
-    for sentence, stands in zip(sentences, alone, strict=True):
-        first, last = sentence.start + offset, sentence.end + offset
-        if text[sentence.start : sentence.start + 4] == "The ":
-            first += 4
-        inside = [one for one in mentions if first <= one[0] and one[1] <= last]
-        if not stands or not inside or inside[0][0] != first:
+def _read_fact(sentence: Sentence) -> Fact | None:
+    """Return the fact about the first name of a sentence that a predicate follows."""
+    for subject in sentence.mentions[:MAX_SUBJECTS]:
+        before, rest = sentence.text[: subject.start], sentence.text[subject.end :]
+        if before not in ("", "The ") and not (
+            subject.type == "person" and _is_role(before.split())
+        ):
             continue
-        # Of names at the same place, the longest is the subject.
-        start, stop, entity = max(one for one in inside if one[0] == first)
-        title, kind, aliases = entities[entity]
-        predicate = _read_predicate(text[stop - offset : sentence.end])
-        if predicate is None:
-            continue
-        begin = stop + 1
-        others = {
-            entities[e][0]: (text[s - offset : t - offset], entities[e][1] or "")
-            for s, t, e in inside
-            if e != entity and begin <= s and t <= begin + len(predicate)
-        }
-        times = list(TIME.finditer(f" {predicate}"))
-        if not others and not times:
-            continue
-        time = times[0] if len(times) == 1 else None
-        names = (title, *aliases, text[start - offset : stop - offset])
-        yield Fact(
-            subject=title,
-            article="the " if first > sentence.start + offset else "",
-            subject_names=tuple(dict.fromkeys(names)),
-            subject_type=kind or "",
-            predicate=predicate,
-            span=GoldSpan(
-                document, sentence.start + offset, last, text[sentence.start : sentence.end]
-            ),
-            document=document,
-            named=others,
-            time=time["time"] if time else "",
-            before_time=f" {predicate}"[: time.start()].strip() if time else "",
-        )
+        # "The New Zealander" names nobody.
+        is_clear = before != "The " or subject.type != "name" or not _DEMONYM.search(subject.title)
+        predicate = _read_predicate(rest) if is_clear else None
+        if predicate is not None:
+            return _make_fact(sentence, subject, before, predicate)
+    return None
+
+
+def _make_fact(sentence: Sentence, subject: Mention, before: str, predicate: str) -> Fact | None:
+    begin = sentence.text.index(predicate, subject.end)
+    others = {
+        one.title: (sentence.text[one.start : one.end], one.type)
+        for one in sentence.mentions
+        if one.title != subject.title and begin <= one.start and one.end <= begin + len(predicate)
+    }
+    times = list(TIME.finditer(f" {predicate}"))
+    if not others and not times:
+        return None
+    # The time of a clause is not that of the statement.
+    time = times[0] if len(times) == 1 and not _SEQUENCE.search(predicate) else None
+    said = sentence.text[subject.start : subject.end]
+    role = [] if before in ("", "The ") else [f"{before}{said}"]
+    return Fact(
+        subject=subject.title,
+        article="the " if before == "The " else "",
+        subject_names=tuple(dict.fromkeys((subject.title, *subject.aliases, said, *role))),
+        subject_type=subject.type,
+        predicate=predicate,
+        span=sentence.span,
+        named=others,
+        time=time["time"] if time else "",
+        before_time=f" {predicate}"[: time.start()].strip() if time else "",
+    )
+
+
+def _is_role(words: Sequence[str]) -> bool:
+    """Return whether the words before a name are a title or an office: "Team captain"."""
+    lists = fact_words()
+    common = language_of("en").function_words | word_set(lists["references"])
+    verbs = {*lists["past_tenses"], *lists["statement_verbs"].split()}
+    return len(words) <= MAX_ROLE_WORDS and not any(
+        "," in word
+        or word.lower() in common
+        or word.lower() in verbs
+        or word.endswith(("ed", "ing"))
+        for word in words
+    )
 
 
 def _read_predicate(rest: str) -> str | None:
     """Return the predicate after the name of a subject, or None if it is not a plain statement."""
+    rest = _APPOSITION.sub(" ", rest, count=1)
     if not rest.startswith(" ") or not rest.rstrip().endswith("."):
         return None
     predicate = rest.strip()
     cut = _CLAUSE.search(predicate)
+    ending = predicate[cut.start() :] if cut else ""
     predicate = (predicate[: cut.start()] if cut else predicate).rstrip(" .,")
     words = _WORD.findall(predicate)
     if not MIN_WORDS <= len(words) <= MAX_WORDS or "," in predicate or '"' in predicate:
@@ -189,19 +166,26 @@ def _read_predicate(rest: str) -> str | None:
     lists = fact_words()
     verb = words[0]
     is_regular = verb.endswith("ed") and verb.islower()
-    if not is_regular and verb not in ("was", "is", "has") and verb not in lists["past_tenses"]:
+    says = verb in word_set(lists["statement_verbs"])
+    is_other = verb in ("was", "is", "has", "will") or verb in lists["past_tenses"]
+    if not (is_regular or says or is_other):
+        return None
+    if says and len(words) < MIN_WORDS_SAID:
+        return None
+    # What somebody says may have its verb after the clause: "says the deal, which he signed, is".
+    if says and ending.strip(" .") and not _NEXT_STATEMENT.match(ending):
         return None
     if _CONDITION.search(rest.strip()) or words[-1] in word_set(lists["loose_ends"]):
         return None
-    if not word_set(lists["references"]).isdisjoint(word.lower() for word in words):
+    if not word_set(lists["references"]).isdisjoint(word.lower() for word in words[says:]):
         return None
     is_clear = all(
-        _is_definite(words[at + 1 :]) for at, word in enumerate(words) if word.lower() == "the"
+        says_which(words[at + 1 :]) for at, word in enumerate(words) if word.lower() == "the"
     )
     return predicate if is_clear else None
 
 
-def _is_definite(words: Sequence[str]) -> bool:
+def says_which(words: Sequence[str]) -> bool:
     """Return whether the words after "the" say which one is meant, without the text before them.
 
     "The edge of the Barrier" and "the sculptor Kathleen Bruce" do, "the sea" does not.
@@ -209,7 +193,7 @@ def _is_definite(words: Sequence[str]) -> bool:
     definers = word_set(fact_words()["definers"])
     links = word_set(fact_words()["links"])
     for word in words:
-        if word[0].isupper() or word[0].isdigit():
+        if word[0].isupper() or (word[0].isdigit() and "-" not in word):
             return True
         if word in definers or word in links:
             return word in definers

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import combinations
 from typing import TypeVar
@@ -10,7 +10,13 @@ from typing import TypeVar
 from graphrag_evaluation.generation import questions_of_facts as drafts
 from graphrag_evaluation.generation.corpus import Corpus
 from graphrag_evaluation.generation.facts import Fact, find_facts
+from graphrag_evaluation.generation.index_sentences import Sentence, read_sentences
 from graphrag_evaluation.generation.questions_of_facts import Draft
+from graphrag_evaluation.generation.theme_questions import (
+    ask_about_pairs,
+    ask_about_themes,
+    list_themes,
+)
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_index.errors import SettingsError
 from graphrag_index.text.normalize import fold
@@ -29,6 +35,8 @@ SPLITS = ("tune", "report")
 T = TypeVar("T")
 # Facts of one split that are combined in pairs: bounds the time for a large corpus.
 MAX_PAIRED_FACTS = 400
+# What documents tell about a name with more mentions is too much for a few statements.
+MAX_MENTIONS = 60
 
 
 def make_questions(
@@ -45,7 +53,8 @@ def make_questions(
     if not chosen:
         raise SettingsError(
             "No question can be made from this index: it has no English sentence that states a "
-            "fact about a name in plain words."
+            "fact about a name in plain words, and no theme of several documents. A chat model of "
+            "the settings can make questions from other texts: name it with --model."
         )
     numbers: Counter[str] = Counter()
     questions = []
@@ -66,15 +75,39 @@ def draft_questions(
     index: Index, corpus: Corpus, n: int, seed: int, kinds: Sequence[str]
 ) -> dict[str, dict[str, list[Draft]]]:
     """Draft at most `n` questions of each kind and split."""
-    facts = find_facts(index)
+    sentences = read_sentences(index)
+    facts = find_facts(sentences)
+    themes = list_themes(index)
     found: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
     for split in SPLITS:
-        inside = [fact for fact in facts if split_of(fact.document, seed) == split]
+        inside = [fact for fact in facts if split_of(fact.span.document, seed) == split]
+        said = [one for one in sentences if split_of(one.span.document, seed) == split]
         mixer = random.Random(f"{seed} {split}")
         mixer.shuffle(inside)
         for kind in kinds:
-            found[kind][split] = _drop_ambiguous(_draft(kind, inside, corpus, mixer), n)
+            if kind == "whole-corpus":
+                mixer.shuffle(said)
+                drafted = _draft_about_everything(inside, said, themes)
+            else:
+                drafted = _draft(kind, inside, corpus, mixer)
+            found[kind][split] = _drop_ambiguous(drafted, n)
+    if "whole-corpus" in found:
+        found["whole-corpus"] = _separate(found["whole-corpus"], seed)
     return found
+
+
+def _separate(drafts_of: Mapping[str, Sequence[Draft]], seed: int) -> dict[str, list[Draft]]:
+    """Keep a question that both splits have in one of them."""
+    texts = [{fold(draft.text) for draft in drafts} for drafts in drafts_of.values()]
+    shared = set.intersection(*texts)
+    return {
+        split: [
+            draft
+            for draft in drafts
+            if fold(draft.text) not in shared or split_of(fold(draft.text), seed) == split
+        ]
+        for split, drafts in drafts_of.items()
+    }
 
 
 def split_of(document: str, seed: int) -> str:
@@ -105,13 +138,24 @@ def _draft(
         for first, second in combinations(dated[:MAX_PAIRED_FACTS], 2):
             if draft := drafts.compare_times(first, second):
                 yield draft
-    elif kind == "whole-corpus":
-        yield from drafts.ask_about_everything(facts)
     else:
         exchanged = drafts.exchange_names(facts, corpus.holds, mixer.shuffle)
         others = sorted({title for fact in facts for title in fact.named})
         mixer.shuffle(others)
         yield from alternate(exchanged, drafts.exchange_objects(facts, others, corpus.are_related))
+
+
+def _draft_about_everything(
+    facts: Sequence[Fact], sentences: Sequence[Sentence], themes: Sequence[str]
+) -> Iterator[Draft]:
+    """Draft questions about themes, pairs of names and single names, in turn."""
+    uses = Counter(one.title for sentence in sentences for one in sentence.mentions)
+    broad = {name for name, number in uses.items() if number > MAX_MENTIONS}
+    return alternate(
+        ask_about_themes(sentences, themes),
+        ask_about_pairs(sentences),
+        drafts.ask_about_everything(facts, broad),
+    )
 
 
 def alternate(*sources: Iterator[T]) -> Iterator[T]:
@@ -147,13 +191,24 @@ def _choose(found: dict[str, dict[str, list[Draft]]], n: int) -> list[tuple[str,
     wanted = {kind: max(1, round(n * KINDS[kind] / total)) for kind in found}
     chosen: dict[str, list[tuple[str, Draft]]] = {}
     spare: list[tuple[str, Draft]] = []
+    if "unanswerable" in found and len(found) > 1:
+        # They are easy to make: more than their share of the others would be too many.
+        n_others = sum(
+            len(drafts)
+            for kind, of in found.items()
+            for drafts in of.values()
+            if kind != "unanswerable"
+        )
+        share = KINDS["unanswerable"]
+        most = max(1, round(n_others * share / (total - share)))
+        wanted["unanswerable"] = min(wanted["unanswerable"], most)
     for kind, of_kind in found.items():
         queues = {split: spread(of_split) for split, of_split in of_kind.items()}
         mixed: list[tuple[str, Draft]] = []
         for place in range(max(map(len, queues.values()), default=0)):
             mixed += [(s, queue[place]) for s, queue in queues.items() if place < len(queue)]
         chosen[kind], rest = mixed[: wanted[kind]], mixed[wanted[kind] :]
-        spare += rest
+        spare += rest if kind != "unanswerable" or len(found) == 1 else []
     n_chosen = sum(map(len, chosen.values()))
     for split, draft in spare[: max(0, n - n_chosen)]:
         chosen[draft.kind].append((split, draft))
@@ -165,7 +220,7 @@ def spread(found: Sequence[Draft]) -> list[Draft]:
     uses: Counter[str] = Counter()
     ranked = []
     for place, draft in enumerate(found):
-        keys = [fact.span.text for fact in draft.facts]
+        keys = [span.text for span in draft.spans]
         ranked.append((max(uses[key] for key in keys), place, draft))
         uses.update(keys)
     return [draft for *_, draft in sorted(ranked, key=lambda one: one[:2])]

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphrag_evaluation.generation.facts import names_subject
 from graphrag_evaluation.generation.question_sources import Passage, Source
 from graphrag_evaluation.generation.questions_of_facts import MIN_DOCUMENTS, MIN_STATEMENTS
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
@@ -101,9 +100,7 @@ class QuestionRequests:
         """Build the request for a question from a source."""
         if source.draft is not None:
             plain = source.draft.question(1, source.split)
-            evidence = (
-                [] if not plain.is_answerable else [fact.span.text for fact in source.draft.facts]
-            )
+            evidence = [] if not plain.is_answerable else [span.text for span in source.draft.spans]
             asked = [*_list_texts(evidence), f"Question: {plain.text}"]
             asked += [f"Answer: {plain.answers[0]}"] if plain.answers else []
             return self._request("rewrite_question", asked, REWRITTEN, plain.text)
@@ -167,7 +164,7 @@ def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestio
 def _names_bridge(text: str, source: Source) -> bool:
     """Return whether a question in two hops names the thing that both passages tell of."""
     if source.draft is not None:
-        return names_subject(text, source.draft.facts[0])
+        return any(holds(text, name) for name in source.draft.hidden)
     return holds(text, source.topic)
 
 

@@ -2,18 +2,23 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from graphrag_evaluation.generation.facts import Fact, fact_words, names_subject
-from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_index.text.languages import word_set
 from graphrag_index.text.normalize import fold
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 
 # How a subject is asked for and described, by the type of its entity.
 _ASKED = {"person": "Who", "geo": "Who or what", "organization": "Who or what"}
 _DESCRIBED = {"person": "the person who", "geo": "the one that", "organization": "the one that"}
 _PLACE = re.compile(r"\b(?:in|at|near)\s$")
+# A longer description of a thing is hard to read inside a question.
+MAX_DESCRIPTION_WORDS = 16
+# A name after these words cannot be exchanged for another.
+_BOUND_NAME = re.compile(r"(?:\b(?:the|an?|mr|mrs|ms|dr|president|minister|leader)|['’]s) $", re.I)
 MIN_STATEMENTS, MAX_STATEMENTS, MIN_DOCUMENTS = 4, 12, 3
 # Years between two facts that are compared.
 MIN_YEARS_APART = 1
@@ -21,24 +26,28 @@ MIN_YEARS_APART = 1
 
 @dataclass(frozen=True)
 class Draft:
-    """A question of a fact; `rest` follows its first words: "When was Tom Crean" + " born"."""
+    """A question with the sentences that it is made of.
+
+    `hidden` are the names of the thing that a question in two hops describes.
+    """
 
     kind: str
     text: str
     answers: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    spans: tuple[GoldSpan, ...]
     statements: tuple[str, ...] = ()
     is_answerable: bool = True
+    hidden: tuple[str, ...] = ()
 
     def question(self, number: int, split: str) -> EvaluationQuestion:
         """Return the question with its gold spans; a refused one has none."""
-        facts = self.facts if self.is_answerable else ()
+        spans = self.spans if self.is_answerable else ()
         return EvaluationQuestion(
             id=f"{self.kind}-{number}",
-            text=self.text,
+            text=" ".join(self.text.split()),
             kind=self.kind,
-            documents=tuple(dict.fromkeys(fact.document for fact in facts)),
-            spans=tuple(dict.fromkeys(fact.span for fact in facts)),
+            documents=tuple(dict.fromkeys(span.document for span in spans)),
+            spans=tuple(dict.fromkeys(spans)),
             statements=self.statements,
             answers=self.answers,
             is_answerable=self.is_answerable,
@@ -49,7 +58,7 @@ class Draft:
 def ask_for_subject(fact: Fact) -> Draft:
     """Ask who or what a predicate is true of: "Who led the Nimrod expedition?"."""
     asked = _ASKED.get(fact.subject_type, "What")
-    return Draft("local", f"{asked} {fact.predicate}?", fact.subject_names, (fact,))
+    return Draft("local", f"{asked} {fact.predicate}?", fact.subject_names, (fact.span,))
 
 
 def ask_for_place(fact: Fact, subject: str = "") -> Draft | None:
@@ -61,7 +70,7 @@ def ask_for_place(fact: Fact, subject: str = "") -> Draft | None:
         before, found, _ = fact.predicate.partition(name)
         if kind == "geo" and found and _PLACE.search(before):
             text = f"Where was {subject or fact.article + fact.subject} {words[1]}?"
-            return Draft("local", text, tuple(dict.fromkeys((name, title))), (fact,))
+            return Draft("local", text, tuple(dict.fromkeys((name, title))), (fact.span,))
     return None
 
 
@@ -84,7 +93,7 @@ def ask_for_time(fact: Fact, subject: str = "") -> Draft | None:
     else:
         return None
     answers = dict.fromkeys((fact.time, str(fact.year)))
-    return Draft("temporal", text, tuple(answers), (fact,))
+    return Draft("temporal", text, tuple(answers), (fact.span,))
 
 
 def ask_in_two_hops(first: Fact, second: Fact) -> Iterator[Draft]:
@@ -92,17 +101,28 @@ def ask_in_two_hops(first: Fact, second: Fact) -> Iterator[Draft]:
 
     "When was the person who led the Nimrod expedition born?"
     """
+    verb, *words = first.predicate.split()
+    passing = ("has", "will", *fact_words()["statement_verbs"].split())
+    if len(words) >= MAX_DESCRIPTION_WORDS or verb in passing or _repeats(first, second):
+        return
+    spans, hidden = (first.span, second.span), first.subject_names
     described = f"{_DESCRIBED.get(first.subject_type, 'the thing that')} {first.predicate}"
     if first.subject == second.subject:
         for draft in (ask_for_time(second, described), ask_for_place(second, described)):
             if draft and not any(fold(a) in fold(first.predicate) for a in draft.answers):
-                yield Draft("two-hop", draft.text, draft.answers, (first, second))
+                yield Draft("two-hop", draft.text, draft.answers, spans, hidden=hidden)
     elif first.subject in second.named:
         name, _ = second.named[first.subject]
         if second.predicate.endswith(f" {name}") and not names_subject(first.predicate, second):
             before = ask_for_subject(second).text.removesuffix(f"{name}?").removesuffix("the ")
             text = f"{before}{described}?"
-            yield Draft("two-hop", text, second.subject_names, (first, second))
+            yield Draft("two-hop", text, second.subject_names, spans, hidden=hidden)
+
+
+def _repeats(first: Fact, second: Fact) -> bool:
+    """Return whether two facts say the same of two things."""
+    words = [distinctive_words(fact.predicate) for fact in (first, second)]
+    return are_near_duplicates(*words)
 
 
 def compare_times(first: Fact, second: Fact) -> Draft | None:
@@ -116,15 +136,15 @@ def compare_times(first: Fact, second: Fact) -> Draft | None:
             who = "Who" if first.subject_type == "person" else "Which"
             names = [fact.article + fact.subject for fact in (first, second)]
             text = f"{who} {predicate} earlier, {names[0]} or {names[1]}?"
-            return Draft("comparison", text, earlier.subject_names, (first, second))
+            return Draft("comparison", text, earlier.subject_names, (first.span, second.span))
     said = [f"{fact.article}{fact.subject} {fact.before_time}" for fact in (first, second)]
     text = f"What happened first: {said[0]}, or {said[1]}?"
     answer = said[0] if earlier is first else said[1]
-    return Draft("comparison", text, (answer,), (first, second))
+    return Draft("comparison", text, (answer,), (first.span, second.span))
 
 
-def ask_about_everything(facts: Sequence[Fact]) -> Iterator[Draft]:
-    """Ask what all documents tell about a subject of many facts."""
+def ask_about_everything(facts: Sequence[Fact], broad: Set[str] = frozenset()) -> Iterator[Draft]:
+    """Ask what all documents tell about a subject of many facts; names in `broad` are left out."""
     of_name: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         for name in (fact.subject, *fact.named):
@@ -132,11 +152,11 @@ def ask_about_everything(facts: Sequence[Fact]) -> Iterator[Draft]:
     for name, about in of_name.items():
         by_sentence = {fold(fact.sentence): fact for fact in about}
         kept = list(by_sentence.values())[:MAX_STATEMENTS]
-        n_documents = len({fact.document for fact in kept})
-        if len(kept) >= MIN_STATEMENTS and n_documents >= MIN_DOCUMENTS:
+        n_documents = len({fact.span.document for fact in kept})
+        if name not in broad and len(kept) >= MIN_STATEMENTS and n_documents >= MIN_DOCUMENTS:
             statements = tuple(fact.sentence for fact in kept)
             text = f"What do the documents tell about {name}?"
-            yield Draft("whole-corpus", text, (), tuple(kept), statements)
+            yield Draft("whole-corpus", text, (), tuple(fact.span for fact in kept), statements)
 
 
 def exchange_names(
@@ -162,7 +182,7 @@ def exchange_names(
         asked.add(name)
         draft = _presume(one, name)
         text = draft.text if draft else f"What is known about {name}?"
-        yield Draft("unanswerable", text, (), (one, other), is_answerable=False)
+        yield Draft("unanswerable", text, (), (one.span, other.span), is_answerable=False)
 
 
 def _presume(fact: Fact, name: str) -> Draft | None:
@@ -181,6 +201,8 @@ def exchange_objects(
         if len(fact.named) < 2:
             continue
         title, (name, kind) = list(fact.named.items())[-1]
+        if kind not in _DESCRIBED or _BOUND_NAME.search(fact.predicate.partition(name)[0]):
+            continue
         fitting = [other for other in others if types.get(other) == kind and other != title]
         fitting = [other for other in fitting if fold(other) not in fold(fact.sentence)]
         if not fitting or fact.predicate.count(name) != 1:
@@ -189,4 +211,4 @@ def exchange_objects(
         if not any(are_related(other, named) for named in (fact.subject, *fact.named)):
             asked = _ASKED.get(fact.subject_type, "What")
             text = f"{asked} {fact.predicate.replace(name, other)}?"
-            yield Draft("unanswerable", text, (), (fact,), is_answerable=False)
+            yield Draft("unanswerable", text, (), (fact.span,), is_answerable=False)

@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import graphrag_query
-from graphrag_evaluation.generation.facts import Fact, _read_predicate
+from graphrag_evaluation.generation.facts import Fact, _read_predicate, find_facts
+from graphrag_evaluation.generation.index_sentences import Mention, Sentence
 from graphrag_evaluation.generation.make_questions import KINDS, make_questions
 from graphrag_evaluation.generation.questions_of_facts import (
     ask_for_place,
@@ -17,6 +18,7 @@ from graphrag_evaluation.generation.questions_of_facts import (
     ask_in_two_hops,
     compare_times,
 )
+from graphrag_evaluation.generation.theme_questions import ask_about_pairs, ask_about_themes
 from graphrag_evaluation.layout_writers import LAYOUTS, write_questions
 from graphrag_evaluation.layouts import read_questions
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
@@ -70,7 +72,6 @@ def fact(subject: str, predicate: str, **values: object) -> Fact:
         "subject_names": (subject,),
         "subject_type": "person",
         "span": GoldSpan("d", 0, len(predicate), f"{subject} {predicate}."),
-        "document": "d",
         **values,
     }
     return Fact(subject=subject, predicate=predicate, **content)  # type: ignore[arg-type]
@@ -128,12 +129,96 @@ def test_times_are_compared_if_they_differ() -> None:
         (" sailed the ship to Hobart in 1912.", None),
         (" sailed to the north coast of Tasmania.", "sailed to the north coast of Tasmania"),
         (" was a seaman from County Kerry.", None),
-        (", a seaman, sailed to Hobart in 1912.", None),
+        (", a seaman who sailed to Hobart in 1912.", None),
         (" sailed to Hobart in 1912", None),
+        (", a seaman, sailed to Hobart in March 1912.", "sailed to Hobart in March 1912"),
+        (" sailed to Hobart after Nansen came home.", "sailed to Hobart after Nansen came home"),
+        (" took 3 for 77 and Glenn McGrath 2 for 66.", None),
+        (
+            " says Norway wants to send a ship to Hobart, but has no money.",
+            "says Norway wants to send a ship to Hobart",
+        ),
+        (" says Norway and the Fram, which sailed to Hobart in 1912, are famous now.", None),
+        (" says that ship was built in Norway by Colin Archer.", None),
+        (" said the club would welcome Amundsen back in Norway.", None),
     ],
 )
 def test_only_plain_statements_are_read(rest: str, predicate: str | None) -> None:
     assert _read_predicate(rest) == predicate
+
+
+def test_two_hops_do_not_say_the_same_twice() -> None:
+    other = fact("Northern Party", "led the last party over the Beardmore Glacier to Tom Crean")
+    assert list(ask_in_two_hops(LED, other)) == []
+
+
+def sentence(text: str, document: str, **names: str) -> Sentence:
+    """Make a sentence with the types of the names in it."""
+    mentions = []
+    for name, kind in names.items():
+        title = name.replace("_", " ")
+        start = text.index(title)
+        mentions.append(Mention(start, start + len(title), title, kind, ()))
+    mentions.sort(key=lambda one: one.start)
+    return Sentence(GoldSpan(document, 0, len(text), text), "en", tuple(mentions))
+
+
+def test_a_role_before_a_name_belongs_to_the_answer() -> None:
+    text = "Team captain Tom Crean has defended the decision of Robert Scott."
+    [found] = find_facts([sentence(text, "d", Tom_Crean="person", Robert_Scott="person")])
+    assert found.subject_names == ("Tom Crean", "Team captain Tom Crean")
+    assert ask_for_subject(found).text == "Who has defended the decision of Robert Scott?"
+    for wrong in (
+        "Police said Tom Crean has defended the decision of Robert Scott.",
+        "When Tom Crean has defended the decision of Robert Scott.",
+    ):
+        assert find_facts([sentence(wrong, "d", Tom_Crean="person", Robert_Scott="person")]) == []
+
+
+ABOUT_ICE = [
+    "The Endurance was crushed by the pack ice of the Weddell Sea.",
+    "The Belgica was held by pack ice for a whole year.",
+    "Pack ice closed around the Antarctic near Paulet Island.",
+    "The Aurora drifted in the pack ice with a broken rudder.",
+]
+
+
+def test_themes_need_different_statements_of_several_documents() -> None:
+    said = [sentence(text, f"d{at % 3}") for at, text in enumerate(ABOUT_ICE)]
+    unclear = sentence("It was crushed by the pack ice, and they left.", "d4")
+    [draft] = ask_about_themes([*said, said[0], unclear], ["pack ice", "sea ice"])
+    assert draft.text == "What do the documents report on the subject of pack ice?"
+    assert draft.statements == tuple(ABOUT_ICE)
+    assert len(draft.question(1, "tune").documents) == 3
+    # Two documents are too few, and so are three statements.
+    assert not list(ask_about_themes([sentence(one, "d") for one in ABOUT_ICE], ["pack ice"]))
+    assert not list(ask_about_themes(said[:3], ["pack ice"]))
+
+
+def test_pairs_are_of_names_that_are_not_both_places() -> None:
+    texts = [
+        "Amundsen took the Fram to Hobart in 1912.",
+        "The Fram brought Amundsen and the dogs home to Hobart harbour.",
+        "Nobody thought that Amundsen would sail for Hobart with the old Fram.",
+        "Letters of Amundsen about the Fram are kept at a museum in Hobart.",
+    ]
+    types = {"Amundsen": "person", "Fram": "name", "Hobart": "geo"}
+    said = [sentence(text, f"d{at}", **types) for at, text in enumerate(texts)]
+    asked = {draft.text for draft in ask_about_pairs(said)}
+    assert asked == {
+        f"What do the documents tell about {pair}?"
+        for pair in ("Amundsen and Fram", "Amundsen and Hobart", "Fram and Hobart")
+    }
+    types["Fram"] = "geo"
+    said = [sentence(text, f"d{at}", **types) for at, text in enumerate(texts)]
+    assert len(list(ask_about_pairs(said))) == 2
+
+
+def test_no_question_on_the_whole_corpus_is_in_both_splits(
+    questions: list[EvaluationQuestion],
+) -> None:
+    asked = [one.text for one in questions if one.kind == "whole-corpus"]
+    assert len(asked) == len(set(asked)) > 2
 
 
 FULL = EvaluationQuestion(
