@@ -32,6 +32,8 @@ GRAPH_MEANINGS = {
     "cited_claims": "share of the sentences of reports that cite rows; counts of the community "
     "are left out",
     "supported_claims": "share of these sentences whose words the cited rows have",
+    "stated_claims": "share of the sentences of reports that one of their recorded spans states",
+    "confirmed_claims": "share of the sentences of reports that several documents state",
     "stable_communities": "mean over the communities of the overlap (Jaccard) with the most "
     "similar community of resampled documents",
     "ari@n": "adjusted Rand index of the communities of level n and those of resampled documents: "

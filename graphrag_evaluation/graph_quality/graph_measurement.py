@@ -20,6 +20,7 @@ from graphrag_evaluation.graph_quality.reference import (
 )
 from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
 from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
+from graphrag_evaluation.graph_quality.report_statements import measure_report_statements
 from graphrag_evaluation.systems import SETTINGS_FILE, Place
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.health.checked_index import CheckedIndex, open_for_check
@@ -80,6 +81,7 @@ def measure_graph(
         partial(measure_grounding, seed=seed),
         partial(measure_structure, seed=seed),
         partial(measure_report_claims, seed=seed),
+        partial(measure_report_statements, seed=seed),
         partial(measure_stability, n_resamples=n_resamples, seed=seed),
     ]
     progress.start(len(parts), "parts")

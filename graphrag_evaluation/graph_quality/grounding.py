@@ -62,7 +62,7 @@ def _measure_mentions(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Fi
         index.tables["mentions"]
         .with_columns(pl.col("text_unit", "entity").cast(pl.UInt32))
         .join(units, on="text_unit")
-        .join(_document_rows(index), on="document_id")
+        .join(number_documents(index), on="document_id")
         .select("document", "start_char", "end_char", "entity")
         .sort("document")
         .collect(engine="streaming")
@@ -156,7 +156,7 @@ def _measure_relationships(index: CheckedIndex, names: pl.DataFrame, seed: int) 
         .explode("evidence")
         .drop_nulls("evidence")
         .unnest("evidence")
-        .join(_document_rows(index), on="document_id")
+        .join(number_documents(index), on="document_id")
         .select("document", "start_char", "end_char", "source_id", "target_id")
         .sort("document")
         .collect(engine="streaming")
@@ -235,7 +235,7 @@ def _measure_claims(index: CheckedIndex, seed: int) -> Figure | str:
     )
 
 
-def _document_rows(index: CheckedIndex) -> pl.LazyFrame:
+def number_documents(index: CheckedIndex) -> pl.LazyFrame:
     """Return the id and the row number of each document."""
     return index.tables["documents"].select(document_id="id").with_row_index("document")
 
@@ -277,7 +277,7 @@ def _find_held(
     held = np.ones(len(spans), dtype=bool)
     titles = index.tables["entities"].select("title").collect()["title"]
     examples: list[str] = []
-    for start, said in _read_spans(index, spans):
+    for start, said in read_spans(index, spans):
         part = (
             spans.slice(start, len(said)).select(ends).with_columns(text=fold_names(pl.lit(said)))
         )
@@ -296,7 +296,7 @@ def _find_held(
     return held, examples
 
 
-def _read_spans(index: CheckedIndex, spans: pl.DataFrame) -> Iterator[tuple[int, pl.Series]]:
+def read_spans(index: CheckedIndex, spans: pl.DataFrame) -> Iterator[tuple[int, pl.Series]]:
     """Yield (number of the first span, texts of spans) for batches of documents."""
     n_documents = count_rows(index.tables["documents"])
     documents = spans["document"].to_numpy()

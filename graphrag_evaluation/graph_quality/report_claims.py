@@ -35,10 +35,10 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
     names = ("cited_claims", "supported_claims")
     if not index.has("community_reports", "full_content", "community"):
         return dict.fromkeys(names, "the index has no community reports")
-    reports = _sample_reports(index, seed)
-    claims = [_read_claims(text) for text in reports["full_content"]]
+    reports = sample_reports(index, seed, "full_content")
+    claims = [_read_claims(text or "") for text in reports["full_content"]]
     evidence = _read_evidence(index, claims)
-    weights = WordWeights(_sample_texts(index))
+    weights = WordWeights(sample_texts(index))
     n_cited, n_supported, unsupported, uncited = [], [], [], []
     for number, sentences in zip(reports["community"], claims, strict=True):
         cited = [sentence for sentence in sentences if sentence.rows]
@@ -72,17 +72,18 @@ def _read_claims(report: str) -> list[CitedSentence]:
     return [said for said in sentences if said.rows or not EXTENT_SENTENCE.fullmatch(said.text)]
 
 
-def _sample_reports(index: CheckedIndex, seed: int) -> pl.DataFrame:
+def sample_reports(index: CheckedIndex, seed: int, column: str) -> pl.DataFrame:
+    """Return the communities of reports with a column, of many reports a random sample."""
     rows = index.tables["community_reports"]
     n = count_rows(rows)
-    rows = rows.select("community", pl.col("full_content").fill_null(""))
+    rows = rows.select("community", column)
     if n > MAX_REPORTS:
         chosen = pl.Series(random.Random(seed).sample(range(n), MAX_REPORTS), dtype=pl.UInt32)
         rows = rows.with_row_index("row").filter(pl.col("row").is_in(chosen.implode()))
-    return rows.collect(engine="streaming")
+    return rows.select("community", column).collect(engine="streaming")
 
 
-def _sample_texts(index: CheckedIndex) -> list[str]:
+def sample_texts(index: CheckedIndex) -> list[str]:
     """Return the texts of an evenly spaced sample of the text units."""
     if not index.has("text_units", "text"):
         return []

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from graphrag_evaluation.graph_quality.graph_figures import Figure
 from graphrag_evaluation.graph_quality.graph_structure import measure_structure
 from graphrag_evaluation.graph_quality.grounding import measure_grounding
 from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
+from graphrag_evaluation.graph_quality.report_statements import measure_report_statements
 from graphrag_evaluation.statistics import ratio_interval
 from graphrag_index.health.checked_index import CheckedIndex
 from graphrag_index.schema.tables import TABLES
@@ -228,6 +230,46 @@ def test_sentences_of_reports_are_supported_by_the_rows_they_cite() -> None:
     assert figure.examples[0] == "report on community 5: The voyage lasted nine years."
 
 
+def test_spans_of_statements_are_read_anew() -> None:
+    def place(statement: int, text: str, n: int, span: tuple[int, int] | None) -> dict[str, Any]:
+        start, end = span or (None, None)
+        document = "letter" if span else None
+        return {
+            "statement": statement,
+            "text": text,
+            "n_documents": n,
+            "document_id": document,
+            "start_char": start,
+            "end_char": end,
+        }
+
+    sailed, studied = (0, 37), (38, 65)
+    statements = [
+        place(0, "Racoviță sailed on the Belgica.", 1, sailed),
+        # The second span states it.
+        place(1, "Racoviță studied penguins.", 2, sailed),
+        place(1, "Racoviță studied penguins.", 2, studied),
+        place(2, "Parliament elected a chancellor.", 1, studied),
+        place(3, "Nobody knows this sentence.", 0, None),
+    ]
+    index = make_index(
+        documents=[{"id": "other", "text": ""}, {"id": "letter", "text": TEXT}],
+        text_units=[{"id": "unit", "text": TEXT}],
+        community_reports=[
+            {"community": 5, "statements": statements},
+            {"community": 6, "statements": None},
+        ],
+    )
+    figures = measure_report_statements(index, 17)
+    assert means(figures) == {"stated_claims": 0.5, "confirmed_claims": 0.25}
+    figure = figures["stated_claims"]
+    assert isinstance(figure, Figure)
+    assert list(figure.examples) == [
+        "report on community 5: Parliament elected a chancellor.",
+        "report on community 5: Nobody knows this sentence.",
+    ]
+
+
 def test_counts_of_the_program_are_no_claims() -> None:
     report = (
         "Racoviță studied penguins. [Data: Sources (0)]\n\n"
@@ -253,9 +295,10 @@ def test_an_index_without_rows_gives_reasons(has_tables: bool) -> None:
         **measure_grounding(index),
         **measure_structure(index),
         **measure_report_claims(index, 17),
+        **measure_report_statements(index, 17),
         **measure_stability(index, 2, 17),
     }
-    assert len(found) == 12
+    assert len(found) == 14
     assert all(isinstance(why, str) and why for why in found.values())
 
 
@@ -275,7 +318,8 @@ def test_the_graph_of_a_project_is_measured(sample_project: Path, graphrag_index
     assert measures["grounded_mentions"]["mean"] > 0.99
     assert measures["duplicate_names"]["mean"] == 0
     assert measures["supported_claims"]["mean"] > 0.99
-    assert measures["cited_claims"]["mean"] == 1
+    assert measures["cited_claims"]["mean"] == measures["stated_claims"]["mean"] == 1
+    assert 0 < measures["confirmed_claims"]["mean"] < 0.5
     assert measures["rebuilt_ari"]["mean"] == 1
     assert 0 < measures["ari@0"]["mean"] < 1
     assert list(found["not_measured"]) == ["grounded_claims"]
