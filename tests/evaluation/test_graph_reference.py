@@ -1,6 +1,7 @@
 """Graphs compared with references whose answers are known."""
 
 import json
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from graphrag_index.errors import InputError
 from graphrag_index.health.checked_index import CheckedIndex
 from tests.fixtures.commands import Call
 from tests.fixtures.literal_index import make_index, means
+from tests.fixtures.microsoft_index import version_0, version_1, version_2, version_3, write
 
 SHIP = "Émile Racoviță sailed on the Belgica. Cook was the surgeon."
 ISLAND = "Cook photographed penguins near Brabant Island."
@@ -446,3 +448,20 @@ def test_a_useless_reference_is_told(
     told = graphrag_index("evaluate", "graph", "--root", sample_project, *options)
     assert told.code == code
     assert said in told.err
+
+
+@pytest.mark.parametrize("version", [version_0, version_1, version_2, version_3])
+def test_indexes_of_every_version_of_microsoft_are_measured_and_compared(
+    tmp_path: Path, graphrag_index: Call, version: Callable[[], dict[str, pl.DataFrame]]
+) -> None:
+    theirs, latest = write(tmp_path / "theirs", version()), write(tmp_path / "3", version_3())
+    arguments = ["evaluate", "graph", "--root", theirs, "--resamples", "2", "--json"]
+    (found,) = json.loads(graphrag_index(*arguments, "--reference", latest).out)["indexes"].values()
+    measures = {name: figure["mean"] for name, figure in found["measures"].items()}
+    # Each text unit names its entities.
+    assert measures["grounded_mentions"] == 1
+    # DI has no relationship, but for one with what is no entity.
+    assert measures["alone"] == 0.25
+    assert found["reference"]["documents"] == 2
+    for kind in ("entity", "typed", "relationship"):
+        assert measures[f"{kind}_f1"] == 1, kind

@@ -1,5 +1,6 @@
 """Documents that alone join two parts of a graph."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.health.checked_index import CheckedIndex, Finding, open_for_check
+from graphrag_index.health.checks import check_index
 from graphrag_index.health.single_document_bridges import (
     Links,
     find_bridges,
     find_single_document_bridges,
 )
+from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.schema.tables import TABLES
+from tests.conftest import copy_project, run_project
 
 # Two triangles, each pair of which two documents name.
 TRIANGLES = dict.fromkeys(("ab", "bc", "ac", "de", "ef", "df"), "xy")
@@ -172,3 +176,29 @@ def test_many_documents_are_halved_down_to_each() -> None:
     assert {bridge.document for bridge in found} == set(range(99, 900))
     assert found[0].size == found[0].other_size == 500
     assert found[0].link == 499
+
+
+def test_a_planted_document_is_named(tmp_path: Path) -> None:
+    root = copy_project(tmp_path / "project")
+    shutil.rmtree(root / "input")
+    (root / "input").mkdir()
+    texts = {
+        "harbour": "Anna Keller met Boris Petrov in Hamburg. Boris Petrov wrote to Anna Keller.",
+        "harbour again": "In Hamburg, Anna Keller and Boris Petrov bought a boat.",
+        "vineyard": "Elena Rossi met Daniel Ortiz in Madrid. Daniel Ortiz wrote to Elena Rossi.",
+        "vineyard again": "In Madrid, Elena Rossi and Daniel Ortiz sold wine.",
+    }
+    for name, text in texts.items():
+        (root / "input" / f"{name}.txt").write_text(text, encoding="utf-8")
+    limits = Check(bridged_entities=3, max_single_document_bridges=0.0)
+    run_project(root)
+    assert not check_index(open_for_check(root), limits).failed
+    planted = "Anna Keller paid Daniel Ortiz."
+    (root / "input" / "planted.txt").write_text(planted, encoding="utf-8")
+    run_project(root)
+    health = check_index(open_for_check(root), limits)
+    assert health.failed
+    (outcome,) = (one for one in health.outcomes if one.name == "single_document_bridges")
+    assert outcome.result.findings[0].examples == (
+        "planted.txt: Anna Keller – Daniel Ortiz; joins 3 entities to 3",
+    )
