@@ -9,6 +9,7 @@ from graphrag_evaluation.generation.question_sources import Passage, Source
 from graphrag_evaluation.generation.questions_of_facts import MIN_DOCUMENTS, MIN_STATEMENTS
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import (
     Message,
     ParsedReply,
@@ -131,7 +132,9 @@ class QuestionRequests:
 
 
 def _list_texts(texts: Sequence[str]) -> list[str]:
-    return [f"[{place}] {text}" for place, text in enumerate(dict.fromkeys(texts), start=1)]
+    return [
+        f"[{place}] {quote_text(text)}" for place, text in enumerate(dict.fromkeys(texts), start=1)
+    ]
 
 
 def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestion:

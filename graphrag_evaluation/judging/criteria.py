@@ -6,6 +6,7 @@ from typing import Any
 
 from graphrag_evaluation.runs import Result
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import (
     Message,
     ParsedReply,
@@ -114,7 +115,9 @@ def _read_statements(records: Any, result: Result, passages: Sequence[str]) -> J
 
 
 def _ask_claims(result: Result, passages: Sequence[str]) -> str:
-    listed = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(passages, start=1))
+    listed = "\n\n".join(
+        f"[{number}] {quote_text(text)}" for number, text in enumerate(passages, start=1)
+    )
     return f"Passages:\n{listed}\n\nAnswer:\n{result.answer.text}" if passages else ""
 
 

@@ -15,6 +15,7 @@ from graphrag_evaluation.tuning.extraction_score import ExtractionScore
 from graphrag_evaluation.tuning.prompt_trial import PROMPT, system_and_user
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import (
     ParsedReply,
     ReplyError,
@@ -125,7 +126,7 @@ class _Adapter:
             "improve_instructions", {"placeholders": " ".join(_list_placeholders(present))}
         )
         shown = "\n\n".join(
-            f"Passage:\n{record['passage']}\n{record['feedback']}"
+            f"Passage:\n{quote_text(record['passage'])}\n{record['feedback']}"
             for record in reflective_dataset[PROMPT]
         )
         messages = system_and_user(system.strip(), f"Instructions:\n{present}\n\n{shown}")

@@ -42,6 +42,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import Outcome, Request, RequestSender
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
@@ -223,7 +224,7 @@ class _TuningRun:
         given = f"These types are wanted in any case: {', '.join(self.given)}.\n\n"
         values = {"max_types": str(MAX_TYPES), "given": given if self.given else ""}
         system = self.prompts.fill("describe_documents", values).strip()
-        text = "\n\n".join(f"Passage:\n{passage.text}" for passage in shown)
+        text = "\n\n".join(f"Passage:\n{quote_text(passage.text)}" for passage in shown)
         format = description_format(self.sample.tuning)
         request = Request("description of the documents", system_and_user(system, text), format)
         (outcome,) = model.replies([request])

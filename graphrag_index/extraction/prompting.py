@@ -29,6 +29,7 @@ from graphrag_index.extraction.reply_records import (
     clean_line,
 )
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import Message, Request
 from graphrag_index.text.normalize import title_key
 
@@ -218,7 +219,8 @@ class ExtractionPrompt:
 
         section = f"Section: {clean_line(passage.headings)}\n\n" if passage.headings else ""
         known = f"{_format_known_entities(found)}\n\n" if n_done else ""
-        user = Message(role="user", content=f"{known}{section}Passage:\n{passage.passage.text}")
+        text = quote_text(passage.passage.text)
+        user = Message(role="user", content=f"{known}{section}Passage:\n{text}")
         return build_round([system, user], found, FoundRecords(), 0)
 
 

@@ -53,7 +53,8 @@ class SummaryPrompt:
         """Build a request with the summary so far, and as many pieces from `first` on as fit."""
         stop = self._find_end_of_pieces(pieces, first, summary)
         shown = [*([self._first_sentences(summary)] if summary else []), *pieces[first:stop]]
-        listed = "\n".join(f"- {text}" for text in shown)
+        # A description is one line, so that its text cannot begin another one.
+        listed = "\n".join(f"- {' '.join(text.split())}" for text in shown)
         user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
 
         def next_request(value: str) -> Request | None:

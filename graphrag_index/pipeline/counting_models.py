@@ -20,6 +20,7 @@ from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
 from graphrag_index.llm.limits import max_reply_tokens
 from graphrag_index.llm.protocol import Capabilities
+from graphrag_index.llm.quoted_text import find_quoted_texts
 from graphrag_index.llm.request import ENCODING, Outcome, ReplyError, Request, prompt_tokens
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 from graphrag_index.text.sentences import split_sentences
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 # Number of tokens that mark the start and the end of one message of a prompt.
 DELIMITER_TOKENS_PER_MESSAGE = 4
-# Line before the text unit in the prompts for the extraction of a graph and of claims.
-PASSAGE_HEADING = "Passage:\n"
 # Number of tokens of a reply per token of its passage, by name of the reply format. The values are
 # rough, because the ratio depends on the model and the text.
 REPLY_TOKEN_RATIO = {"extraction": 2.0, "claims": 0.5}
@@ -193,7 +192,7 @@ class CountingChatModel(CachedModel):
         self.count.fixed_tokens += fixed
         self.count.prompt_tokens += fixed + sum(rest)
         longest = request.max_output_tokens or self.settings.max_output_tokens
-        passage = request.messages[-1]["content"].partition(PASSAGE_HEADING)[2]
+        passage = "".join(find_quoted_texts(request.messages[-1]["content"]))
         share = REPLY_TOKEN_RATIO.get(request.format.name)
         # Count the simulated reply if the request is a gleaning request, which has no passage.
         n_reply = (
@@ -254,8 +253,7 @@ def simulate_reply(request: Request) -> Any:
     if len(request.messages) > 2:
         # Simulate an empty reply to a gleaning request, which asks for what the extraction missed.
         return simulate("")
-    whole, _, passage = content.partition(PASSAGE_HEADING)
-    return simulate(passage or whole)
+    return simulate("".join(find_quoted_texts(content)) or content)
 
 
 def _simulate_extraction(text: str) -> Json:

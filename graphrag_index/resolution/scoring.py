@@ -262,7 +262,7 @@ def ask_model(
     system = Message(role="system", content=prompts.fill("resolve_entities", {}).strip())
 
     def describe_entity(at: int) -> str:
-        lines = [f"Name: {nodes[at].title}"]
+        lines = [f"Name: {' '.join(nodes[at].title.split())}"]
         lines += [f"Type: {nodes[at].type}"] if nodes[at].type else []
         description = " ".join(texts.get(at, "").split())
         if len(description) > MAX_DESCRIPTION_CHARACTERS:

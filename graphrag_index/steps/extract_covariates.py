@@ -9,6 +9,7 @@ import polars as pl
 from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate_evidence, merge_claims
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import Message, Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
@@ -64,7 +65,7 @@ def extract_covariates(
         for batch in label_text_units(base_text_units, names):
             new = batch.filter(todo[batch["number"]]).select("number", "text", "label")
             for number, text, label in new.iter_rows():
-                user = Message(role="user", content=f"Passage:\n{text}")
+                user = Message(role="user", content=f"Passage:\n{quote_text(text)}")
                 yield (number, text), prompt.request(label, [prompt.system, user])
 
     def new_rows() -> Iterator[tuple[int, str, Sequence[str], int, Sequence[Claim]]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.text.languages import detect_language
@@ -105,7 +106,7 @@ def _rewrite_by_model(question: str, turns: Sequence[Turn], llm: LLM) -> str:
     said = "\n\n".join(
         f"Question: {turn.asked}\nAnswer: {turn.answer[:_MAX_CHARS_TO_REWRITE]}" for turn in turns
     )
-    asked = f"Conversation:\n{said}\n\nNew question: {question}"
+    asked = f"Conversation:\n{quote_text(said)}\n\nNew question: {question}"
     messages = llm.messages("rewrite_question", asked)
     [outcome] = llm.replies([Request(question, messages, _QUESTION_FORMAT)], rating=True)
     return str(outcome.values[0]) if outcome.values else question
@@ -162,7 +163,7 @@ def suggest_questions(answer: Answer, most: int, question: Question) -> tuple[st
             (person if kind == "person" else other).format(name) for name, kind in names[:most]
         )
     near = ", ".join(name for name, _ in names)
-    said = answer.text[:_MAX_CHARS_TO_SUGGEST]
+    said = quote_text(answer.text[:_MAX_CHARS_TO_SUGGEST])
     asked = f"Question: {answer.question}\n\nAnswer: {said}\n\nNear: {near}"
     messages = llm.messages("suggest_questions", asked, most=str(most))
     [outcome] = llm.replies([Request(answer.question, messages, _SUGGESTIONS_FORMAT)], rating=True)

@@ -9,6 +9,7 @@ import polars as pl
 
 from graphrag_index.errors import ModelError, join_names
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations
@@ -285,6 +286,6 @@ def _rating_request(question: Question, llm: LLM, report: Mapping[str, Any]) -> 
     headings = [f"- {finding['summary']}" for finding in report["findings"]]
     gist = "\n".join([report["title"], report["summary"], *headings])
     gist = check_citations(gist, {})[0][:MAX_RATED_CHARS]
-    asked = f"Report:\n{gist}\n\nQuestion: {question.text}"
+    asked = f"Report:\n{quote_text(gist)}\n\nQuestion: {question.text}"
     unit = f"report {report['community']}"
     return Request(unit, llm.messages("global_rating", asked), RATING_FORMAT)

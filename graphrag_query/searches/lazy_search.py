@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, find_cited_rows
@@ -252,7 +253,8 @@ def sub_query_request(llm: LLM, question: str, most: int) -> Request:
 def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> Request:
     """Build the request to rate how relevant a text unit is, from 0 to 5."""
     place = " > ".join(filter(None, (text_unit["title"], describe_place(text_unit))))
-    asked = f"Passage of {place}:\n{text_unit['text']}\n\nQuestion: {question}"
+    place = " ".join(place.split())
+    asked = f"Passage of {place}:\n{quote_text(text_unit['text'])}\n\nQuestion: {question}"
     unit = f"relevance of text unit {text_unit['human_readable_id']}"
     return Request(unit, llm.messages("lazy_relevance", asked), RATING_FORMAT)
 

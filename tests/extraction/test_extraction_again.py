@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import find_quoted_texts
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
@@ -86,7 +87,7 @@ def extract(
         prompts=Prompts(root),
         previous=EarlierTables(earlier),
     )
-    read = [asked.messages[-1]["content"].partition("Passage:\n")[2] for asked in model.asked]
+    read = ["".join(find_quoted_texts(asked.messages[-1]["content"])) for asked in model.asked]
     return tables, read
 
 

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from graphrag_index.llm.ledger import FILE
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.pipeline.estimate import estimate
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
@@ -271,7 +272,7 @@ def test_a_relationship_type_is_added_between_known_entities(project: Project) -
 
 def test_a_request_for_added_types_that_fails_costs_these_types_alone(project: Project) -> None:
     texts = list(DOCUMENTS.values())
-    with Server(answer=answer, faults=Faults(by_text={f"Passage:\n{texts[2]}": "refusal"})) as bad:
+    with Server(answer=answer, faults=Faults(by_text={quote_text(texts[2]): "refusal"})) as bad:
         project.server = bad
         assert project.run(**PLACES)["extraction"] == 3
         assert project.quarantined == 1

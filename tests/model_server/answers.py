@@ -29,6 +29,8 @@ PASSAGE = re.compile(
     r"real data|input data)\b\W*$|"
     r"^\W*(?:text|passage|input|descriptions|context)[ \t]*:[ \t]*(?=\S)"
 )
+# Marks around text of documents.
+QUOTATION_MARKS = re.compile(r"^</?passage\b[^>]*>\n?|\n?</passage>", re.M)
 # Characters that may come before that line.
 FOREWORD = 300
 MISSED = re.compile(r"(?i)\b(?:missed|overlooked|left out|more)\b")
@@ -44,12 +46,18 @@ def passage(request: ChatRequest) -> str:
     text = texts[0] if texts else ""
     marks = list(PASSAGE.finditer(text))
     if not marks:
-        return text
+        return without_marks(text)
     # A prompt of one message may show examples first; a message of its own is the passage, in
     # which such a line may stand as well.
     instructed = request.messages[0]["role"] != "user"
     mark = marks[0] if instructed else marks[-1]
-    return text if instructed and mark.start() > FOREWORD else text[mark.end() :]
+    told = text if instructed and mark.start() > FOREWORD else text[mark.end() :]
+    return without_marks(told)
+
+
+def without_marks(text: str) -> str:
+    """Return a text without the marks around text of documents."""
+    return QUOTATION_MARKS.sub("", text)
 
 
 def prompt(request: ChatRequest) -> str:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from graphrag_index.cli.request_tables import write_estimate
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS
 from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, Usage
 from graphrag_index.pipeline.counting_models import (
     PastReplies,
@@ -235,7 +236,11 @@ def test_a_tiny_corpus_costs_what_can_be_counted_by_hand(tmp_path: Path) -> None
     (root / "prompts" / "extract_graph.txt").write_text("Find all.", encoding="utf-8")
     line = estimated(root).lines[0]
     encoding = load_encoding("o200k_base")
-    texts = ("Find all.", "Passage:\nAda Quill met Bo Reed.", EXTRACTION_INSTRUCTIONS)
+    texts = (
+        "Find all.",
+        f"Passage:\n{quote_text('Ada Quill met Bo Reed.')}",
+        EXTRACTION_INSTRUCTIONS,
+    )
     n_prompt = sum(count_tokens(text, encoding) for text in texts) + 2 * 4
     # A guess: two tokens for each of the passage, or one, or four.
     n_passage = count_tokens("Ada Quill met Bo Reed.", encoding)

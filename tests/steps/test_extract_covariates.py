@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.extraction.claims import Claim, locate_evidence, read_claims
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
@@ -264,7 +265,9 @@ def test_claims_of_text_units_that_are_as_they_were_are_taken_from_the_last_run(
     assert len(asked) == 2
     assert model.used == []
     second, asked = extract(model, TEXTS[1], "No penguins.", TEXTS[0], earlier=first)
-    assert [request.messages[1]["content"] for request in asked] == ["Passage:\nNo penguins."]
+    assert [request.messages[1]["content"] for request in asked] == [
+        f"Passage:\n{quote_text('No penguins.')}"
+    ]
     # What is taken over rests on its replies as if they had been read.
     assert sorted(model.used) == sorted(
         map(str, first["text_unit_claims"]["request_keys"].explode())

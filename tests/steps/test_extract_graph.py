@@ -21,6 +21,7 @@ from graphrag_index.extraction.reply_records import (
     read_strength,
 )
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.quoted_text import find_quoted_texts, quote_text
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.schema.tables import TABLES
@@ -287,7 +288,7 @@ def test_no_mark_in_a_name_or_text_breaks_anything(name: str) -> None:
     found = extract([reply(entity(name), links=[link(name, "Some")])], text, max_gleanings=0)
     assert set(found.titles) == {name, "Some"}
     assert found.forms(name) == [(0, name)]
-    assert found.model.asked[0].messages[1]["content"].endswith(text)
+    assert find_quoted_texts(found.model.asked[0].messages[1]["content"]) == [text]
 
 
 def aligned(text: str, *names: str, language: str = "en") -> dict[str, list[str]]:
@@ -528,5 +529,5 @@ def test_text_units_of_one_document_have_spans_of_the_document() -> None:
         "b (T), characters 30 to 40",
     ]
     assert model.asked[1].messages[1]["content"] == (
-        "Section: Days > Nights\n\nPassage:\nIt is Ada."
+        f"Section: Days > Nights\n\nPassage:\n{quote_text('It is Ada.')}"
     )
