@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.quoted_text import quote_text
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.conversation import Conversation, suggest_questions
@@ -149,4 +150,4 @@ def test_a_model_suggests_them(index: Index, reply: object, suggested: tuple[str
     llm = FakeLLM(lambda request: reply)
     answer = dataclasses.replace(index.local("Who was Tom Crean?"), text="A seaman.")
     assert suggest_questions(answer, 3, question_to(index, answer.question, llm)) == suggested
-    assert "Answer: A seaman." in llm.prompts_sent[0]
+    assert quote_text("A seaman.") in llm.prompts_sent[0]
