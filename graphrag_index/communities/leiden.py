@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.communities.core_hierarchy import HEURISTICS, partition_into_cores
 from graphrag_index.communities.cores import partition_by_cores
 from graphrag_index.communities.simple_graph import (
     Graph,
@@ -105,7 +106,11 @@ LEIDEN_ENGINES: Mapping[str, Engine] = {
     "igraph": partition_with_igraph,
     "leidenalg": partition_with_leidenalg,
 }
-ENGINES: Mapping[str, Engine] = {**LEIDEN_ENGINES, "core": partition_by_cores}
+ENGINES: Mapping[str, Engine] = {
+    **LEIDEN_ENGINES,
+    "core": partition_by_cores,
+    **dict.fromkeys(HEURISTICS, partition_into_cores),
+}
 
 
 def _to_igraph(rows: SparseRows) -> tuple[Any, list[float]]:

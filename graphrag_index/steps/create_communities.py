@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.communities.community_rows import keep_previous_ids, make_community_rows
+from graphrag_index.communities.core_hierarchy import HEURISTICS
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import (
     MICROSOFT_CLUSTER_SIZE,
@@ -63,8 +64,8 @@ def create_communities(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Split the entity graph into a hierarchy of communities, or update the last hierarchy.
 
-    The algorithm is hierarchical Leiden. The coarsest communities contain all entities. A
-    community of more than `max_cluster_size` entities is split again, if possible, into
+    The algorithm is hierarchical Leiden, or one of k-cores. The coarsest communities contain all
+    entities. A community of more than `max_cluster_size` entities is split again, if possible, into
     sub-communities of the next level. Connected components of fewer than `min_component_size`
     entities are gathered into island communities: components in the same documents come together.
     If these are more than `max_themes`, levels of themes are put above them, which group them by
@@ -105,7 +106,10 @@ def create_communities(
     if settings.engine == "microsoft":
         titles = entities.select("title").collect()["title"].gather(by_id)
         rebuild = partial(build_microsoft_levels, titles)
-    if before and before.communities.height and _has_same_settings(before.settings, settings):
+    # Moves of nodes by modularity would take the hierarchies of k-cores apart.
+    is_movable = settings.engine not in HEURISTICS
+    is_old = before and before.communities.height and is_movable
+    if before and is_old and _has_same_settings(before.settings, settings):
         levels = _update_levels(graph, before, rebuild, settings)
     else:
         levels = rebuild(graph, settings)

@@ -28,6 +28,7 @@ from tests.fixtures.community_tables import (
 from tests.fixtures.examples import examples
 
 ENGINES = ["native", "igraph", "leidenalg", "microsoft"]
+CORES = ["core", "rkh", "m2hc", "mrc"]
 
 
 def communities_of(
@@ -138,12 +139,12 @@ def test_a_star_is_one_community():
     assert found.select("size", "level", "island").rows() == [(31, 0, False)]
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, "core"])
+@pytest.mark.parametrize("engine", [*ENGINES, *CORES])
 def test_no_entities_no_communities(engine):
     assert communities_of(entity_table({}), relationship_table(), engine=engine).is_empty()
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, "core"])
+@pytest.mark.parametrize("engine", [*ENGINES, *CORES])
 def test_one_entity_is_an_island_with_the_text_units_that_name_it(engine):
     found = communities_of(
         entity_table({"a": ["t4", "t2"]}),
@@ -301,7 +302,7 @@ def test_documents_that_name_no_entity_are_counted(caplog):
     ]
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, "core"])
+@pytest.mark.parametrize("engine", [*ENGINES, *CORES])
 @given(data=st.data())
 @examples(30)
 def test_the_order_of_rows_changes_nothing(engine, data):

@@ -15,6 +15,7 @@ Positive = Annotated[int, Field(ge=1, le=_MAX)]
 ZeroTo10 = Annotated[int, Field(ge=0, le=10)]
 MoreThanNone = Annotated[float, Field(gt=0, le=1)]
 NonEmpty = Annotated[str, Field(min_length=1)]
+Engine = Literal["native", "igraph", "leidenalg", "microsoft", "core", "rkh", "m2hc", "mrc"]
 
 
 def _check_encoding(name: str, *other_names: str) -> str:
@@ -170,10 +171,10 @@ class FinalizeGraph(Section):
 class CreateCommunities(Section):
     """The hierarchy of communities."""
 
-    engine: Literal["native", "igraph", "leidenalg", "microsoft", "core"] = setting(
+    engine: Engine = setting(
         "native",
-        "Implementation of Leiden, or core: k-cores, which ignore quality, resolution, iterations "
-        "and seed; see docs/settings.md.",
+        "Implementation of Leiden, or k-cores (core, rkh, m2hc, mrc), which ignore quality, "
+        "resolution, iterations and seed; see docs/settings.md.",
     )
     quality: Literal["modularity", "cpm"] = setting(
         "modularity", "Quality measure to maximize; the engine microsoft supports modularity only."
@@ -203,8 +204,8 @@ class CreateCommunities(Section):
     seed: int = setting(42, "Seed of the partition.", ge=0, le=_MAX_SEED)
     stability: Literal["keep", "rebuild"] = setting(
         "keep",
-        "On an update: keep communities and their numbers, and move only entities that the "
-        "change affects; or rebuild them as for a first index.",
+        "On an update: keep communities and their numbers, and move only entities that a change "
+        "affects (rkh, m2hc, mrc: keep only numbers); or rebuild them as for a first index.",
     )
     max_drift: Share = setting(
         0.02, "Warn if a rebuild of the communities would raise the modularity by more than this."
