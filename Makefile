@@ -13,7 +13,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow-tests tutorials docs bench wheel clean python
+.PHONY: help demo test slow-tests tutorials docs gallery bench wheel clean python
 # A failed recipe must not leave its stamp file.
 .DELETE_ON_ERROR:
 
@@ -23,6 +23,7 @@ help:
 	@echo 'make slow-tests  run the long proofs, such as the wheel in a fresh environment'
 	@echo 'make tutorials   run the notebooks in docs/tutorials'
 	@echo 'make docs        build the site of the documentation into site/, and check its links'
+	@echo 'make gallery     make the pictures of docs/gallery again (needs chromium)'
 	@echo 'make bench       measure indexing and the start of the commands (minutes)'
 	@echo 'make wheel       build the wheel into dist/'
 	@echo 'make clean       remove .venv, caches, dist/ and the index of the sample'
@@ -58,6 +59,9 @@ docs: $(INSTALLED_DOCS) $(patsubst docs/%,build/%,$(wildcard docs/tutorials/*.ip
 	$(BIN)/python docs/stage_site.py
 	$(BIN)/zensical build --clean --strict
 	@echo 'Open site/index.html.'
+
+gallery: $(INSTALLED_DEV)
+	$(BIN)/python docs/make_gallery.py
 
 bench: $(INSTALLED)
 	$(BIN)/graphrag-index run --quiet

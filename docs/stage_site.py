@@ -15,6 +15,7 @@ BUILD = DOCS.parent / "build"
 STAGED, EXECUTED = BUILD / "docs", BUILD / "tutorials"
 _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s:]*)\.ipynb(?=\)|#)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_COLUMNS = re.compile(r"\S {2,}\S")
 # The richest form of an output that a page can show comes first.
 _FORMS = ("text/html", "image/svg+xml", "text/markdown", "text/plain")
 
@@ -60,7 +61,9 @@ def write_outputs(outputs: list[nbformat.NotebookNode]) -> list[str]:
 def _fence(text: str) -> str:
     text = _ANSI.sub("", _shorten(text)).rstrip().strip("\n")
     marks = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
-    return f"{marks} {{ .text .output }}\n{text}\n{marks}"
+    # Long lines of prose are wrapped; columns stay.
+    layout = "" if _COLUMNS.search(text) else " .wrap"
+    return f"{marks} {{ .text .output{layout} }}\n{text}\n{marks}"
 
 
 def _shorten(text: str) -> str:
