@@ -11,7 +11,7 @@ from rapidfuzz.distance import Indel
 from graphrag_index.errors import format_count
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
-from graphrag_index.text.languages import MIN_STEM, Language
+from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome, RatedReport
 from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
@@ -22,18 +22,17 @@ from graphrag_query.question.entity_linking import (
     WholeName,
     find_row,
     find_words_sounding_like,
-    rows_with_prefix,
 )
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
     WORD,
     NameSpan,
-    TextWords,
     content_words,
     language_in,
     name_spans,
     split_joined_words,
 )
+from graphrag_query.question.unmentioned_names import find_unmentioned_names
 from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.second_look import SecondLook
@@ -46,12 +45,6 @@ MAX_COMPARED_WORDS = 2_000
 MIN_WORD_SIMILARITY = 0.6
 # Maximum number of titles that are suggested for an unknown name.
 MAX_TITLES = 3
-# Maximum length of an ending of a name, in characters.
-MAX_ENDING_CHARS = 4
-# Maximum number of words of known names that are compared as other forms of a word.
-MAX_WORD_FORMS = 1_000
-# Number of text units that are searched for a word that the texts read so far do not contain.
-TOP_K_TEXT_UNITS = 5
 
 
 @dataclass(frozen=True)
@@ -157,28 +150,15 @@ class Mentions:
     def unmentioned_names(self, texts: Iterable[str] = ()) -> list[str]:
         """Return the capitalized names that the documents do not mention in any form or spelling.
 
-        The names are searched first in `texts`, then in the full-text index, and then in the
-        names of the entities.
+        `texts` are texts that were read already; they are searched first.
         """
-        held = TextWords(texts, self.language)
-        forms = [form for span in self.spans for form in (span.words, *span.other_spacings)]
-        words = dict.fromkeys(word for form in forms for word in form)
-        if held.missing_names(self.spans):
-            table = self.index.vectors("text_unit_text")
-            for word in words:
-                if not held.contains(word):
-                    held.add_texts(
-                        table.find_matching_rows(word, TOP_K_TEXT_UNITS, ["text"])["text"]
-                    )
-        if held.missing_names(self.spans):
-            names = self.index.open_mapped("name_words")
-            for word in [fold(word) for word in words if not held.contains(word)]:
-                prefix = word[: max(MIN_STEM, len(word) - MAX_ENDING_CHARS)]
-                rows = rows_with_prefix(names, "word", prefix, MAX_WORD_FORMS)
-                held.add_texts(names.texts("word", rows.start, rows.stop))
-        if held.missing_names(self.spans):
-            held.add_texts(mention.name for mention in self.entities if mention.kind == "fuzzy")
-        return held.missing_names(self.spans)
+        return find_unmentioned_names(
+            self.index,
+            self.spans,
+            self.language,
+            texts,
+            lambda: [mention.name for mention in self.entities if mention.kind == "fuzzy"],
+        )
 
 
 @dataclass(frozen=True)
@@ -323,7 +303,11 @@ class Question:
         read; their words need no further search.
         """
         names = self.mentions.unmentioned_names(texts)
-        return self.answer(format_not_mentioned(names), Outcome.NO_EVIDENCE) if names else None
+        if not names:
+            return None
+        similar = {name: find_similar_names(self.index, name) for name in names}
+        notes = (f"Names like {name}: {', '.join(like)}." for name, like in similar.items() if like)
+        return self.answer(format_not_mentioned(names), Outcome.NO_EVIDENCE, notes=tuple(notes))
 
 
 def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str, ...]:

@@ -2,9 +2,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Mentions, format_not_mentioned
 from graphrag_query.question.question_words import TextWords, language_in, name_spans
+from graphrag_query.question.unmentioned_names import has_full_name
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.fake_llm import question_to
 
@@ -65,6 +67,44 @@ def test_a_name_is_missing_if_no_text_holds_it_in_any_form(
 def test_names_are_looked_for_beyond_what_was_read(store: IndexStore) -> None:
     question = "Did Albert Einstein or Emil Racovita know Drygalski and Lashly?"
     assert Mentions(store, question).unmentioned_names() == ["Albert Einstein"]
+
+
+def test_a_full_name_of_two_persons_is_not_mentioned(store: IndexStore) -> None:
+    # The texts have a Douglas Mawson and an Edgar Evans.
+    question = "When did Douglas Evans or Edgar Evans die in Adelaide?"
+    assert Mentions(store, question).unmentioned_names() == ["Douglas Evans"]
+    # The texts have him with a middle name.
+    assert Mentions(store, "Who was Robert Scott?").unmentioned_names() == []
+    # A name that is no person's, and one that the question writes beside a nationality.
+    for text in ("Where is the Nimrod Expedition?", "Who was Norwegian Amundsen?"):
+        assert Mentions(store, text).unmentioned_names() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("Then Ernest Evans came.", True),
+        ("Ernest Henry Evans came.", True),
+        ("The brothers Ernest and Edgar Evans came.", True),
+        ("Évans, Ernest: a life.", True),
+        ("Ernest de la Evans came.", True),
+        ("Ernest Joyce and Evans came.", False),
+        ("Ernest Joyce, Evans and Wild came.", False),
+        ("Ernest came, and much later at the hut so did Evans.", False),
+        ("Evans came.", False),
+        ("", False),
+    ],
+)
+def test_a_text_has_a_full_name(text: str, has: bool) -> None:
+    assert has_full_name(text, "ernest", "evans") == has
+
+
+@pytest.mark.parametrize("method", ["local", "basic", "global", "lazy", "drift", "ask"])
+def test_every_search_refuses_a_full_name_that_no_text_has(index: Index, method: str) -> None:
+    answer = index.search(method, "When did Douglas Evans die in Adelaide?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "The documents do not mention Douglas Evans."
+    assert any("Edgar Evans" in note for note in answer.notes)
 
 
 @pytest.mark.parametrize(
