@@ -111,7 +111,7 @@ def _persons(index: IndexStore, entities: "Integers") -> list[str]:
 
 
 def has_full_name(text: str, given: str, family: str) -> bool:
-    """Return whether a text has a full name: with middle names, for two persons, or turned round.
+    """Return whether a text has a full name, also with middle names or turned round.
 
     "Ernest and Edgar Evans" and "Evans, Ernest" are names of an Ernest Evans; "Ernest Joyce and
     Evans" is not.
