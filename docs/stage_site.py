@@ -6,6 +6,7 @@ Links to a notebook become links to its page. Absolute paths in outputs are shor
 import re
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,7 @@ BUILD = DOCS.parent / "build"
 STAGED, EXECUTED = BUILD / "docs", BUILD / "tutorials"
 _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s:]*)\.ipynb(?=\)|#)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+WIDTH = 92  # characters of a line of output
 _COLUMNS = re.compile(r"\S {2,}\S")
 # The richest form of an output that a page can show comes first.
 _FORMS = ("text/html", "image/svg+xml", "text/markdown", "text/plain")
@@ -61,9 +63,17 @@ def write_outputs(outputs: list[nbformat.NotebookNode]) -> list[str]:
 def _fence(text: str) -> str:
     text = _ANSI.sub("", _shorten(text)).rstrip().strip("\n")
     marks = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
-    # Long lines of prose are wrapped; columns stay.
-    layout = "" if _COLUMNS.search(text) else " .wrap"
+    # The browser wraps prose. Beside columns, which must stay, it is wrapped here.
+    layout = " .wrap"
+    if _COLUMNS.search(text):
+        layout = ""
+        lines = [line if _COLUMNS.search(line) else _wrap(line) for line in text.splitlines()]
+        text = "\n".join(lines)
     return f"{marks} {{ .text .output{layout} }}\n{text}\n{marks}"
+
+
+def _wrap(line: str) -> str:
+    return textwrap.fill(line, WIDTH, drop_whitespace=True) if len(line) > WIDTH else line
 
 
 def _shorten(text: str) -> str:
