@@ -87,9 +87,7 @@ class Judge:
     models: Models = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.name not in self.settings.models:
-            known = ", ".join(self.settings.models)
-            raise SettingsError(f"--judge {self.name}: there is no such model, but {known}.")
+        check_judge(self.name, self.settings)
         self.models = Models(
             self.settings.models, self.ledger, needed={self.name: ""}, budget=self.budget
         )
@@ -102,15 +100,23 @@ class Judge:
         pairs: dict[int, Pair] = {}
         spent, n_unread, stopped = Spending(), 0, None
         outcomes: list[Outcome] = []
+        model: ChatModel | None = None
         try:
             # Replies that failed before may be readable now.
             self.models.ledger.reopen_quarantined([LEDGER_STEP])
-            model = self.models.open_chat_model(self.name, LEDGER_STEP)
-            assert isinstance(model, ChatModel)
+            opened = self.models.open_chat_model(self.name, LEDGER_STEP)
+            assert isinstance(opened, ChatModel)
+            model = opened
             outcomes.extend(model.replies(task.request for task in asked if task.request))
         except (BudgetError, ModelError) as error:
             stopped = error
-        for task, outcome in zip(asked, outcomes, strict=False):
+        if stopped is not None and model is not None:
+            # Of the other requests, some have been answered in earlier evaluations.
+            rest = [(task, task.request) for task in asked[len(outcomes) :] if task.request]
+            kept = [(task, model.cached_values(request)) for task, request in rest]
+            asked = asked[: len(outcomes)] + [task for task, values in kept if values]
+            outcomes += [Outcome("", values) for _, values in kept if values]
+        for task, outcome in zip(asked, outcomes, strict=True):
             spent.add(outcome.spent)
             value = outcome.values[0] if outcome.values and not outcome.failure else None
             n_unread += value is None
@@ -149,6 +155,20 @@ class Judge:
         self.models.close()
 
 
+def check_judge(name: str, settings: Settings) -> None:
+    """Raise `SettingsError` if the settings have no model of this name."""
+    if name not in settings.models:
+        known = ", ".join(settings.models) or "none"
+        raise SettingsError(f"--judge {name}: there is no such model, but {known}.")
+
+
+def check_criteria(names: Sequence[str]) -> None:
+    """Raise `SettingsError` for a name that is no criterion."""
+    for name in names:
+        if name not in JUDGED_BY:
+            raise SettingsError(f"--judge-with {name}: choose from {', '.join(JUDGED_BY)}.")
+
+
 def _read(value: Any, task: Task) -> Judgement:
     if value is None or task.key is None or task.result is None:
         return Judgement(None, n_unread=1)
@@ -162,9 +182,6 @@ def list_tasks(
     root: Path,
 ) -> list[Task]:
     """List the requests that judge the answers of systems by the criteria that apply."""
-    for name in criteria:
-        if name not in JUDGED_BY:
-            raise SettingsError(f"--judge-with {name}: choose from {', '.join(JUDGED_BY)}.")
     prompts = Prompts(root, "graphrag_evaluation")
     tasks = []
     for system in systems:

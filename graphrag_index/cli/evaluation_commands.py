@@ -19,6 +19,7 @@ from graphrag_index.cli.judging import (
     JudgeWith,
     Judging,
     SecondJudge,
+    check_judging,
     judge_results,
     print_judged,
 )
@@ -132,6 +133,9 @@ def run_evaluation(
     from graphrag_evaluation.systems import Place, open_systems, plan_systems, spent_in
     from graphrag_index.pipeline.shards import count_cores
 
+    criteria = [criterion.strip() for criterion in judge_with.split(",")]
+    options = Judging(root, judge, second_judge, criteria, budget, estimate)
+    check_judging(options)
     limits = parse_limits("--fail-below", fail_below)
     tokens = _parse_budgets(budgets)
     asked = read_questions(questions)
@@ -153,8 +157,6 @@ def run_evaluation(
         results = _run_with_bar(systems, asked, tokens, n_workers)
         if any(system.index.has_llm for system in systems):
             _print_paid(before, [spent_in(place) for place in places])
-        criteria = [criterion.strip() for criterion in judge_with.split(",")]
-        options = Judging(root, judge, second_judge, criteria, budget, estimate)
         judged = judge_results(systems, results, options)
         if judged is None:
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.errors import BudgetError, ModelError
+from graphrag_index.errors import BudgetError, ModelError, SettingsError
 
 if TYPE_CHECKING:
     from graphrag_evaluation.judging.agreement import Agreement
@@ -56,6 +56,26 @@ class Judged(NamedTuple):
     verdicts: "Sequence[PairVerdict]" = ()
     agreements: "Sequence[Agreement]" = ()
     stopped: BudgetError | ModelError | None = None
+
+
+def check_judging(options: Judging) -> None:
+    """Check the options before any answer is paid for; raise `SettingsError` for a wrong one."""
+    given = {
+        "--second-judge": options.second,
+        "--estimate": options.only_estimates,
+        "--budget": options.budget is not None,
+    }
+    if not options.judge:
+        if alone := [name for name, value in given.items() if value]:
+            raise SettingsError(f"{alone[0]} needs --judge, with a chat model of settings.yaml.")
+        return
+    from graphrag_evaluation.judging.judge import check_criteria, check_judge
+    from graphrag_index.cli import load_project_settings
+
+    check_criteria(options.criteria)
+    settings = load_project_settings(options.root, None)
+    for name in filter(None, (options.judge, options.second)):
+        check_judge(name, settings)
 
 
 def judge_results(

@@ -154,6 +154,12 @@ def test_a_stopped_evaluation_goes_on_and_pays_nothing_twice(
         assert isinstance(stopped.stopped, BudgetError)
         sent = len(judged_bodies(server))
         assert 0 < sent < len(tasks)
+        # What was paid for counts, wherever it stands among what is not yet judged.
+        with judge_at(server, tmp_path, sample_project, budget=0.0001) as judge:
+            kept = judge.judge(tasks[::-1])
+        assert isinstance(kept.stopped, BudgetError)
+        assert kept.judgements == stopped.judgements
+        assert kept.spent.calls == 0
         with judge_at(server, tmp_path, sample_project) as judge:
             verdicts = judge.judge(tasks)
         assert verdicts.stopped is None
@@ -283,3 +289,6 @@ def test_the_command_estimates_and_names_wrong_judges(sample_project: Path, tmp_
     assert str(told.exception).startswith("--judge nobody: there is no such model")
     told = CliRunner().invoke(app, [*arguments, "chat", "--judge-with", "taste"])
     assert "--judge-with taste: choose from" in str(told.exception)
+    for option in (["--second-judge", "chat"], ["--budget", "1"], ["--estimate"]):
+        told = CliRunner().invoke(app, [*arguments[:-1], *option])
+        assert str(told.exception).startswith(f"{option[0]} needs --judge")
