@@ -167,10 +167,12 @@ def _judged_tables(record: EvaluationRecord) -> str:
             "agree. “Flips”: how often the same place won twice. “First place”: how often the "
             "answer that was shown first won; 50 % is fair."
         )
-        parts.append(f'<h2>Judged pairs</h2><p class="muted">{told}</p>{_table(heads, rows)}')
+        parts.append(
+            f'<h2>Judged pairs</h2><p class="muted">{told}</p>{_table(heads, rows, "systems")}'
+        )
     if record.agreements:
         columns = ("verdicts of both", "of one", "equal", "kappa")
-        table = _table(columns, map(_agreement_row, record.agreements))
+        table = _table(columns, map(_agreement_row, record.agreements), "criterion")
         parts.append(f"<h2>Agreement of the two judges</h2>{table}")
     return "".join(parts)
 
@@ -189,12 +191,12 @@ def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _table(columns: Iterable[str], rows: Iterable[str]) -> str:
+def _table(columns: Iterable[str], rows: Iterable[str], first: str = "measure") -> str:
     head = "".join(
         f'<th scope="col" class="number" dir="auto">{escape(name)}</th>' for name in columns
     )
     return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">measure</th>{head}'
+        f'<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">{first}</th>{head}'
         f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
