@@ -1,10 +1,14 @@
-"""Compare engines of communities: their sizes, and the reports that an update changes.
+"""Compare engines of communities: Leiden, and communities by k-cores.
 
-    python benchmarks/communities.py CORPUS.jsonl [--engines native,core]
+    python benchmarks/communities.py [--sets sample,hotpot_train100] [--questions 100]
+    python benchmarks/communities.py --corpus CORPUS.jsonl
     python benchmarks/communities.py --planted 400
 
-The first form indexes a corpus without 1 % of its records, then with all, by `graphrag-index run`.
-The second form indexes a planted corpus (`benchmarks/planted.py`), and compares the communities
+The first form indexes the sample and the sets of benchmarks/retrieval.py with each engine, and
+measures the communities, the tokens of their reports, what updates by 1 % change, and which gold
+statements the context of global search covers; see benchmarks/community_engines.py.
+The second form indexes a corpus without 1 % of its records, then with all, by `graphrag-index run`.
+The third form indexes a planted corpus (`benchmarks/planted.py`), and compares the communities
 with the planted topics by the adjusted Rand index, which is 0 for chance and 1 for equality.
 """
 
@@ -115,11 +119,18 @@ def adjusted_rand(first: tuple[int, ...], second: tuple[int, ...]) -> float:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path, nargs="?")
-    parser.add_argument("--engines", default="native,core")
+    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--engines", default="native,core,rkh,m2hc,mrc")
     parser.add_argument("--planted", type=int, help="number of text units of a planted corpus")
+    parser.add_argument("--sets", default="sample,hotpot_train100,2wiki_101s,musique_train100")
+    parser.add_argument("--questions", type=int, default=100, help="at most, of each set")
     arguments = parser.parse_args()
-    for name in arguments.engines.split(","):
+    engines = arguments.engines.split(",")
+    if not arguments.planted and not arguments.corpus:
+        from community_engines import compare_engines
+
+        compare_engines(engines, arguments.sets.split(","), arguments.questions)
+    for name in engines:
         if arguments.planted:
             with tempfile.TemporaryDirectory() as made:
                 print(name, compare_planted(arguments.planted, name, Path(made)), flush=True)

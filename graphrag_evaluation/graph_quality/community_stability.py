@@ -83,7 +83,7 @@ def measure_stability(index: CheckedIndex, n_resamples: int, seed: int) -> Figur
     .. [1] Hennig, Cluster-wise assessment of cluster stability, CSDA 52 (2007).
     .. [2] Hubert & Arabie, Comparing partitions, Journal of Classification 2 (1985).
     """
-    evidence = _read_evidence_graph(index)
+    evidence = read_evidence_graph(index)
     if evidence is None or not index.has("communities", "community", "level", "entity_ids"):
         return {
             "stable_communities": "the index lacks relationships with documents, or communities"
@@ -201,7 +201,7 @@ def _make_builder(index: CheckedIndex, titles: pl.Series) -> Build:
     return partial(build_hierarchy, settings=settings)
 
 
-def _read_evidence_graph(index: CheckedIndex) -> EvidenceGraph | None:
+def read_evidence_graph(index: CheckedIndex) -> EvidenceGraph | None:
     """Read the entities and relationships with the documents of their text units."""
     units = index.text_unit_documents()
     key, ends = "id", ["source_id", "target_id"]
