@@ -5,8 +5,10 @@ tokens of the rows that a model would read for all reports, up to `MAX_PROMPT_TO
 "reports" the tokens of the reports that were written without a model. "Changed" is the share of
 communities with other members after an update that brings 1 % of the documents, drawn
 `N_UPDATES` times from the graph; themes and islands are left out. Coverage is the share of gold
-statements in the context of global search, by default and of reports alone. Half of the questions,
-chosen by a hash, is for the choice of a variant; the other half is held out. Differences are
+statements in the context of global search: by default, and of reports alone, at the level that
+covers most for the engine and the corpus. That level is chosen on one half of the questions; the
+other half is held out. The questions of the sample are those that `graphrag-index evaluate make`
+makes, split by document; the halves of a set follow from a hash of the question. Differences are
 paired, to the first engine; p-values are corrected by Holm over the other engines.
 """
 
@@ -24,10 +26,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import yaml
-from global_coverage import Questions, questions_of_sample, questions_of_set
+from global_coverage import questions_of_set
 from retrieval import REPOSITORY, SETS, WHOLE_DOCUMENTS, cache, index
 
 from graphrag_evaluation.coverage import THRESHOLD, statement_scores
+from graphrag_evaluation.generation.make_questions import KINDS, SPLITS, make_questions
 from graphrag_evaluation.graph_quality.community_stability import (
     EvidenceGraph,
     measure_stability,
@@ -43,7 +46,7 @@ from graphrag_evaluation.statistics import (
     compare_paired,
     holm_p_values,
 )
-from graphrag_evaluation.systems import Place, SystemPlan, open_systems
+from graphrag_evaluation.systems import Place, System, SystemPlan, open_systems
 from graphrag_index.communities.core_hierarchy import HEURISTICS
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import build_hierarchy
@@ -51,8 +54,9 @@ from graphrag_index.communities.simple_graph import Integers
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
-SEARCHES = {"default": (), "reports alone": ("global_search.passage_share=0",)}
-HALVES = ("dev", "held out")
+REPORTS_ALONE = ("global_search.passage_share=0", "global_search.max_map_share=1")
+# To tune on, and held out.
+HALVES = SPLITS
 N_UPDATES = 20
 N_RESAMPLES = 20
 UPDATED_SHARE = 0.01
@@ -61,6 +65,15 @@ N_TIMED = 5
 
 # (search, budget of tokens) → share of the statements of each question.
 Coverage = dict[tuple[str, int], list[float]]
+
+
+class Question(NamedTuple):
+    """A question with the statements that answer it; a cluster depends on one document."""
+
+    text: str
+    statements: tuple[str, ...]
+    half: str
+    cluster: str
 
 
 class Measured(NamedTuple):
@@ -73,19 +86,20 @@ class Measured(NamedTuple):
     stable: Interval
     cpu_seconds: float
     changed: dict[str, list[float]]
-    coverage: Coverage
+    level: str
+    coverage: dict[str, Coverage]  # by half
 
 
 def compare_engines(engines: Sequence[str], corpora: Sequence[str], n_questions: int) -> None:
     """Print tables of the engines on each corpus, then the coverage of all corpora together."""
     pooled: dict[str, dict[str, Coverage]] = {half: {} for half in HALVES}
-    pooled_names: dict[str, list[str]] = {half: [] for half in HALVES}
+    pooled_clusters: dict[str, list[str]] = {half: [] for half in HALVES}
     for corpus in corpora:
         project = prepare(corpus)
         if project is None:
             print(f"{corpus}: {SETS / corpus} is not there", flush=True)
             continue
-        questions: Questions = []
+        questions: list[Question] = []
         found: dict[str, Measured] = {}
         for engine in engines:
             choices = (
@@ -96,29 +110,17 @@ def compare_engines(engines: Sequence[str], corpora: Sequence[str], n_questions:
             questions = questions or read_questions(corpus, project, n_questions)
             found[engine] = measure(project, engine, questions)
         print_engines(corpus, found)
-        halves = [half_of(text) for text, _ in questions]
         for half in HALVES:
-            kept = [at for at, one in enumerate(halves) if one == half]
-            names = [questions[at][0] for at in kept]
-            part = {engine: select(one.coverage, kept) for engine, one in found.items()}
-            print_coverage(f"{corpus}, {half}", part, names)
-            pooled_names[half] += names
+            clusters = [one.cluster for one in questions if one.half == half]
+            part = {engine: one.coverage[half] for engine, one in found.items()}
+            print_coverage(f"{corpus}, {half}", part, clusters)
+            pooled_clusters[half] += [f"{corpus} {cluster}" for cluster in clusters]
             for engine, coverage in part.items():
                 of_engine = pooled[half].setdefault(engine, {})
                 for key, shares in coverage.items():
                     of_engine.setdefault(key, []).extend(shares)
     for half in HALVES:
-        print_coverage(f"all corpora, {half}", pooled[half], pooled_names[half])
-
-
-def half_of(question: str) -> str:
-    """Return the half of a question, which depends on its text alone."""
-    return HALVES[blake2b(question.encode(), digest_size=1).digest()[0] % 2]
-
-
-def select(coverage: Coverage, kept: Sequence[int]) -> Coverage:
-    """Return the coverage of some of the questions."""
-    return {key: [shares[at] for at in kept] for key, shares in coverage.items()}
+        print_coverage(f"all corpora, {half}", pooled[half], pooled_clusters[half])
 
 
 def prepare(corpus: str) -> Path | None:
@@ -150,16 +152,34 @@ def prepare(corpus: str) -> Path | None:
     return project
 
 
-def read_questions(corpus: str, project: Path, limit: int) -> Questions:
-    """Return the questions of a corpus, with the statements that answer them."""
+def read_questions(corpus: str, project: Path, limit: int) -> list[Question]:
+    """Return the questions of a set, or twice as many that are made from the sample."""
     if corpus != "sample":
-        return questions_of_set(corpus, limit)
+        return [
+            Question(text, tuple(statements), half_of(text), text)
+            for text, statements in questions_of_set(corpus, limit)
+        ]
+    kinds = [kind for kind in KINDS if kind != "unanswerable"]
     with ExitStack() as stack:
         [system] = open_systems(stack, [SystemPlan("global", Place(project), "global")])
-        return questions_of_sample(system)[:limit]
+        made = make_questions(system.index, 2 * limit, SEED, kinds)
+    return [
+        Question(
+            one.text,
+            one.statements or tuple(span.text for span in one.spans),
+            one.split,
+            one.cluster,
+        )
+        for one in made
+    ]
 
 
-def measure(project: Path, engine: str, questions: Questions) -> Measured:
+def half_of(question: str) -> str:
+    """Return the half of a question, which depends on its text alone."""
+    return HALVES[blake2b(question.encode(), digest_size=1).digest()[0] % 2]
+
+
+def measure(project: Path, engine: str, questions: Sequence[Question]) -> Measured:
     """Measure the communities of the index of a project."""
     output = project / "output"
     names = ("communities", "community_reports", "entities", "relationships")
@@ -180,6 +200,7 @@ def measure(project: Path, engine: str, questions: Questions) -> Measured:
     seconds, changed = measure_updates(
         evidence, CreateCommunities.model_validate({"engine": engine})
     )
+    level, coverage = measure_coverage(project, questions, levels["level"].to_list())
     encoding = load_encoding("o200k_base")
     texts = tables["community_reports"]["full_content"]
     return Measured(
@@ -190,7 +211,8 @@ def measure(project: Path, engine: str, questions: Questions) -> Measured:
         stable.interval,
         seconds,
         changed,
-        measure_coverage(project, questions),
+        level,
+        coverage,
     )
 
 
@@ -260,19 +282,38 @@ def members_of(labels: Integers) -> list[bytes]:
     return [part.tobytes() for part in parts if len(part) > 1 and labels[part[0]] >= 0]
 
 
-def measure_coverage(project: Path, questions: Questions) -> Coverage:
-    """Return the share of the statements of each question in the contexts of global search."""
-    coverage: Coverage = {}
-    plans = [SystemPlan(name, Place(project), "global", set_) for name, set_ in SEARCHES.items()]
-    with ExitStack() as stack:
-        for system in open_systems(stack, plans):
-            for budget in TOKEN_BUDGETS:
-                shares = coverage[system.name, budget] = []
-                for text, statements in questions:
-                    lines = context_within(system, text, budget).splitlines()
-                    scores = statement_scores(statements, lines, system.word_weights)
-                    shares.append(sum(score >= THRESHOLD for score in scores) / len(scores))
-    return coverage
+def measure_coverage(
+    project: Path, questions: Sequence[Question], levels: Sequence[int]
+) -> tuple[str, dict[str, Coverage]]:
+    """Return the best level of reports alone, and the coverage of both searches by half."""
+
+    def cover(half: str, *overrides: str) -> list[list[float]]:
+        """Return the shares of the statements of each question, by budget."""
+        chosen = [one for one in questions if one.half == half]
+        with ExitStack() as stack:
+            plans = [SystemPlan("global", Place(project), "global", overrides)]
+            [system] = open_systems(stack, plans)
+            return [[cover_one(system, one, budget) for one in chosen] for budget in TOKEN_BUDGETS]
+
+    tuned = {
+        level: cover(HALVES[0], *REPORTS_ALONE, f"global_search.level={level}")
+        for level in ("null", *map(str, levels))
+    }
+    best = max(tuned, key=lambda level: np.sum(tuned[level]))
+    held_out = cover(HALVES[1], *REPORTS_ALONE, f"global_search.level={best}")
+    coverage: dict[str, Coverage] = {}
+    for half, alone in zip(HALVES, (tuned[best], held_out), strict=True):
+        for name, found in (("default", cover(half)), ("reports alone", alone)):
+            for budget, shares in zip(TOKEN_BUDGETS, found, strict=True):
+                coverage.setdefault(half, {})[name, budget] = shares
+    return "of each question" if best == "null" else best, coverage
+
+
+def cover_one(system: System, question: Question, budget: int) -> float:
+    """Return the share of the statements of a question that a context covers."""
+    lines = context_within(system, question.text, budget).splitlines()
+    scores = statement_scores(question.statements, lines, system.word_weights)
+    return sum(score >= THRESHOLD for score in scores) / len(scores)
 
 
 def print_engines(corpus: str, found: dict[str, Measured]) -> None:
@@ -294,7 +335,7 @@ def print_engines(corpus: str, found: dict[str, Measured]) -> None:
         )
     print()
     for engine, one in found.items():
-        print(f"- {engine}, by level without islands: {one.levels}")
+        print(f"- {engine}: reports alone of level {one.level}; by level, no islands: {one.levels}")
     sys.stdout.flush()
 
 
@@ -305,26 +346,26 @@ def describe_difference(base: Sequence[float], values: Sequence[float]) -> str:
     return f"({one.mean:+.3f} [{one.low:+.3f}, {one.high:+.3f}])"
 
 
-def print_coverage(name: str, found: dict[str, Coverage], questions: Sequence[str]) -> None:
+def print_coverage(name: str, found: dict[str, Coverage], clusters: Sequence[str]) -> None:
     """Print the coverage of each engine, and its paired difference to the first one."""
-    if not questions:
+    if not clusters:
         return
     engines = list(found)
     first = found[engines[0]]
-    print(f"\n{name}: coverage, {len(questions)} questions\n")
+    print(f"\n{name}: coverage, {len(clusters)} questions\n")
     titles = [f"{search}, {budget:,}" for search, budget in first]
     print(f"| engine | {' | '.join(titles)} |")
     print("| --- " * (len(titles) + 1) + "|")
-    columns = [column(found, key, questions) for key in first]
+    columns = [column(found, key, clusters) for key in first]
     for at, engine in enumerate(engines):
         print(f"| {engine} | {' | '.join(one[at] for one in columns)} |", flush=True)
 
 
-def column(found: dict[str, Coverage], key: tuple[str, int], questions: Sequence[str]) -> list[str]:
+def column(found: dict[str, Coverage], key: tuple[str, int], clusters: Sequence[str]) -> list[str]:
     """Return the cells of one search and budget, one for each engine."""
     engines = list(found)
     base = found[engines[0]][key]
-    differences = [compare_paired(base, found[engine][key], questions) for engine in engines[1:]]
+    differences = [compare_paired(base, found[engine][key], clusters) for engine in engines[1:]]
     corrected = holm_p_values([one.p_value for one in differences if one is not None])
     cells = [f"{np.mean(base):.3f}"]
     for engine, p_value in zip(engines[1:], corrected, strict=True):
