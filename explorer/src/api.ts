@@ -37,7 +37,11 @@ export interface Community {
 export interface Report {
   community: number; level: number; title: string; summary: string; full_content: string;
   rank: number; size: number;
+  /** Absent on a static page. */
+  statements?: Statement[];
 }
+/** A statement of a report, and the sentences of documents that state it; `finding` null: the summary. */
+export interface Statement { finding: number | null; text: string; n_documents: number; sources: Span[] }
 export interface Document {
   /** Absent on a static page. */
   id?: string;

@@ -262,6 +262,8 @@ export const texts = {
     sentences: "Sentences that state it",
     together: "Passages that name both",
     countedExplained: "No sentence states this relationship: the names stand near each other in these passages.",
+    statements: "Sources of its statements",
+    statedBy: (n: number) => n === 0 ? "no cited passage states it" : n === 1 ? "one document" : `${n} documents`,
     noReport: "There is no report on this community.", partOf: "Part of", children: "Parts",
     members: "Members", neighbours: "Neighbouring communities", showOnly: "Show only this community",
     showAll: "Show the whole graph", metadata: "Metadata", named: "Named here",

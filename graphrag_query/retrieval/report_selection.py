@@ -192,17 +192,40 @@ def _take_within_budget(
 def as_context_rows(index: IndexStore, reports: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return reports as rows of a context: number and text, without citations.
 
-    `column` is `full_content` or `summary`. A summary has the title of the report before it.
+    `column` is `full_content` or `summary`. A summary has the title of the report before it. A
+    statement that several documents state has their number after it: "(3 documents)".
     """
     if column not in reports.columns:
         reports = index.with_texts(reports, column)
     text = reports[column]
     if column == "summary":
         text = reports["title"] + ": " + text
+    marks = _mark_statements(index, reports["community"])
     texts = [check_citations(said, {})[0] for said in text]
+    for at, community in enumerate(reports["community"]):
+        for said, mark in marks.get(community, ()):
+            texts[at] = texts[at].replace(said, f"{said} {mark}", 1)
     return pl.DataFrame(
         {"id": reports["community"], "text": texts}, {"id": pl.Int64, "text": pl.String}
     )
+
+
+def _mark_statements(index: IndexStore, communities: pl.Series) -> dict[int, list[tuple[str, str]]]:
+    """Map communities to (text, mark) of the statements that several documents state.
+
+    Of most statements, the corpus has one document: a mark at each of them would say little.
+    """
+    reports = index.reports(communities)
+    if "statements" not in reports.columns:
+        # The index is of an earlier version, or of Microsoft GraphRAG.
+        return {}
+    stated = reports.select("community", "statements").explode("statements").drop_nulls()
+    stated = stated.unnest("statements").filter(pl.col("n_documents") > 1)
+    stated = stated.unique(["community", "statement"], maintain_order=True)
+    marks: dict[int, list[tuple[str, str]]] = {}
+    for community, text, n in stated.select("community", "text", "n_documents").iter_rows():
+        marks.setdefault(community, []).append((text, f"({n} documents)"))
+    return marks
 
 
 def split_reports(question: Question, reports: pl.DataFrame, max_tokens: int) -> list[Context]:

@@ -269,8 +269,8 @@ class ToolCalls:
         opened = self.open(arguments.index, version)
         if arguments.community is not None:
             report = read_report(opened, arguments.community).model_dump()
-            # The full content repeats the summary and the findings.
-            del report["full_content"]
+            # The full content and the statements repeat the summary and the findings.
+            del report["full_content"], report["statements"]
             findings = [Record("findings", finding) for finding in report.pop("findings")]
             head = {"id": str(_row_id(opened, "report", arguments.community))}
             records = [Record("reports", report), *findings]

@@ -1,5 +1,6 @@
 """Communities and their reports."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 
 from graphrag_query.retrieval.filtered_index import FilteredIndex
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_server.document_spans import Span, read_spans
 from graphrag_server.routes.entities import EntityPage, list_entities
 from graphrag_server.table_pages import Paging, Version, no_such_row, read_page
 
@@ -16,6 +18,7 @@ router = APIRouter(prefix="/v1/indexes/{index}", tags=["communities"])
 
 # Maximum number of neighbours of a community.
 MAX_NEIGHBOURS = 50
+_STATEMENT_FIELDS = ("finding", "text", "n_documents")
 Level = Annotated[int | None, Query(ge=0, le=1_000, description="0 is the coarsest level.")]
 
 
@@ -45,6 +48,20 @@ class Finding(BaseModel):
     explanation: str
 
 
+class Statement(BaseModel):
+    """A statement of a report, and the sentences of documents that state it.
+
+    `finding` is the number of its finding, from 0; null is the summary. `n_documents` is the number
+    of documents that state it: 1 is a single source, and 0 means that no cited passage states it.
+    `sources` has the sentences of at most five documents.
+    """
+
+    finding: int | None
+    text: str
+    n_documents: int
+    sources: list[Span]
+
+
 class Report(BaseModel):
     """The report on one community. Numbers in square brackets cite rows of other tables."""
 
@@ -58,6 +75,7 @@ class Report(BaseModel):
     findings: list[Finding]
     full_content: str
     size: int
+    statements: list[Statement]
 
 
 class ReportSummary(BaseModel):
@@ -208,8 +226,30 @@ def read_report(opened: Version, number: int) -> Report:
     report = opened.whole.report(number) if opened.whole.has_table("report_rows") else None
     if report is None:
         raise no_such_row("report on community", number)
-    fields: dict[str, Any] = {name: report[name] for name in Report.model_fields}
-    return Report.model_validate(fields)
+    names = Report.model_fields.keys() - {"statements"}
+    fields: dict[str, Any] = {name: report[name] for name in names}
+    # An index of an earlier version has no statements.
+    records = report.get("statements") or []
+    return Report.model_validate({**fields, "statements": _read_statements(opened.whole, records)})
+
+
+def _read_statements(store: IndexStore, records: list[Mapping[str, Any]]) -> list[Statement]:
+    """Read the statements of a report; each of their records is one sentence of a document."""
+    ids = pl.Series([one["document_id"] for one in records], dtype=pl.String)
+    documents = store.scan("documents").filter(pl.col("id").is_in(ids.drop_nulls().implode()))
+    numbers = dict(documents.select("id", "human_readable_id").collect().iter_rows())
+    statements: dict[int, Statement] = {}
+    places: dict[int, list[dict[str, int]]] = {}
+    for one in records:
+        number, fields = one["statement"], {name: one[name] for name in _STATEMENT_FIELDS}
+        statements.setdefault(number, Statement(**fields, sources=[]))
+        if one["document_id"] in numbers:
+            place = {name: one[name] for name in ("start_char", "end_char")}
+            document = numbers[one["document_id"]]
+            places.setdefault(number, []).append({"document": document, **place})
+    for number, found in places.items():
+        statements[number].sources = read_spans(store, found)
+    return list(statements.values())
 
 
 def read_communities(store: IndexStore, numbers: list[int]) -> list[Community]:

@@ -140,6 +140,11 @@ def test_a_community_knows_its_place(sample_client: TestClient) -> None:
     assert [above["community"] for above in details["ancestors"]] == [child["parent"]]
     report = read(sample_client, f"reports/{child['community']}")
     assert report["title"] == details["title"]
+    for said in report["statements"]:
+        # A report without a model quotes the first source.
+        assert " ".join(said["sources"][0]["text"].split()).endswith(said["text"][-20:])
+        assert len({span["document"] for span in said["sources"]}) == min(said["n_documents"], 5)
+    assert report["statements"]
     parent = read(sample_client, f"communities/{child['parent']}")
     assert child["community"] in {one["community"] for one in parent["child_communities"]}
     assert all(one["level"] == 0 for one in parent["neighbours"])

@@ -1,6 +1,6 @@
 /** The details of a community: its report, its place in the hierarchy, and its members. */
 
-import type { Community, CommunityDetails, Report } from "../api";
+import type { Community, CommunityDetails, Report, Statement } from "../api";
 import { FormattedText } from "../parts/FormattedText";
 import { CommunityLink, EntityLink } from "../parts/Link";
 import { Await } from "../parts/Loading";
@@ -9,6 +9,7 @@ import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
+import { Passage } from "./Passage";
 import { Section } from "./Section";
 
 export function CommunityView({ community }: { community: CommunityDetails }) {
@@ -41,7 +42,34 @@ export function CommunityView({ community }: { community: CommunityDetails }) {
 /** The report without its title, which is the heading already. */
 function ReportText({ report }: { report: Report }) {
   const content = report.full_content || report.summary;
-  return <div class="report"><FormattedText text={content.replace(/^# [^\n]*\n/, "")} /></div>;
+  return (
+    <>
+      <div class="report"><FormattedText text={content.replace(/^# [^\n]*\n/, "")} /></div>
+      <Statements statements={report.statements ?? []} />
+    </>
+  );
+}
+
+/** The statements of a report, each with the number of documents that state it and their sentences. */
+function Statements({ statements }: { statements: Statement[] }) {
+  if (!statements.length) return null;
+  return (
+    <Section title={texts.evidence.statements} count={statements.length}>
+      <ul class="list">
+        {statements.map(({ n_documents, sources, text }, at) => (
+          <li key={at}>
+            <details>
+              <summary>
+                <span dir="auto">{text}</span>{" "}
+                <span class="row-note">{texts.evidence.statedBy(n_documents)}</span>
+              </summary>
+              {sources.map((span) => <Passage key={`${span.document}-${span.start_char}`} span={span} />)}
+            </details>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
 }
 
 function OnlyThis({ number }: { number: number }) {

@@ -231,3 +231,17 @@ def test_a_sentence_is_found_where_lines_break_it() -> None:
     assert found is not None
     assert (found.text, found.start_char, found.end_char) == ("Ice  came\nearly.", 108, 124)
     assert locate_sentence("Never said.", unit) is None
+
+
+def test_what_several_documents_state_is_marked_in_the_context_of_a_model(index: Index) -> None:
+    reports = index.store.report_list
+    shown = report_selection.as_context_rows(index.store, reports, "full_content")
+    stated = index.store.scan("community_reports").select("community", "statements").collect()
+    n_marked = 0
+    texts = dict(shown.iter_rows())
+    for community, records in stated.iter_rows():
+        counts = {one["text"]: one["n_documents"] for one in records}
+        for said, n in counts.items():
+            assert (f"{said} ({n} documents)" in texts[community]) == (n > 1)
+            n_marked += n > 1
+    assert n_marked
