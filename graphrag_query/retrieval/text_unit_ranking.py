@@ -243,8 +243,10 @@ class TextUnitRanking:
     find_adjacent: "FindAdjacent" = lambda number: []
     similarities: dict[int, float] = field(default_factory=dict)
     matches: dict[int, float] = field(default_factory=dict)
-    words: "dict[int, Flags]" = field(default_factory=dict)
+    # Which of the question's words a text unit contains: a bit for each word.
+    words: dict[int, int] = field(default_factory=dict)
     word_weights: "Floats" = field(default_factory=lambda: np.zeros(0))
+    coverages: dict[int, float] = field(default_factory=dict)
     best_links: dict[int, _Link] = field(default_factory=dict)
 
     def rank(self, found: Collection[int]) -> list[RankedTextUnit]:
@@ -315,14 +317,22 @@ class TextUnitRanking:
             held = words.sum(axis=0)
             self.word_weights = np.log1p((len(new) + 0.5) / (held + 0.5))
             self.word_weights /= self.word_weights.sum() or 1.0
-        for number, cosine, row in zip(new, similarity.tolist(), words, strict=True):
+        for number, cosine, row in zip(new, similarity.tolist(), _to_bits(words), strict=True):
             self.words[number], self.similarities[number] = row, cosine
             self.matches[number] = (
                 SIMILARITY_WEIGHT * cosine
-                + COVERAGE_WEIGHT * float(row @ self.word_weights)
+                + COVERAGE_WEIGHT * self._coverage(row)
                 + FULL_TEXT_WEIGHT * self.full_text.get(number, 0.0)
                 + NAMED_ENTITY_WEIGHT * (self.named[number][0] if number in self.named else 0.0)
             )
+
+    def _coverage(self, words: int) -> float:
+        """Return the weight of some words, given as bits. Many text units have the same words."""
+        known = self.coverages.get(words)
+        if known is None:
+            flags = [bool(words >> at & 1) for at in range(len(self.word_weights))]
+            known = self.coverages[words] = float(np.array(flags, bool) @ self.word_weights)
+        return known
 
     def _best_text_units(self, numbers: Collection[int]) -> list[int]:
         def place(number: int) -> tuple[float, int]:
@@ -347,9 +357,9 @@ class TextUnitRanking:
             if seed in self.best_links:
                 said = said | self.words[self.best_links[seed].origin]
             for number, (strength, entity) in ways.items():
-                new_words = self.words[number] & ~said
+                new_words = self._coverage(self.words[number] & ~said)
                 score = LINK_WEIGHT * max(self.matches[seed], 0.0) * strength
-                score += NEW_WORDS_WEIGHT * float(new_words @ self.word_weights)
+                score += NEW_WORDS_WEIGHT * new_words
                 way = _Link(share * score, seed, entity)
                 if number not in found or way.score > found[number].score:
                     found[number] = way
@@ -379,3 +389,9 @@ class TextUnitRanking:
         found.pop(seed, None)
         best = sorted(found, key=lambda number: (-found[number][0], number))[:MAX_LINKED_TEXT_UNITS]
         return {number: found[number] for number in best}
+
+
+def _to_bits(flags: "Flags") -> list[int]:
+    """Return each row of flags as a number whose bit n is flag n."""
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
