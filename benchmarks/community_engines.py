@@ -6,19 +6,23 @@ tokens of the rows that a model would read for all reports, up to `MAX_PROMPT_TO
 communities with other members after an update that brings 1 % of the documents, drawn
 `N_UPDATES` times from the graph; themes and islands are left out. Coverage is the share of gold
 statements in the context of global search: by default, and of reports alone, at the level that
-covers most for the engine and the corpus. That level is chosen on one half of the questions; the
-other half is held out. The questions of the sample are those that `graphrag-index evaluate make`
-makes, split by document; the halves of a set follow from a hash of the question. Differences are
-paired, to the first engine; p-values are corrected by Holm over the other engines.
+covers most for the engine and the corpus. That level is chosen on one half of the questions, at
+the smaller budget; the other half is held out. The questions of the sample are those that
+`graphrag-index evaluate make` makes, split by document; the halves of a set follow from a hash of
+the question. Differences are paired, to the first engine; p-values are corrected by Holm over the
+other engines.
 """
 
 import gzip
 import json
+import multiprocessing
 import shutil
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -62,6 +66,7 @@ N_RESAMPLES = 20
 UPDATED_SHARE = 0.01
 MAX_PROMPT_TOKENS = 8_000
 N_TIMED = 5
+N_WORKERS = 2
 
 # (search, budget of tokens) → share of the statements of each question.
 Coverage = dict[tuple[str, int], list[float]]
@@ -94,33 +99,41 @@ def compare_engines(engines: Sequence[str], corpora: Sequence[str], n_questions:
     """Print tables of the engines on each corpus, then the coverage of all corpora together."""
     pooled: dict[str, dict[str, Coverage]] = {half: {} for half in HALVES}
     pooled_clusters: dict[str, list[str]] = {half: [] for half in HALVES}
-    for corpus in corpora:
-        project = prepare(corpus)
-        if project is None:
-            print(f"{corpus}: {SETS / corpus} is not there", flush=True)
-            continue
-        questions: list[Question] = []
-        found: dict[str, Measured] = {}
-        for engine in engines:
-            choices = (
-                f"create_communities.engine={engine}",
-                "create_communities.stability=rebuild",
-            )
-            index(project, *choices)
-            questions = questions or read_questions(corpus, project, n_questions)
-            found[engine] = measure(project, engine, questions)
-        print_engines(corpus, found)
-        for half in HALVES:
-            clusters = [one.cluster for one in questions if one.half == half]
-            part = {engine: one.coverage[half] for engine, one in found.items()}
-            print_coverage(f"{corpus}, {half}", part, clusters)
-            pooled_clusters[half] += [f"{corpus} {cluster}" for cluster in clusters]
-            for engine, coverage in part.items():
-                of_engine = pooled[half].setdefault(engine, {})
-                for key, shares in coverage.items():
-                    of_engine.setdefault(key, []).extend(shares)
+    measure_one = partial(measure_corpus, engines=engines, limit=n_questions)
+    with ProcessPoolExecutor(N_WORKERS, multiprocessing.get_context("spawn")) as pool:
+        for corpus, (questions, found) in zip(corpora, pool.map(measure_one, corpora), strict=True):
+            if not found:
+                print(f"{corpus}: {SETS / corpus} is not there", flush=True)
+                continue
+            print_engines(corpus, found)
+            for half in HALVES:
+                clusters = [one.cluster for one in questions if one.half == half]
+                part = {engine: one.coverage[half] for engine, one in found.items()}
+                print_coverage(f"{corpus}, {half}", part, clusters)
+                pooled_clusters[half] += [f"{corpus} {cluster}" for cluster in clusters]
+                for engine, coverage in part.items():
+                    of_engine = pooled[half].setdefault(engine, {})
+                    for key, shares in coverage.items():
+                        of_engine.setdefault(key, []).extend(shares)
     for half in HALVES:
         print_coverage(f"all corpora, {half}", pooled[half], pooled_clusters[half])
+
+
+def measure_corpus(
+    corpus: str, engines: Sequence[str], limit: int
+) -> tuple[list[Question], dict[str, Measured]]:
+    """Index a corpus with each engine; return its questions and the figures of the engines."""
+    questions: list[Question] = []
+    found: dict[str, Measured] = {}
+    project = prepare(corpus)
+    for engine in engines if project else ():
+        assert project is not None
+        choices = (f"create_communities.engine={engine}", "create_communities.stability=rebuild")
+        index(project, *choices)
+        questions = questions or read_questions(corpus, project, limit)
+        found[engine] = measure(project, engine, questions)
+        print(f"{corpus}, {engine}: measured", file=sys.stderr, flush=True)
+    return questions, found
 
 
 def prepare(corpus: str) -> Path | None:
@@ -153,7 +166,7 @@ def prepare(corpus: str) -> Path | None:
 
 
 def read_questions(corpus: str, project: Path, limit: int) -> list[Question]:
-    """Return the questions of a set, or twice as many that are made from the sample."""
+    """Return the questions of a set, or as many that are made from the sample."""
     if corpus != "sample":
         return [
             Question(text, tuple(statements), half_of(text), text)
@@ -162,7 +175,7 @@ def read_questions(corpus: str, project: Path, limit: int) -> list[Question]:
     kinds = [kind for kind in KINDS if kind != "unanswerable"]
     with ExitStack() as stack:
         [system] = open_systems(stack, [SystemPlan("global", Place(project), "global")])
-        made = make_questions(system.index, 2 * limit, SEED, kinds)
+        made = make_questions(system.index, limit, SEED, kinds)
     return [
         Question(
             one.text,
@@ -287,25 +300,30 @@ def measure_coverage(
 ) -> tuple[str, dict[str, Coverage]]:
     """Return the best level of reports alone, and the coverage of both searches by half."""
 
-    def cover(half: str, *overrides: str) -> list[list[float]]:
-        """Return the shares of the statements of each question, by budget."""
+    def cover(half: str, budget: int, *overrides: str) -> list[float]:
+        """Return the share of the statements of each question of a half."""
         chosen = [one for one in questions if one.half == half]
         with ExitStack() as stack:
             plans = [SystemPlan("global", Place(project), "global", overrides)]
             [system] = open_systems(stack, plans)
-            return [[cover_one(system, one, budget) for one in chosen] for budget in TOKEN_BUDGETS]
+            return [cover_one(system, one, budget) for one in chosen]
 
     tuned = {
-        level: cover(HALVES[0], *REPORTS_ALONE, f"global_search.level={level}")
+        level: sum(
+            cover(HALVES[0], TOKEN_BUDGETS[0], *REPORTS_ALONE, f"global_search.level={level}")
+        )
         for level in ("null", *map(str, levels))
     }
-    best = max(tuned, key=lambda level: np.sum(tuned[level]))
-    held_out = cover(HALVES[1], *REPORTS_ALONE, f"global_search.level={best}")
-    coverage: dict[str, Coverage] = {}
-    for half, alone in zip(HALVES, (tuned[best], held_out), strict=True):
-        for name, found in (("default", cover(half)), ("reports alone", alone)):
-            for budget, shares in zip(TOKEN_BUDGETS, found, strict=True):
-                coverage.setdefault(half, {})[name, budget] = shares
+    best = max(tuned, key=lambda level: tuned[level])
+    searches = {"default": (), "reports alone": (*REPORTS_ALONE, f"global_search.level={best}")}
+    coverage = {
+        half: {
+            (name, budget): cover(half, budget, *overrides)
+            for name, overrides in searches.items()
+            for budget in TOKEN_BUDGETS
+        }
+        for half in HALVES
+    }
     return "of each question" if best == "null" else best, coverage
 
 

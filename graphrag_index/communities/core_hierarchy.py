@@ -183,7 +183,9 @@ class _Links:
         can, each becomes a part.
         """
         # A part is named by its lowest node.
-        part = {node: min(piece) for piece in kept for node in piece}
+        part: dict[int, int] = {}
+        for piece in kept:
+            part |= dict.fromkeys(piece, min(piece))
         while small:
             joined: dict[int, int] = {}
             for piece in small:
@@ -197,5 +199,6 @@ class _Links:
                 break
             part |= joined
             small = [piece for piece in small if piece[0] not in part]
-        part |= {node: min(piece) for piece in small for node in piece}
+        for piece in small:
+            part |= dict.fromkeys(piece, min(piece))
         return np.unique([part[node] for node in range(len(self.of))], return_inverse=True)[1]
