@@ -62,12 +62,12 @@ evaluate = typer.Typer(
 )
 
 
-evaluate.command("make")(make)
-evaluate.command("verdicts")(verdicts)
-evaluate.command("graph")(graph)
+evaluate.command("make", short_help="Make questions with known answers.")(make)
+evaluate.command("verdicts", short_help="Measure how much verdicts owe to the order.")(verdicts)
+evaluate.command("graph", short_help="Measure the graph and the reports of an index.")(graph)
 
 
-@evaluate.command("run")
+@evaluate.command("run", short_help="Measure searches on questions; a model may judge.")
 def run_evaluation(
     questions: Annotated[
         Path, typer.Argument(help="Questions with their answers or gold documents: .json or .jsonl")
