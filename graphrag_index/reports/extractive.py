@@ -149,7 +149,10 @@ class _StatementSources:
         titles: Mapping[int, str],
         words: dict[str, frozenset[str]],
     ) -> None:
-        self._mentioned, self._titles, self._words = _group_by_member(evidence), titles, words
+        # Without another document, nothing is searched.
+        is_searched = len({sentence.document for sentence in evidence}) > 1
+        self._mentioned = _group_by_member(evidence) if is_searched else {}
+        self._titles, self._words = titles, words
 
     def make_statement(self, finding: int | None, sentence: Evidence) -> Statement:
         """Make a statement of a sentence and of those of other documents that state the same.
@@ -157,7 +160,8 @@ class _StatementSources:
         They mention the same members.
         """
         members = set(sentence.entities)
-        candidates = min((self._mentioned[entity] for entity in members), key=len, default=())
+        known = (self._mentioned.get(entity, ()) for entity in members)
+        candidates: Sequence[Evidence] = min(known, key=len, default=())
         others = [
             other
             for other in candidates
@@ -223,7 +227,8 @@ class _Headings:
     def __init__(self, names: Names, terms: Sequence[Term], language: str) -> None:
         self._names, self._language = names, language
         # Terms that no heading has yet. A term of the title may be the only one of a finding.
-        self._terms = [*terms[MAX_TITLE_TERMS:], *terms[:MAX_TITLE_TERMS]]
+        ordered = [*terms[MAX_TITLE_TERMS:], *terms[:MAX_TITLE_TERMS]]
+        self._terms = {term: [form.lower() for form in term.forms] for term in ordered}
         self._named = set(names.main)
 
     def compose(self, subject: int, sentences: Sequence[Evidence]) -> str:
@@ -252,13 +257,13 @@ class _Headings:
         """Take the term that most sentences contain; "" if none contains one."""
         texts = [sentence.text.lower() for sentence in sentences]
         best, most = None, 0
-        for term in self._terms:
-            n = sum(any(form.lower() in text for form in term.forms) for text in texts)
+        for term, forms in self._terms.items():
+            n = sum(any(form in text for form in forms) for text in texts)
             if n > most:
                 best, most = term, n
         if best is None:
             return ""
-        self._terms.remove(best)
+        del self._terms[best]
         return best.text
 
     def _take_names(self, sentences: Sequence[Evidence], n: int) -> list[int]:
