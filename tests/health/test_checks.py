@@ -100,6 +100,7 @@ DANGLING = [
     ("communities", {"text_unit_ids": ["u0", "u9"]}, "community 0: u9"),
     ("communities", {"parent": 8}, "community 0: 8"),
     ("communities", {"children": [7, 8]}, "community 0: 8"),
+    ("community_reports", {"statements": [{"document_id": "d9"}]}, "report on community 7: d9"),
 ]
 
 
