@@ -23,7 +23,7 @@ combining marks of all other scripts; all other characters separate words.
 
 import fnmatch
 import re
-from collections.abc import Callable
+import threading
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,18 +154,19 @@ def is_unspaced(text: str) -> bool:
     return _search_unspaced(text) is not None
 
 
+_of_thread = threading.local()
+
+
 @lru_cache(maxsize=65_536)
 def stem_word(word: str) -> str:
     """Return the English Snowball stem of a word in lower case, as in full-text search."""
-    return _load_stemmer()(word)
+    # A stemmer keeps the word that it works on: threads must not share one.
+    if not hasattr(_of_thread, "stem"):
+        import snowballstemmer
 
-
-@cache
-def _load_stemmer() -> Callable[[str], str]:
-    import snowballstemmer
-
-    stemmer: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
-    return stemmer
+        _of_thread.stem = snowballstemmer.stemmer("english").stemWord
+    stem: str = _of_thread.stem(word)
+    return stem
 
 
 def phonetic_keys(words: "pl.Expr") -> "pl.Expr":

@@ -2,6 +2,7 @@
 
 import sys
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 import pytest
@@ -131,3 +132,22 @@ def test_cases_of_a_name_share_a_stem() -> None:
 def test_spellings_of_one_sound() -> None:
     assert phonetic_key("schwarz") == phonetic_key("shwarz") != ""
     assert phonetic_key("li") == phonetic_key("москва") == ""
+
+
+def test_threads_stem_words_at_the_same_time() -> None:
+    starts = ("nation", "relat", "organiz", "happi", "conditi", "sens")
+    ends = ("al", "ally", "ations", "izing", "fulness", "ness", "ible", "ated", "s")
+    words = [start + end for start in starts for end in ends]
+    alone = [stem_word(word) for word in words]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            stem_word.cache_clear()
+            with ThreadPoolExecutor(4) as threads:
+                parts = [words[at:] + words[:at] for at in range(4)]
+                found = list(threads.map(lambda part: list(map(stem_word, part)), parts))
+            for at, stems in enumerate(found):
+                assert stems == alone[at:] + alone[:at]
+    finally:
+        sys.setswitchinterval(interval)
