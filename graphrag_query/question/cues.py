@@ -18,6 +18,16 @@ def find_cues(question: str) -> dict[str, str]:
     return {kind: match.group().strip() for kind, match in found.items() if match}
 
 
+def asks_for_everything(question: str) -> bool:
+    """Return whether a question asks for all that is said of its subject, and not for one thing.
+
+    "What do the documents tell about Ann?" and "Summarize the life of Ann." do, and "What is the
+    main work of Ann?" does not.
+    """
+    cues = find_cues(question).keys()
+    return "whole" in cues or ("summary" in cues and "listing" not in cues)
+
+
 def remove_cues(question: str, *kinds: str) -> str:
     """Return a question without the words that ask for these kinds of answers.
 

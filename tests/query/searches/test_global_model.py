@@ -18,6 +18,7 @@ from graphrag_index.text.citations import find_cited_rows
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
+from graphrag_query.retrieval.excerpts import GAP
 from graphrag_query.searches.global_search import (
     MAX_POINT_CHARS,
     NO_POINTS_TEXT,
@@ -109,6 +110,21 @@ def test_reports_and_passages_share_the_budget(index: Index) -> None:
     assert both.tables["Reports"].height < reports.tables["Reports"].height
     assert both.n_tokens <= 3_000 + 100
     assert "scurvy" in both.tables["Sources"]["text"][0]
+
+
+def test_passages_are_shortened_for_a_question_that_asks_for_everything(index: Index) -> None:
+    few, many = (
+        index.context(text, "global", max_map_tokens=3_000).tables["Sources"]
+        for text in (SUBJECT, "What do the documents tell about scurvy?")
+    )
+    assert many.height > few.height
+    assert (
+        many["text"].str.contains("(?i)scurvy").sum() > few["text"].str.contains("(?i)scurvy").sum()
+    )
+    stored = index.store.text_units(many["id"])
+    for number, text in many.select("id", "text").iter_rows():
+        parts = text.removesuffix("…").split(GAP)
+        assert all(part in stored[number]["text"] for part in parts)
 
 
 def test_a_question_about_the_whole_is_shown_summaries_of_the_highest_ranks(index: Index) -> None:
