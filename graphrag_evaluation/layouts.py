@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
     have the same id.
     """
     questions = [
-        _parse_question(record, f"{path}, question {number}", str(number))
+        _read_question(record, f"{path}, question {number}", str(number))
         for number, record in enumerate(_read_records(path), start=1)
     ]
     if not questions:
@@ -49,13 +50,17 @@ def _read_records(path: Path) -> Iterator[Any]:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
         text = content.decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}.") from error
     if path.name.removesuffix(".gz").endswith(".json"):
         data = _parse_json(text, str(path))
-        yield from data.get("questions", [data]) if isinstance(data, Mapping) else data
+        records = data.get("questions", [data]) if isinstance(data, Mapping) else data
+        if not isinstance(records, list):
+            raise SettingsError(f"{path}: a list of questions is expected.")
+        yield from records
         return
-    for number, line in enumerate(text.splitlines(), start=1):
+    # A text may have other line breaks: U+2028 needs no escape in JSON.
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield _parse_json(line, f"{path}, line {number}")
 
@@ -65,6 +70,15 @@ def _parse_json(text: str, place: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise SettingsError(f"{place}: this is not JSON: {error}.") from error
+
+
+def _read_question(record: Any, place: str, number: str) -> EvaluationQuestion:
+    try:
+        return _parse_question(record, place, number)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise SettingsError(
+            f"{place}: a field has another form than in the known layouts ({error!r})."
+        ) from error
 
 
 def _parse_question(record: Any, place: str, number: str) -> EvaluationQuestion:
@@ -113,11 +127,10 @@ def _first_value(record: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts of a value: one text, a list, or records with a statement."""
-    if value is None or value == "":
-        return []
-    values = value if isinstance(value, list | tuple) else [value]
-    return [
+    """Return the texts of a value that are not blank: one text, a list, or statements."""
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    texts = (
         str(item.get("statement", item.get("text", ""))) if isinstance(item, Mapping) else str(item)
         for item in values
-    ]
+    )
+    return [text for text in texts if text.strip()]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphrag_evaluation.layout_writers import write_questions
 from graphrag_evaluation.layouts import read_questions
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_index.errors import SettingsError
@@ -80,6 +81,10 @@ def test_a_compressed_list_is_read(tmp_path: Path) -> None:
         (b'{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}', "two questions have the id"),
         (b"\xff\xfe\xff", "cannot be read"),
         (b"[1]", "question 1: a record with the field question"),
+        (b'{"question": "a", "spans": [{"document": "x"}]}', "question 1: .*start_char"),
+        (b'{"question": "a", "spans": 5}', "question 1: a field"),
+        (b'{"question": "a", "supporting_facts": [[]]}', "question 1: a field"),
+        (b'{"question": "a", "paragraphs": ["b"]}', "question 1: a field"),
     ],
 )
 def test_a_broken_file_is_told(tmp_path: Path, content: bytes, message: str) -> None:
@@ -87,3 +92,33 @@ def test_a_broken_file_is_told(tmp_path: Path, content: bytes, message: str) -> 
     path.write_bytes(content)
     with pytest.raises(SettingsError, match=message):
         read_questions(path)
+
+
+@pytest.mark.parametrize("content", [b"5", b'{"questions": null}'])
+def test_a_file_without_a_list_is_told(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "questions.json"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match="a list of questions is expected"):
+        read_questions(path)
+
+
+def test_a_damaged_compressed_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl.gz"
+    content = bytearray(gzip.compress(b'{"question": "Who led it?"}'))
+    content[10] = 0xFF  # an unknown kind of block
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_questions(path)
+
+
+def test_a_text_with_other_line_breaks_is_read_again(tmp_path: Path) -> None:
+    question = EvaluationQuestion("a", "Who\u2028led\x85it?", answers=("Scott\u2029",))
+    write_questions([question], tmp_path / "questions.jsonl")
+    assert read_questions(tmp_path / "questions.jsonl") == [question]
+
+
+def test_blank_contexts_and_answers_are_no_gold(tmp_path: Path) -> None:
+    record = {"user_input": "Who?", "reference": "", "reference_contexts": ["", " ", "Scott."]}
+    [question] = read(tmp_path, record)
+    assert question.answers == ()
+    assert [span.text for span in question.spans] == ["Scott."]
