@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import polars as pl
 import yaml
 
 import graphrag_query
@@ -95,7 +96,7 @@ def _number_documents(index: Index) -> dict[str, int]:
     rows = index.store.scan("documents").select("human_readable_id", "id", "path", "title")
     frame, numbers = rows.collect(), dict[str, int]()
     for name in ("title", "path", "id"):
-        unique = frame.filter(frame[name].is_unique()) if frame.height else frame
+        unique = frame.filter(pl.col(name).is_unique() & pl.col(name).is_not_null())
         numbers |= dict(unique.select(name, "human_readable_id").iter_rows())
     return numbers
 
@@ -113,7 +114,8 @@ def plan_systems(
     """Plan every search of every index with every combination of settings.
 
     An override with several values, such as ``local_search.top_k_text_units=10,20``, gives a
-    system for each value. Raises `SettingsError` for an unknown search.
+    system for each value. Raises `SettingsError` for an unknown search, and for a system that is
+    named twice.
     """
     for method in methods:
         check_method(method)
@@ -125,6 +127,12 @@ def plan_systems(
             for method in methods:
                 label = " ".join([method, *varied, *([name] if len(places) > 1 else [])])
                 plans.append(SystemPlan(label, place, method, combination))
+    names = [plan.name for plan in plans]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise SettingsError(
+            f"The system {repeated!r} would be compared with itself: name each search of "
+            "--methods, value of --set and index of --against once."
+        )
     return plans
 
 

@@ -61,6 +61,24 @@ def test_settings_that_cannot_be_compared_are_told(
         names([Place(sample_project)], ["basic"], override)
 
 
+@pytest.mark.parametrize(
+    ("against", "methods", "overrides"),
+    [
+        ([], ["basic", "basic"], []),
+        ([""], ["basic"], []),
+        (["@1", "@1"], ["basic"], []),
+        ([], ["basic"], ["basic_search.mode=text,text"]),
+    ],
+)
+def test_a_system_is_not_compared_with_itself(
+    sample_project: Path, against: Sequence[str], methods: Sequence[str], overrides: Sequence[str]
+) -> None:
+    places = [Place(sample_project)]
+    places += [Place.parse(text or str(sample_project), sample_project) for text in against]
+    with pytest.raises(SettingsError, match=r"'basic.*' would be compared with itself"):
+        plan_systems(places, methods, overrides)
+
+
 def test_an_output_folder_alone_has_no_settings_to_change(sample_project: Path) -> None:
     with pytest.raises(SettingsError, match="name the project instead"):
         names([Place(sample_project / "output")], ["basic"], "basic_search.mode=text,vector")
