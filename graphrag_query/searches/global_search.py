@@ -34,6 +34,7 @@ from graphrag_query.retrieval.report_selection import (
     choose_by_rating,
     choose_reports,
     split_reports,
+    subject_words,
 )
 from graphrag_query.searches.global_sentences import NO_SIMILAR_REPORT, global_sentences
 
@@ -101,7 +102,9 @@ def _build_contexts(
 ) -> list[Context]:
     """Split reports into the contexts of calls, each with the best passages on its reports."""
     # Where the settings or a model choose the reports, passages only fill what reports leave free.
-    share = settings.passage_share if settings.selection == "similar" else 0
+    # A question on the whole corpus gets no passages.
+    has_share = settings.selection == "similar" and subject_words(question)
+    share = settings.passage_share if has_share else 0
     limit = int((1 - share) * settings.max_context_tokens)
     return add_passages(question, split_reports(question, reports, limit), settings)
 
