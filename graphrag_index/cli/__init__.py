@@ -6,6 +6,7 @@ The commands import heavy modules inside their functions, so that `--help` is fa
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +47,9 @@ def parse_limits(option: str, texts: Sequence[str] | None) -> dict[str, float]:
         try:
             limits[name] = float(value)
         except ValueError:
-            raise SettingsError(f"{option} {text}: write it as measure=0.9.") from None
+            limits[name] = nan
+        if isnan(limits[name]):
+            raise SettingsError(f"{option} {text}: write it as measure=0.9.")
     return limits
 
 

@@ -54,7 +54,7 @@ def test_a_mean_below_its_limit_fails(
     assert told.exit_code == 0
 
 
-@pytest.mark.parametrize("limit", ["recall@10", "recall@10=high", "speed=1"])
+@pytest.mark.parametrize("limit", ["recall@10", "recall@10=high", "recall@10=nan", "speed=1"])
 def test_a_wrong_limit_is_told(questions: Path, sample_project: Path, limit: str) -> None:
     arguments = ["evaluate", str(questions), "--root", str(sample_project), "--no-report"]
     told = CliRunner().invoke(app, [*arguments, "--fail-below", limit])
