@@ -168,9 +168,9 @@ def _open_index(place: Place, overrides: Sequence[str]) -> Index:
     return graphrag_query.open(place.folder, as_of=place.version)
 
 
-def spent_in(place: Place) -> Spending:
+def spent_in(project: Path) -> Spending:
     """Return what all evaluations of a project have paid for so far, answers and judgements."""
-    folder = place.folder / EVALUATIONS
+    folder = project / EVALUATIONS
     if not (folder / FILE).exists():
         return Spending()
     with closing(Ledger(folder, read_only=True)) as ledger:

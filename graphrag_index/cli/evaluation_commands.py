@@ -153,10 +153,12 @@ def run_evaluation(
                 "--estimate needs answers, which a model would be paid for: add "
                 "--set search.model=none to estimate with answers without a model."
             )
-        before = [spent_in(place) for place in places]
+        # The versions of one project have one ledger.
+        projects = {place.folder.resolve() for place in places}
+        before = [*map(spent_in, projects)]
         results = _run_with_bar(systems, asked, tokens, n_workers)
         if any(system.index.has_llm for system in systems):
-            _print_paid(before, [spent_in(place) for place in places])
+            _print_paid(before, [*map(spent_in, projects)])
         judged = judge_results(systems, results, options)
         if judged is None:
             return
@@ -258,6 +260,7 @@ def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
     for one in clear:
         i = one.difference.interval
         cell = f"{i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}]"
-        numbers = (f"{one.corrected_p:.4f}", f"{one.difference.detectable:.3f}")
+        detectable = one.difference.detectable
+        numbers = (f"{one.corrected_p:.4f}", "-" if detectable is None else f"{detectable:.3f}")
         rows.append((one.measure, one.first, one.second, cell, *numbers))
     print(*align_columns(rows, left=[0, 1, 2]), sep="\n")

@@ -56,6 +56,15 @@ def make_project(root: Path, sample: Path, server: Server) -> Path:
     return root
 
 
+def test_the_versions_of_one_project_pay_together(
+    tmp_path: Path, sample_project: Path, questions: Path, server: Server
+) -> None:
+    root = make_project(tmp_path / "project", sample_project, server)
+    options = ["--methods", "basic", "--against", "@1", "--no-report"]
+    told = call(root, "evaluate", str(questions), *options)
+    assert f"Answers: {len(set(asked(server)))} requests sent for $" in told.stderr
+
+
 def evaluate(root: Path, questions: Path) -> tuple[dict[str, Any], str]:
     """Run the evaluation to its end; return its record, without what differs, and its messages."""
     told = call(root, "evaluate", "run", str(questions), "--json", "--no-report", *OPTIONS)
