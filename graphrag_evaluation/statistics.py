@@ -13,6 +13,10 @@ import numpy.typing as npt
 SEED = 17
 N_RESAMPLES = 10_000
 CONFIDENCE = 0.95
+# A difference with a p-value from this on may be chance.
+MAX_P_VALUE = 0.05
+# Sign flips of fewer clusters have no lower p-value: it is at least 2 / 2**n.
+MIN_CLUSTERS = 6
 # The probability that a true difference of the minimum detectable size is found.
 POWER = 0.8
 # With at most this many clusters, all sign flips are tried instead of a sample.
@@ -41,12 +45,12 @@ class Difference:
     """The difference of two systems on the same questions: the second minus the first.
 
     `detectable` is the smallest true difference that as many questions find with a probability
-    of `POWER`.
+    of `POWER`; None if they are of fewer than `MIN_CLUSTERS` clusters, which can show none.
     """
 
     interval: Interval
     p_value: float
-    detectable: float
+    detectable: float | None
     n_clusters: int
 
 
@@ -146,9 +150,10 @@ def compare_paired(
         return None
     names, of_question = np.unique(np.asarray(clusters), return_inverse=True)
     sums = np.bincount(of_question, weights=differences, minlength=len(names)).astype(float)
-    n = len(differences)
-    error = float(np.sqrt(np.square(sums - sums.mean()).sum() * len(sums) / max(1, len(sums) - 1)))
-    detectable = (_Z_CONFIDENCE + _Z_POWER) * error / n
+    detectable = None
+    if len(sums) >= MIN_CLUSTERS:
+        error = float(np.sqrt(len(sums) * sums.var(ddof=1)))
+        detectable = (_Z_CONFIDENCE + _Z_POWER) * error / len(differences)
     return Difference(interval, sign_flip_p_value(sums, seed), detectable, len(names))
 
 

@@ -8,6 +8,7 @@ from itertools import combinations
 from graphrag_evaluation.measures import EFFORT
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import (
+    MAX_P_VALUE,
     Difference,
     Interval,
     bootstrap_interval,
@@ -31,8 +32,8 @@ class Comparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance explains the difference in less than 5 % of cases."""
-        return self.corrected_p < 0.05
+        """Whether chance explains the difference in too few cases."""
+        return self.corrected_p < MAX_P_VALUE
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from graphrag_evaluation.statistics import SEED, bootstrap_interval, sign_flip_p_value
+from graphrag_evaluation.statistics import (
+    MAX_P_VALUE,
+    SEED,
+    bootstrap_interval,
+    sign_flip_p_value,
+)
 from graphrag_index.errors import SettingsError
 
-# A judge is told as biased if chance explains the wins of the first place in fewer cases.
-MAX_P_VALUE = 0.05
 _PLACES = {"first": 0, "answer 1": 0, "1": 0, "second": 1, "answer 2": 1, "2": 1}
 
 
@@ -65,7 +68,7 @@ class PositionBias:
 def read_verdicts(path: Path) -> list[RecordedVerdict]:
     """Read the verdicts of a file; raises `SettingsError` if a record has none."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}.") from error
     found = []

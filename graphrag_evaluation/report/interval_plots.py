@@ -60,9 +60,13 @@ def _difference_row(one: Comparison, reach: float) -> str:
         f'<span class="muted">minus {escape(one.first)}</span></th>'
         f"<td>{_draw(interval, -reach, reach)}</td>"
         f'<td class="number">{_format_interval(interval, "+")}'
-        f'<span class="muted">{_format_p(one.corrected_p)} · could show '
-        f"{one.difference.detectable:.3f}</span></td></tr>"
+        f'<span class="muted">{_format_p(one.corrected_p)} · '
+        f"{_format_power(one.difference.detectable)}</span></td></tr>"
     )
+
+
+def _format_power(detectable: float | None) -> str:
+    return "too few documents" if detectable is None else f"could show {detectable:.3f}"
 
 
 def _format_p(p: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from graphrag_evaluation.statistics import Difference, compare_paired
+from graphrag_evaluation.statistics import MAX_P_VALUE, Difference, compare_paired
 from graphrag_evaluation.tuning.corpus_sample import (
     CorpusSample,
     SampledPassage,
@@ -48,10 +48,6 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_query.retrieval.index_store import IndexStore
 
-# A difference with a higher p-value may be chance.
-MAX_P_VALUE = 0.05
-# The permutation test of fewer documents has no p-value as low as that.
-MIN_DOCUMENTS = 6
 # GEPA improves instructions on half of the passages, and chooses by the other half.
 MIN_OPTIMIZED_PASSAGES = 4
 # Tokens of passages in the request that asks for a description of the documents.
@@ -91,7 +87,7 @@ class Comparison:
     def is_better(self) -> bool:
         """Whether the proposed prompt is better by more than chance."""
         found = self.difference
-        return found is not None and found.interval.mean > 0 and found.p_value <= MAX_P_VALUE
+        return found is not None and found.interval.mean > 0 and found.p_value < MAX_P_VALUE
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ def _print_comparison(comparison: "Comparison") -> None:
 
 def describe_difference(comparison: "Comparison") -> str:
     """Describe the difference of the scores, and whether it may be chance."""
-    from graphrag_evaluation.tuning.tuning_run import MIN_DOCUMENTS
+    from graphrag_evaluation.statistics import MIN_CLUSTERS
 
     found = comparison.difference
     if found is None:
@@ -238,9 +238,9 @@ def describe_difference(comparison: "Comparison") -> str:
     i = found.interval
     by_more = "by more than chance"
     verdict = f"better {by_more}" if comparison.is_better else f"not better {by_more}"
-    power = f"Such a sample can show a difference of {found.detectable:.3f}."
-    if found.n_clusters < MIN_DOCUMENTS:
-        power = f"Fewer than {MIN_DOCUMENTS} held-out documents show no difference: index more."
+    power = f"Fewer than {MIN_CLUSTERS} held-out documents show no difference: index more."
+    if found.detectable is not None:
+        power = f"Such a sample can show a difference of {found.detectable:.3f}."
     return (
         f"Difference {i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}], p = {found.p_value:.4f}, "
         f"{found.n_clusters:,} documents: the proposal is {verdict}. {power}"

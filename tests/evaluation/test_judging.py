@@ -274,6 +274,8 @@ def test_verdicts_of_other_programs_are_read(tmp_path: Path) -> None:
         ("Diversity", 0),
         ("Overall", 1),
     ]
+    path.write_text('{"question": "a\u2028b", "winner": "first"}', encoding="utf-8")
+    assert [one.question for one in read_verdicts(path)] == ["a\u2028b"]
     path.write_text('{"first": "a", "second": "b", "winner": "c"}')
     with pytest.raises(SettingsError, match="the winner 'c' is none of"):
         read_verdicts(path)

@@ -58,6 +58,8 @@ def test_questions_of_one_document_count_as_one() -> None:
     assert alone is not None
     assert together is not None
     assert alone.p_value < 0.001
+    # Four documents can show no difference, whatever its size.
+    assert (alone.detectable, together.detectable) == (0, None)
     # Two of the sixteen ways to flip four signs.
     assert together.p_value == 2 / 16
 
@@ -77,8 +79,9 @@ def test_the_detectable_difference_is_found_four_times_of_five() -> None:
     found = [
         sign_flip_p_value(row + difference.detectable, SEED) < 0.05
         for row, difference in zip(noise, plain, strict=True)
-        if difference is not None
+        if difference is not None and difference.detectable is not None
     ]
+    assert len(found) == len(noise)
     assert 0.68 < np.mean(found) < 0.9
 
 
