@@ -6,6 +6,7 @@ notebook with outputs, since these would be old and hard to review.
 """
 
 import argparse
+import json
 import os
 import sys
 import sysconfig
@@ -13,9 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from graphrag_index.storage.atomic import write_text_file
 
 TUTORIALS = Path(__file__).parent / "tutorials"
 EXECUTED = Path(__file__).parents[1] / "build" / "tutorials"
@@ -25,9 +24,12 @@ CELL_SECONDS = 300
 def run(name: str) -> None:
     """Execute a notebook, and write the copy that has its outputs."""
     path = TUTORIALS / f"{name}.ipynb"
+    check_no_outputs(path)
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
     notebook = nbformat.read(path, as_version=4)
-    if any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells):
-        sys.exit(f"{path} has outputs: clear them, and save it again.")
     client = NotebookClient(
         notebook,
         timeout=CELL_SECONDS,
@@ -39,10 +41,17 @@ def run(name: str) -> None:
         client.execute()
     except CellExecutionError as error:
         sys.exit(f"{path} failed.\n\n{error}")
-    EXECUTED.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, EXECUTED / path.name)
+    # A file that was written in part would count as made.
+    write_text_file(EXECUTED / path.name, [nbformat.writes(notebook)])
     seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu_started
     print(f"{name}: {seconds:.0f} s, {cpu:.0f} CPU s", flush=True)
+
+
+def check_no_outputs(path: Path) -> None:
+    """End with a message if a notebook has outputs."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    if any(cell.get("outputs") or cell.get("execution_count") for cell in cells):
+        sys.exit(f"{path} has outputs: clear them, and save it again.")
 
 
 def cpu_seconds() -> float:

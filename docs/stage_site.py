@@ -3,13 +3,14 @@
 Links to a notebook become links to its page. Absolute paths in outputs are shortened.
 """
 
+import json
 import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-import nbformat
+from typing import Any
 
 DOCS = Path(__file__).parent
 BUILD = DOCS.parent / "build"
@@ -22,54 +23,59 @@ _COLUMNS = re.compile(r"\S {2,}\S")
 _FORMS = ("text/html", "image/svg+xml", "text/markdown", "text/plain")
 
 
-def write_page(notebook: nbformat.NotebookNode, name: str) -> str:
+def write_page(notebook: Mapping[str, Any], name: str) -> str:
     """Return the page of an executed notebook."""
-    title, _, rest = notebook.cells[0].source.partition("\n")
+    # A text of a notebook is a list of lines, or one string.
+    sources = ["".join(cell["source"]) for cell in notebook["cells"]]
+    title, _, rest = sources[0].partition("\n")
     source = f"*This page is a [notebook]({name}.ipynb), run when the site was built.*"
     parts = [title, source, link_pages(rest.strip())]
-    for cell in notebook.cells[1:]:
-        if cell.cell_type == "markdown":
-            parts.append(link_pages(cell.source))
+    for cell, source in zip(notebook["cells"][1:], sources[1:], strict=True):
+        if cell["cell_type"] == "markdown":
+            parts.append(link_pages(source))
             continue
-        code, language = cell.source, "python"
-        if code.startswith("%%sh\n"):
-            code, language = code.removeprefix("%%sh\n"), "sh"
-        parts.append(f"``` {{ .{language} .input }}\n{code}\n```")
-        parts += write_outputs(cell.outputs)
+        code = source.removeprefix("%%sh\n")
+        parts.append(_fence(code, "python .input" if code == source else "sh .input"))
+        parts += write_outputs(cell["outputs"])
     return "\n\n".join(parts) + "\n"
 
 
-def write_outputs(outputs: list[nbformat.NotebookNode]) -> list[str]:
+def write_outputs(outputs: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the outputs of a cell; text that was printed in pieces is joined."""
     blocks: list[str] = []
     printed = ""
     for output in outputs:
-        if output.output_type == "stream":
-            printed += output.text
+        if output["output_type"] == "stream":
+            printed += "".join(output["text"])
             continue
-        blocks += [_fence(printed)] if printed.strip() else []
+        blocks += _fence_output(printed)
         printed = ""
-        form = next(form for form in _FORMS if form in output.data)
-        content = output.data[form]
+        form = next(form for form in _FORMS if form in output["data"])
+        content = "".join(output["data"][form])
         if form == "text/plain":
-            blocks.append(_fence(content))
+            blocks += _fence_output(content)
         elif form == "text/markdown":
             blocks.append(content)
         else:
             blocks.append(f'<div class="output">\n{_shorten(content)}\n</div>')
-    return blocks + ([_fence(printed)] if printed.strip() else [])
+    return blocks + _fence_output(printed)
 
 
-def _fence(text: str) -> str:
+def _fence_output(text: str) -> list[str]:
+    """Return the block of an output; none if it is blank."""
     text = _ANSI.sub("", _shorten(text)).rstrip().strip("\n")
-    marks = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
     # The browser wraps prose. Beside columns, which must stay, it is wrapped here.
     layout = " .wrap"
     if _COLUMNS.search(text):
         layout = ""
         lines = [line if _COLUMNS.search(line) else _wrap(line) for line in text.splitlines()]
         text = "\n".join(lines)
-    return f"{marks} {{ .text .output{layout} }}\n{text}\n{marks}"
+    return [_fence(text, f"text .output{layout}")] if text else []
+
+
+def _fence(text: str, classes: str) -> str:
+    marks = "`" * max([3, *(len(run) + 1 for run in re.findall(r"`+", text))])
+    return f"{marks} {{ .{classes} }}\n{text}\n{marks}"
 
 
 def _wrap(line: str) -> str:
@@ -96,7 +102,7 @@ def main() -> None:
         executed = EXECUTED / path.name
         if not executed.exists():
             sys.exit(f"{executed} is missing: run `make tutorials`.")
-        page = write_page(nbformat.read(executed, as_version=4), path.stem)
+        page = write_page(json.loads(executed.read_text(encoding="utf-8")), path.stem)
         (STAGED / "tutorials" / f"{path.stem}.md").write_text(page, encoding="utf-8")
 
 
