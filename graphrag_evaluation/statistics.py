@@ -63,10 +63,7 @@ def bootstrap_interval(scores: Sequence[float], seed: int = SEED) -> Interval | 
     if not len(values):
         return None
     means = np.concatenate([counts @ values for counts in _resamples(len(values), seed)])
-    means /= len(values)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(means, (tail, 1 - tail))
-    return Interval(float(values.mean()), float(low), float(high), len(values))
+    return _percentile_interval(values.mean(), means / len(values), len(values))
 
 
 def ratio_interval(

@@ -3,7 +3,14 @@
 import pytest
 
 from graphrag_evaluation.answer_scores import cited_sentences
-from graphrag_evaluation.coverage import THRESHOLD, WordWeights, statement_scores
+from graphrag_evaluation.coverage import (
+    MISSING_NUMBERS_PENALTY,
+    NEAR_WEIGHT,
+    THRESHOLD,
+    WordWeights,
+    stated_shares,
+    statement_scores,
+)
 
 CORPUS = [
     "The ship Endurance was crushed by ice in the Weddell Sea in November 1915.",
@@ -35,6 +42,32 @@ def test_missing_numbers_lower_the_score() -> None:
     statements = ["Crean joined the navy in 1893.", "Crean joined the navy in 1899."]
     right, wrong = statement_scores(statements, CORPUS, weights)
     assert right > wrong
+
+
+# All words have the same weight: none occurs in a corpus.
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Penguins swim. Whales dive. Seals bark.", 1.0),  # one window of three sentences
+        ("Penguins swim. Nothing happened. Whales dive. Nothing happened. Seals bark.", 5 / 6),
+        ("Penguins swim. Whales dive.", 2 / 3),
+        ("", 0.0),
+    ],
+)
+def test_near_sentences_count_less_than_those_of_the_window(text: str, share: float) -> None:
+    assert NEAR_WEIGHT == 0.5
+    statement = "Penguins swim, whales dive, seals bark."
+    assert stated_shares([statement], [text], WordWeights([])) == pytest.approx([share])
+
+
+def test_the_number_of_a_statement_may_stand_near() -> None:
+    far = "Nothing happened. " * 9
+    texts = ["Penguins swim 12 miles.", "Penguins swim miles.", f"Penguins swim miles. {far}12."]
+    there, missing, apart = (
+        stated_shares(["Penguins swim 12 miles."], [text], WordWeights([]))[0] for text in texts
+    )
+    assert there == pytest.approx(1)
+    assert missing == apart == pytest.approx(3 / 4 - MISSING_NUMBERS_PENALTY)
 
 
 def test_words_of_several_texts_are_not_added_up() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import graphrag_query
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_evaluation.runs import context_within, run_system, run_systems
+from graphrag_evaluation.runs import context_within, has_span, run_system, run_systems
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
@@ -79,6 +79,24 @@ def test_gold_spans_are_found_in_the_passages_that_hold_them(sample_project: Pat
     assert result.scores["recall@10"] == pytest.approx(2 / 3)
     assert result.scores["all_gold@10"] == 0
     assert result.missed == [path]
+
+
+@pytest.mark.parametrize(
+    ("span", "is_held"),
+    [
+        (GoldSpan("a", 110, 120), True),
+        (GoldSpan("a", 90, 110), True),  # half of it
+        (GoldSpan("a", 90, 109), False),
+        (GoldSpan("a", 140, 160), True),
+        (GoldSpan("a", 141, 160), False),
+        (GoldSpan("b", 110, 120), False),  # another document
+        (GoldSpan("", 0, 0, "ice  was"), True),
+        (GoldSpan("", 0, 0, "snow"), False),
+    ],
+)
+def test_a_passage_holds_a_span_if_it_has_half_of_it(span: GoldSpan, is_held: bool) -> None:
+    unit = {"document": 3, "start_char": 100, "end_char": 150, "text": "The Ice was thick."}
+    assert has_span(unit, span, {"a": 3, "b": 4}.get(span.document, -1)) is is_held
 
 
 def test_contexts_keep_to_the_budget(sample_project: Path) -> None:
