@@ -1,6 +1,9 @@
 """The files that an evaluation leaves behind."""
 
 import json
+import re
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,8 +13,10 @@ import pytest
 import graphrag_query
 from graphrag_evaluation.measures import meaning
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_evaluation.report import record_results
 from graphrag_evaluation.report.evaluation_page import render_page
 from graphrag_evaluation.report.evaluation_record import read_record
+from graphrag_evaluation.report.interval_plots import MAX_PAIRS, plot_differences
 from graphrag_evaluation.report.junit_file import junit_text
 from graphrag_evaluation.report.record_results import record_evaluation
 from graphrag_evaluation.report.report_folder import (
@@ -22,7 +27,8 @@ from graphrag_evaluation.report.report_folder import (
     write_report,
 )
 from graphrag_evaluation.runs import run_system
-from graphrag_evaluation.summary import Evaluation
+from graphrag_evaluation.statistics import Difference, Interval
+from graphrag_evaluation.summary import Comparison, Evaluation
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import ExportError, GraphRAGError, SettingsError
 from graphrag_index.readers.input_files import find_files
@@ -44,6 +50,39 @@ def test_a_page_has_means_differences_and_limits() -> None:
     assert "<h2>Agreement of the two judges</h2>" in page
     without = "".join(render_page(literal_record(pairs=[], agreements=[], verdicts=[])))
     assert "Judged pairs</h2>" not in without
+
+
+def test_effort_has_a_table_of_its_own_with_sums() -> None:
+    seconds = {name: {"seconds": Interval(0.5, 0.25, 0.75, 8)} for name in ("basic", "Who?")}
+    page = "".join(render_page(literal_record(means=seconds)))
+    assert page.count('<th scope="row">seconds<') == 1
+    assert '0.5<br><span class="range">4 in all</span>' in page
+
+
+@pytest.mark.parametrize(("limit", "n_failures"), [(0.9, 2), (0.5, 0), (0.4, 0)])
+def test_a_limit_is_one_of_the_mean(limit: float, n_failures: int) -> None:
+    assert len(literal_record(limits={"recall@10": limit}).failures) == n_failures
+
+
+def compare(name: str, mean: float, p: float) -> Comparison:
+    return Comparison("said", "a", name, Difference(Interval(mean, mean, mean, 9), p, None, 2), p)
+
+
+def test_differences_are_marked_as_better_worse_or_chance() -> None:
+    compared = [compare("b", 0.5, 0.01), compare("c", -0.5, 0.01), compare("d", 0.5, 0.2)]
+    plot = plot_differences("said", compared, "a")
+    assert re.findall(r'<tr class="(\w+)">', plot) == ["better", "worse", "chance"]
+    assert "p = 0.200 · too few documents" in plot
+    assert plot_differences("said", [compare("b", 0, 1)], "a") == ""
+
+
+def test_of_many_pairs_those_with_the_first_system_are_shown() -> None:
+    names = [chr(ord("a") + number) for number in range(6)]
+    pairs = [
+        replace(compare(second, 0.5, 1), first=first) for first, second in combinations(names, 2)
+    ]
+    assert plot_differences("said", pairs, "a").count("<tr class=") == 5
+    assert plot_differences("said", pairs[:MAX_PAIRS], "a").count("<tr class=") == MAX_PAIRS
 
 
 def test_no_text_becomes_markup() -> None:
@@ -98,6 +137,25 @@ def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path
     assert record.questions[1].gold[0].text.startswith("Tom Crean")
     assert record.questions[1].gold[0].title == "tom-crean.txt"
     assert all(map(meaning, record.measures))
+
+
+def test_long_passages_are_cut_until_the_record_is_small(
+    sample_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = EvaluationQuestion("crean", "Where was Tom Crean born?")
+    lengths = []
+    with graphrag_query.open(sample_project / "output") as index:
+        systems = [System("basic", index, "basic")]
+        evaluation = Evaluation({"basic": run_system(systems[0], [question])})
+        for max_chars in (10**6, 5_000, 1):
+            monkeypatch.setattr(record_results, "MAX_TEXT_CHARS", max_chars)
+            record = record_evaluation(evaluation, systems, name="a", questions_file="a", limits={})
+            assert record.passage_chars in record_results.PASSAGE_CHARS
+            lengths.append((record.passage_chars, max(len(one.text) for one in record.passages)))
+    whole, cut, shortest = lengths
+    assert whole[0] == max(record_results.PASSAGE_CHARS) > whole[1]
+    # With the mark of the cut.
+    assert cut == shortest == (300, 301)
 
 
 @pytest.mark.parametrize(

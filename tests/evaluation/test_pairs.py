@@ -1,0 +1,111 @@
+"""Pairs of answers and the verdicts on them, as literal values."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from graphrag_evaluation.judging.pairwise import (
+    Pair,
+    PairVerdict,
+    SingleVerdict,
+    list_pairs,
+    summarize_pairs,
+)
+from graphrag_evaluation.judging.position_bias import RecordedVerdict, measure_position_bias
+from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.runs import Result
+from graphrag_evaluation.statistics import compare_paired
+from graphrag_index.llm.prompts import Prompts
+from graphrag_query.answer import Answer, Outcome
+
+
+def result(text: str, outcome: Outcome = Outcome.ANSWERED, number: int = 0) -> Result:
+    question = EvaluationQuestion(str(number), "Who?", documents=(f"{number}.txt",))
+    return Result(question, Answer("Who?", text, outcome), {}, (), ())
+
+
+def verdict(first: str, second: str, number: int = 0, names: str = "ab") -> PairVerdict:
+    """Return the verdict on a pair; "" is a reply that could not be read."""
+    orders = [SingleVerdict(winner) if winner else None for winner in (first, second)]
+    pair = Pair(*names, (result("x", number=number), result("y", number=number)))
+    return PairVerdict(pair, (orders[0], orders[1]))
+
+
+@pytest.mark.parametrize(
+    ("shown", "winner", "is_flip"),
+    [
+        (("first", "second"), "a", False),
+        (("second", "first"), "b", False),
+        (("first", "first"), "tie", True),
+        (("second", "second"), "tie", True),
+        (("tie", "first"), "tie", False),
+        (("tie", "tie"), "tie", False),
+        (("first", ""), None, False),
+    ],
+)
+def test_an_answer_wins_if_it_wins_in_both_orders(
+    shown: tuple[str, str], winner: str | None, is_flip: bool
+) -> None:
+    found = verdict(*shown)
+    assert (found.winner, found.is_flip) == (winner, is_flip)
+
+
+def test_answers_are_shown_at_equal_length_in_both_orders(tmp_path: Path) -> None:
+    pair = Pair("long", "short", (result("one two three four"), result("five six")))
+    prompts = Prompts(tmp_path, "graphrag_evaluation")
+    asked = [request.messages[1]["content"] for request in pair.requests(prompts)]
+    assert asked == [
+        f"Question: Who?\n\nFirst answer:\n{first}\n\nSecond answer:\n{second}"
+        for first, second in (("one two", "five six"), ("five six", "one two"))
+    ]
+
+
+def test_only_two_answers_are_a_pair() -> None:
+    rows = {
+        "a": [result("x"), result("", Outcome.NO_EVIDENCE), result("x")],
+        "b": [result("y"), result("y"), result("", Outcome.PROVIDER_ERROR)],
+        "c": [result("z"), result("", Outcome.NO_EVIDENCE), result("z")],
+    }
+    pairs = [(one.first, one.second, one.results[0].answer.text) for one in list_pairs(rows)]
+    assert pairs == [("a", "b", "x"), ("a", "c", "x"), ("a", "c", "x"), ("b", "c", "y")]
+
+
+def test_a_summary_counts_and_corrects() -> None:
+    won, lost, flip, half = ("first", "second"), ("second", "first"), ("first",) * 2, ("first", "")
+
+    def judged(shown: Sequence[tuple[str, ...]], names: str) -> list[PairVerdict]:
+        return [verdict(one[0], one[1], at, names) for at, one in enumerate(shown)]
+
+    [ab, ac] = summarize_pairs(
+        [
+            *judged([lost] * 8 + [won] + [flip, ("tie", "tie"), half], "ab"),
+            *judged([lost] * 9, "ac"),
+        ]
+    )
+    assert (ab.n, ab.wins, ab.ties, ab.n_unread) == (11, (1, 8), 2, 1)
+    assert ab.flip_rate == 1 / 11
+    # Of 20 single verdicts that name a winner; nine pairs have one in each place.
+    assert ab.first_place == 11 / 20
+    assert ab.difference == pytest.approx(7 / 11)
+    assert (ac.wins, ac.first_place, ac.p_value) == ((0, 9), 0.5, 2 * 2 / 2**9)
+    alone = compare_paired([0] * 8 + [1, 0, 0], [1] * 8 + [0, 0, 0], [str(i) for i in range(11)])
+    assert alone is not None
+    # The larger of two p-values is not multiplied, the smaller one is doubled.
+    assert ab.p_value == alone.p_value > ac.p_value
+
+
+def test_flips_and_wins_of_recorded_verdicts() -> None:
+    # The winning places of pairs in both orders: a flip, a tie twice, no flip, one order only.
+    places = [(0, 0), (None, None), (0, 1), (1,)]
+    verdicts = [
+        RecordedVerdict(str(at), "", shown, place)
+        for at, both in enumerate(places)
+        for shown, place in zip((("a", "b"), ("b", "a")), both, strict=False)
+    ]
+    found = measure_position_bias(verdicts)
+    assert (found.n, found.n_ties, found.first_share) == (5, 2, 3 / 5)
+    assert (found.n_both_orders, found.flip_rate) == (3, 1 / 3)
+    # Shown first, `a` won two of three times and `b` one of two times.
+    assert found.wins == {"a": (2 / 3, 1 / 2), "b": (1 / 2, 1 / 3)}
+    assert found.p_value == 1
