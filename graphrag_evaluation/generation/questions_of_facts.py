@@ -173,7 +173,8 @@ def exchange_names(
     mixed = [(people[a], people[b]) for a in sorted(names) for b in sorted(names) if a != b]
     shuffle(mixed)
     # Questions that presume a fact come first: they are harder to refuse.
-    mixed.sort(key=lambda pair: _presume(pair[0], "") is None)
+    is_late = {name: _presume(people[name], "") is None for name in names}
+    mixed.sort(key=lambda pair: is_late[pair[0].subject])
     asked = set()
     for one, other in mixed:
         name = f"{one.subject.split()[0]} {other.subject.split()[-1]}"
