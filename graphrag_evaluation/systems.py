@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,16 @@ SETTINGS_FILE = "settings.yaml"
 EVALUATIONS = "evaluations"
 # Folder of a project with proposals of `tune`, and with the replies of models for them.
 TUNING = "tuning"
+
+
+def check_folder_name(name: str) -> None:
+    """Raise `SettingsError` if the name of a report or a proposal cannot be that of a folder."""
+    # Windows drops dots and spaces at the end, and has another use for a colon.
+    ends_well = bool(name) and name == name.strip().strip(".")
+    if not ends_well or not name.isprintable() or set(name) & set("/\\:"):
+        raise SettingsError(
+            f"--name {name!r} cannot name a folder: use letters, digits and hyphens."
+        )
 
 
 @dataclass(frozen=True)
@@ -75,19 +86,23 @@ class System:
     @property
     def document_numbers(self) -> dict[str, int]:
         """The numbers of the documents by id, path and title; titles that repeat are left out."""
-        if self.index not in _document_numbers:
-            _document_numbers[self.index] = _number_documents(self.index)
-        return _document_numbers[self.index]
+        with _lock:
+            if self.index not in _document_numbers:
+                _document_numbers[self.index] = _number_documents(self.index)
+            return _document_numbers[self.index]
 
     @property
     def word_weights(self) -> WordWeights:
         """The information of words, from an evenly spaced sample of the text units."""
-        if self.index not in _word_weights:
-            _word_weights[self.index] = weigh_words(self.index)
-        return _word_weights[self.index]
+        with _lock:
+            if self.index not in _word_weights:
+                _word_weights[self.index] = weigh_words(self.index)
+            return _word_weights[self.index]
 
 
-# The systems of one index share these, as long as the index is open.
+# The systems of one index share these, as long as the index is open. The lock keeps threads that
+# ask questions at once from computing them several times.
+_lock = Lock()
 _document_numbers: WeakKeyDictionary[Index, dict[str, int]] = WeakKeyDictionary()
 _word_weights: WeakKeyDictionary[Index, WordWeights] = WeakKeyDictionary()
 

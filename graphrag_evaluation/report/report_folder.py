@@ -7,8 +7,8 @@ from pathlib import Path
 from graphrag_evaluation.report.evaluation_page import render_page
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord
 from graphrag_evaluation.report.junit_file import junit_text
-from graphrag_evaluation.systems import EVALUATIONS, SETTINGS_FILE
-from graphrag_index.errors import ExportError, SettingsError
+from graphrag_evaluation.systems import EVALUATIONS, SETTINGS_FILE, check_folder_name
+from graphrag_index.errors import ExportError
 from graphrag_index.storage.atomic import lock_target, write_text_file
 
 # Files of the folder.
@@ -21,13 +21,7 @@ def report_name(questions: Path, name: str = "") -> str:
     Raises SettingsError if the name cannot be that of a folder.
     """
     name = name or Path(questions.name.removesuffix(".gz")).stem
-    if (
-        not name.strip(". ")
-        or name.startswith(".")
-        or not name.isprintable()
-        or set(name) & set("/\\")
-    ):
-        raise SettingsError(f"--name {name!r} cannot name a folder: use letters and digits.")
+    check_folder_name(name)
     return name
 
 

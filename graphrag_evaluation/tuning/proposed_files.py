@@ -227,12 +227,14 @@ def check_folder(folder: Path, root: Path, output: Path) -> None:
         raise SettingsError(f"{folder} holds other files: name an empty or a new folder with --to.")
 
 
-def install_files(folder: Path, root: Path, files: Mapping[str, str]) -> tuple[list[str], Path]:
+def install_files(
+    folder: Path, root: Path, files: Mapping[str, str]
+) -> tuple[list[str], Path | None]:
     """Put the measured prompt and the types into force.
 
     The files that are replaced are kept first, in a new folder of `previous/` of the proposal.
     Each file is replaced atomically, and an installation that was interrupted can be repeated.
-    Returns the changed files, and the folder of the previous ones.
+    Returns the changed files, and the folder of the previous ones; None if all files are new.
     """
     present = {}
     for name in (f"{FOLDER}/{PROMPT}.txt", SETTINGS_FILE):
@@ -243,9 +245,9 @@ def install_files(folder: Path, root: Path, files: Mapping[str, str]) -> tuple[l
     earlier = folder / PREVIOUS_FOLDER
     n = sum(1 for _ in earlier.iterdir()) if earlier.is_dir() else 0
     kept = earlier / str(n + 1)
-    for name, text in present.items():
-        if text is not None:
-            write_text_file(kept / name, [text])
+    replaced = {name: text for name, text in present.items() if text is not None}
+    for name, text in replaced.items():
+        write_text_file(kept / name, [text])
     for name in present:
         write_text_file(root / name, [files[name]])
-    return list(present), kept
+    return list(present), kept if replaced else None

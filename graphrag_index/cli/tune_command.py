@@ -120,8 +120,9 @@ def _check_options(
     install: bool,
     yes: bool,
 ) -> None:
-    if not name or name in (".", "..") or set(name) & set("/\\"):
-        raise SettingsError(f"--name {name}: use a name of a folder, or --to for a path.")
+    from graphrag_evaluation.systems import check_folder_name
+
+    check_folder_name(name)
     if no_model and model:
         raise SettingsError("--no-model and --model exclude each other.")
     if reference and reference_model:
@@ -291,7 +292,8 @@ def _install(
     if not changed:
         print("The proposal is in force already.")
         return
-    print(f"Installed: {', '.join(changed)}. What was there before is in {kept}.")
+    before = f" What was there before is in {kept}." if kept else ""
+    print(f"Installed: {', '.join(changed)}.{before}")
     print(f"`graphrag-index run{root_option(root)}` extracts again with it.")
 
 

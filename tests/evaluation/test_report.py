@@ -239,7 +239,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_evaluation(tmp_path:
             write_report(tmp_path / "report", literal_record())
 
 
-@pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "a\\b", "a\nb"])
+@pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "a\\b", "a\nb", "a:b", "a.", "a "])
 def test_a_name_that_is_no_folder_is_told(name: str) -> None:
     with pytest.raises(SettingsError, match="cannot name a folder"):
         report_name(Path("questions.jsonl"), name)

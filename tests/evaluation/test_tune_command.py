@@ -165,7 +165,7 @@ def test_replies_that_cannot_be_read_are_counted(
     [
         (("--optimize",), "--optimize needs a model"),
         (("--install", "--yes"), "--install needs a model"),
-        (("--name", "a/b"), "use a name of a folder"),
+        (("--name", "a/b"), "cannot name a folder"),
         (("--to", "."), "holds other files"),
         (("--to", "output/proposal"), "lies in the index folder"),
         (("--model", "chat", "--no-model"), "exclude each other"),
