@@ -18,13 +18,12 @@ from graphrag_evaluation.coverage import WordWeights
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending
-from graphrag_index.schema.settings.project_settings import Settings, load_settings
+from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, Settings, load_settings
 from graphrag_query.index import Index
 from graphrag_query.searches.router import check_method
 
 # Text units that word weights are estimated from.
 MAX_SAMPLED_TEXT_UNITS = 5_000
-SETTINGS_FILE = "settings.yaml"
 # Folder of a project with reports of evaluations, and with the replies of models to them.
 EVALUATIONS = "evaluations"
 # Folder of a project with proposals of `tune`, and with the replies of models for them.

@@ -21,10 +21,10 @@ from graphrag_evaluation.graph_quality.reference import (
 from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
 from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
 from graphrag_evaluation.graph_quality.report_statements import measure_report_statements
-from graphrag_evaluation.systems import SETTINGS_FILE, Place
+from graphrag_evaluation.systems import Place
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.health.checked_index import CheckedIndex, open_for_check
-from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, load_settings
 from graphrag_index.step import Progress
 
 

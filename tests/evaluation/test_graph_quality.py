@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from graphrag_evaluation.graph_quality.community_stability import (
+    EvidenceGraph,
     adjusted_rand_index,
     best_overlaps,
     measure_stability,
@@ -27,13 +28,13 @@ from tests.fixtures.literal_index import make_index, means
 TEXT = "Émile Racoviță sailed on the Belgica. He studied penguins in 1898."
 
 
-def two_triangles(communities: list[str]) -> CheckedIndex:
-    """Return two triangles joined by a bridge, and an entity alone.
+def two_triangles(members: list[str], **tables: pl.LazyFrame) -> CheckedIndex:
+    """Return two triangles joined by a bridge, and an entity alone; `tables` replace others.
 
     Two text units name each relationship: a sample without one of them has the same graph.
     """
     links = ["ab", "bc", "ac", "de", "ef", "df", "cd"]
-    return make_index(
+    index = make_index(
         entities=[{"id": name, "title": name} for name in "abcdefg"],
         text_units=[{"id": f"{unit}", "document_id": "letter"} for unit in range(6)],
         relationships=[
@@ -46,10 +47,11 @@ def two_triangles(communities: list[str]) -> CheckedIndex:
             for at, link in enumerate(links)
         ],
         communities=[
-            {"community": number, "level": 0, "entity_ids": list(members)}
-            for number, members in enumerate(communities)
+            {"community": number, "level": 0, "entity_ids": list(names)}
+            for number, names in enumerate(members)
         ],
     )
+    return CheckedIndex(index.path, "a test", None, index.tables | tables)
 
 
 def test_communities_of_two_triangles_are_stable() -> None:
@@ -66,6 +68,31 @@ def test_communities_across_the_bridge_are_not_stable() -> None:
     worst = figures["stable_communities"]
     assert isinstance(worst, Figure)
     assert list(worst.examples) == ["community 0: 0.50", "community 1: 0.50"]
+
+
+def test_what_does_not_follow_from_relationships_is_no_instability() -> None:
+    # "g" has no relationship, and the themes above the communities are made from texts too.
+    for members in (["abcg", "def"], ["abc", "def", "g"]):
+        figures = measure_stability(two_triangles(members), 4, 17)
+        assert means(figures) == {"stable_communities": 1, "ari@0": 1, "rebuilt_ari": 1}
+    flags = pl.Series("theme", [True, False, None])
+    rows = two_triangles(["adg", "abc", "def"]).tables["communities"]
+    communities = rows.with_columns(flags, level=pl.Series([0, 1, 1]))
+    index = two_triangles([], communities=communities)
+    figures = means(measure_stability(index, 4, 17))
+    assert figures == {"stable_communities": 1, "ari@1": 1, "rebuilt_ari": 1}
+
+
+def test_a_resample_keeps_the_share_of_the_evidence() -> None:
+    ids = pl.Series(["a", "b", "c"])
+    ends = np.array([0, 1]), np.array([1, 2])
+    # The first relationship is in both documents, the second in the second only.
+    pairs = np.array([0, 0, 1]), np.array([0, 1, 1])
+    evidence = EvidenceGraph(ids, ids, *ends, np.array([4.0, 3.0]), *pairs, 2)
+    first = evidence.resample(np.array([True, False]))
+    assert (first.n_nodes, first.sources.tolist(), first.weights.tolist()) == (3, [0], [2.0])
+    second = evidence.resample(np.array([False, True]))
+    assert second.weights.tolist() == [2.0, 3.0]
 
 
 def test_partitions_are_compared_by_pairs_and_by_overlap() -> None:
@@ -89,12 +116,18 @@ def test_entities_alone_and_components_are_counted() -> None:
     assert found["doubtful_names"] == "Microsoft GraphRAG does not compare names"
 
 
+def test_a_pair_of_entities_is_a_small_component() -> None:
+    index = two_triangles([], relationships=pl.LazyFrame({"source": ["a"], "target": ["b"]}))
+    assert means(measure_structure(index))["small_components"] == 1
+
+
 def test_names_that_differ_in_accents_are_equal() -> None:
-    titles = ["Racoviță", "RACOVITA", "Belgica", "南极", "南极。"]
+    # Two titles of marks only are not known to be one name.
+    titles = ["Racoviță", "RACOVITA", "Belgica", "南极", "南极。", "?!", "…"]
     index = make_index(entities=[{"id": title, "title": title} for title in titles])
     figure = measure_structure(index)["duplicate_names"]
     assert isinstance(figure, Figure)
-    assert (figure.interval.mean, figure.interval.n) == (0.8, 5)
+    assert (figure.interval.mean, figure.interval.n) == (4 / 7, 7)
     assert list(figure.examples) == ["Racoviță = RACOVITA", "南极 = 南极。"]
 
 

@@ -177,6 +177,15 @@ def test_optional_entities_count_nowhere(tmp_path: Path) -> None:
     assert found.figures["mention_f1"] == "the reference has no spans of mentions"
 
 
+def test_a_span_that_touches_an_optional_one_is_not_wrong(tmp_path: Path) -> None:
+    island = mark("Brabant Island", start=32)
+    for title, start, precision in (("Cook photographed", 0, 1), ("near", 27, 0.5)):
+        entities = [island, mark(title, start=start, optional=True)]
+        found = compare(voyage(), tmp_path, {"document": "d1", "entities": entities})
+        assert means(found.figures)["mention_precision"] == precision
+        assert means(found.figures)["mention_recall"] == 1
+
+
 def test_noun_phrases_count_if_the_reference_has_some(tmp_path: Path) -> None:
     cook, island = mark("Cook"), mark("Brabant Island")
     without = compare(voyage(), tmp_path, {"document": "d1", "entities": [cook, island]})
@@ -223,6 +232,18 @@ def test_two_indexes_are_compared_on_their_common_documents() -> None:
     assert found.n_documents == 2
     assert found.not_found == ("more.txt",)
     assert found.figures["mention_f1"] == "the reference has no spans of mentions"
+
+
+def test_documents_with_a_common_name_are_not_paired_by_it() -> None:
+    ours, theirs = voyage(), voyage()
+    same = pl.lit("same").alias("title")
+    ours.tables["documents"] = ours.tables["documents"].with_columns(same)
+    others = pl.col("id", "path", "text") + " of another corpus"
+    theirs.tables["documents"] = theirs.tables["documents"].with_columns(same, others)
+    units = pl.col("document_id") + " of another corpus"
+    theirs.tables["text_units"] = theirs.tables["text_units"].with_columns(units)
+    with pytest.raises(InputError, match="no document of the reference"):
+        compare_with_reference(ours, Reference("theirs", theirs), 17)
 
 
 def test_spans_of_a_changed_text_are_not_compared() -> None:

@@ -1,13 +1,16 @@
 """The parts of a proposed prompt: sample, types, examples, score and settings."""
 
 import json
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 import yaml
 
+from graphrag_evaluation.statistics import Difference, Interval
 from graphrag_evaluation.tuning.corpus_sample import (
     SampledPassage,
     choose_passages,
@@ -22,19 +25,27 @@ from graphrag_evaluation.tuning.known_records import (
     read_index_records,
     read_reference_file,
 )
+from graphrag_evaluation.tuning.known_replies import ReusingModel
 from graphrag_evaluation.tuning.proposed_files import replace_entity_types
 from graphrag_evaluation.tuning.tuned_prompt import (
+    PromptExample,
+    choose_examples,
     compose_prompt,
     description_format,
     make_example,
     propose_types,
     split_prompt,
 )
+from graphrag_evaluation.tuning.tuning_run import Comparison
 from graphrag_index.errors import InputError, SettingsError
 from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
+from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Outcome
+from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_query.retrieval.index_store import IndexStore
+from tests.fixtures.chat_requests import request, words_of_text
+from tests.model_server import Server
 
 TEXT = "Tom Crean sailed with Ernest Shackleton. The Endurance sank."
 PASSAGE = SampledPassage(0, "d", "d, characters 0 to 60", TEXT, 100, "en")
@@ -115,6 +126,43 @@ def test_examples_are_verbatim_passages_with_spans_in_their_document(sample_proj
             assert text[one.start_char : one.end_char] == one.text
         names = {one.text for one in example.names}
         assert all({one["source"], one["target"]} <= names for one in reply["relationships"])
+
+
+def example(document: str, *types: str, n_left_out: int = 0, text: str = "Text.") -> PromptExample:
+    entities = tuple({"name": kind, "type": kind} for kind in types)
+    links = ({"source": "a", "target": "b"},)
+    return PromptExample(document, "", text, entities, links, (), (), n_left_out)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "chosen"),
+    [
+        # Most types first, then other types of another document.
+        (
+            [example("a", "x"), example("b", "x", "y"), example("b", "z"), example("c", "z")],
+            ["b", "c"],
+        ),
+        # One that leaves an entity out comes after all others.
+        ([example("a", "x", "y", n_left_out=1), example("b", "x"), example("c", "x")], ["b", "c"]),
+        ([example("a", "x", text="Long text. " * 400), example("b", "x")], ["b"]),
+        # On a tie, the shorter one.
+        ([example("a", "x", text="A longer text."), example("b", "x")], ["b", "a"]),
+        ([], []),
+    ],
+)
+def test_examples_show_most_types_of_different_documents(
+    candidates: list[PromptExample], chosen: list[str]
+) -> None:
+    assert [one.document for one in choose_examples(candidates)] == chosen
+
+
+@pytest.mark.parametrize(
+    ("mean", "p", "is_better"), [(0.2, 0.04, True), (0.2, 0.06, False), (-0.2, 0.01, False)]
+)
+def test_a_prompt_is_better_by_more_than_chance(mean: float, p: float, is_better: bool) -> None:
+    difference = Difference(Interval(mean, mean, mean, 9), p, 0.1, 9)
+    assert Comparison("a file", (), (), difference).is_better is is_better
+    assert not Comparison("a file", (), (), None).is_better
 
 
 def test_a_passage_with_braces_is_no_example() -> None:
@@ -264,3 +312,20 @@ def test_a_wrong_line_of_a_reference_is_told(
     path.write_text(f"{good}\n{line.replace('PATH', row[0]).replace('TEXT', row[1])}\n")
     with pytest.raises(InputError, match=reason):
         read_reference_file(path, store)
+
+
+def test_replies_of_the_index_are_not_paid_for_again(tmp_path: Path, model_server: Server) -> None:
+    model_server.answer = words_of_text
+    chat = ModelSettings(base_url=model_server.url, model="test-model")
+
+    def ask(folder: str, *texts: str) -> list[Any]:
+        with closing(Models({"chat": chat}, tmp_path / folder, check=False)) as models:
+            model = ReusingModel(models.open_chat_model("chat", "step"), tmp_path / "index")
+            return [outcome.values[0] for outcome in model.replies(map(request, texts))]
+
+    assert ask("index", "a b") == [["a", "b"]]
+    assert ask("tuning", "a b", "c") == [["a", "b"], ["c"]]
+    # Then the ledger of the tuning has both.
+    (tmp_path / "index").rename(tmp_path / "gone")
+    assert ask("tuning", "a b", "c") == [["a", "b"], ["c"]]
+    assert len(model_server.requests) == 2
