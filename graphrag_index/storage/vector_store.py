@@ -33,6 +33,9 @@ MAX_INDEX_CACHE, MAX_METADATA_CACHE = 6 << 30, 1 << 30
 INDEX_CACHE_SHARE, METADATA_CACHE_SHARE = 1 / 4, 1 / 16
 # Assumed memory of the machine on Windows, in bytes.
 DEFAULT_MEMORY_BYTES = 8 << 30
+# Vectors of a table up to this number of bytes are searched in memory. LanceDB takes some 4 ms to
+# plan a search, and the multiplication less than 1 ms.
+MAX_BYTES_IN_MEMORY = 8 << 20
 # Rows of each fragment except the last. A flat search reads the fragments in parallel.
 ROWS_PER_FRAGMENT = 8_192
 # The low bits of a row id are the row inside the fragment; the bits above are the fragment.
@@ -75,14 +78,45 @@ class VectorTable:
     ) -> pl.DataFrame:
         """Return the rows nearest to a vector, best first; `similarity` is their cosine.
 
-        With a vector index, the cosine is exact to about 0.005.
+        With a vector index, the cosine is exact to about 0.005. Vectors of zeros are left out.
         """
+        if where is None and self._in_memory is not None:
+            return self._nearest_in_memory(vector, top_k, columns)
         query = self.table.search(vector).distance_type("cosine").minimum_nprobes(CELLS_PER_SEARCH)
         # The nearest cells may have few rows that meet the condition; 0 reads further cells then.
         query = query.maximum_nprobes(0 if where else CELLS_PER_SEARCH)
         found = self._run_search(query, top_k, columns, where, "_distance")
         cosine = 1 - pl.col("_distance") / self._distance_factor
         return _sort_best_first(found, columns, similarity=cosine)
+
+    @cached_property
+    def _in_memory(self) -> "tuple[pl.DataFrame, np.ndarray] | None":
+        """The rows of a small table and their vectors, scaled to the length 1; else None."""
+        import numpy as np
+
+        if not 0 < len(self) * self.dimension * 4 <= MAX_BYTES_IN_MEMORY:
+            return None
+        rows = self.lazy().drop("text", strict=False).collect()
+        vectors = rows["vector"].to_numpy().astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        found = np.flatnonzero(lengths)
+        return rows.drop("vector")[found], vectors[found] / lengths[found, None]
+
+    def _nearest_in_memory(
+        self, vector: "np.ndarray", top_k: int, columns: Sequence[str]
+    ) -> pl.DataFrame:
+        import numpy as np
+
+        assert self._in_memory is not None
+        rows, vectors = self._in_memory
+        length = float(np.sqrt(vector @ vector))
+        if not length:
+            return rows.clear().select(*columns, similarity=pl.lit(0.0, pl.Float32))
+        # Unlike a product of matrices, einsum computes equal cosines for equal vectors.
+        cosines = np.einsum("ij,j->i", vectors, vector.astype(np.float32) / length)
+        best = np.argsort(-cosines, kind="stable")[:top_k]
+        found = rows[best].with_columns(similarity=pl.Series(cosines[best]))
+        return _sort_best_first(found, columns, similarity=pl.col("similarity"))
 
     @cached_property
     def _distance_factor(self) -> int:

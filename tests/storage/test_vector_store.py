@@ -131,6 +131,7 @@ def test_the_vector_index_tells_the_cosine_and_finds_rows_that_meet_a_condition(
         writer.append(entities(4_096).with_columns(vector=column))
     table = VectorTable.open(tmp_path, ENTITIES.name, writer.stored.lance_version)
     monkeypatch.setattr(vector_store, "CELLS_PER_SEARCH", 1)
+    monkeypatch.setattr(vector_store, "MAX_BYTES_IN_MEMORY", 0)
     # No row in the one cell that is nearest to the question meets the condition.
     far = table.nearest(
         np.array([1, 0], np.float32), 9, ["human_readable_id"], "human_readable_id > 4090"
@@ -140,6 +141,29 @@ def test_the_vector_index_tells_the_cosine_and_finds_rows_that_meet_a_condition(
     assert found["human_readable_id"][0] < 5  # one byte per number does not tell the first apart
     cosines = np.cos(angles[found["human_readable_id"].to_numpy()])
     assert found["similarity"].to_list() == pytest.approx(cosines.tolist(), abs=0.01)
+
+
+def test_a_small_table_is_searched_in_memory_as_lancedb_searches_it(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(5)
+    # Some vectors are equal, and some are zero.
+    vectors = numbers.integers(-1, 2, (40, 3)).astype(np.float32)
+    column = pl.Series(vectors, dtype=pl.Array(pl.Float32, 3))
+    with VectorWriter(tmp_path, ENTITIES, 1) as writer:
+        writer.append(entities(len(vectors)).with_columns(vector=column))
+    in_memory, by_lancedb = (
+        VectorTable.open(tmp_path, ENTITIES.name, writer.stored.lance_version) for _ in range(2)
+    )
+    by_lancedb.__dict__["_in_memory"] = None
+    columns = ["human_readable_id", "title"]
+    for asked in [*vectors[:9], *numbers.normal(size=(9, 3)).astype(np.float32), np.zeros(3, "f4")]:
+        found, expected = (table.nearest(asked, 40, columns) for table in (in_memory, by_lancedb))
+        assert found.schema == expected.schema
+        assert found.height == (np.any(vectors, axis=1).sum() if asked.any() else 0)
+        assert dict(found.select(columns[0], "similarity").iter_rows()) == pytest.approx(
+            dict(expected.select(columns[0], "similarity").iter_rows()), abs=1e-6
+        )
+        assert found.equals(found.sort("similarity", columns[0], descending=[True, False]))
+        assert in_memory.nearest(asked, 7, columns).equals(found.head(7))
 
 
 def test_only_text_units_are_searched_by_words() -> None:
