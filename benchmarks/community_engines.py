@@ -42,7 +42,7 @@ from graphrag_evaluation.graph_quality.community_stability import (
 )
 from graphrag_evaluation.graph_quality.graph_figures import Figure
 from graphrag_evaluation.graph_quality.graph_measurement import open_place
-from graphrag_evaluation.runs import TOKEN_BUDGETS, context_within
+from graphrag_evaluation.runs import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import (
     SEED,
     Interval,
@@ -329,7 +329,7 @@ def measure_coverage(
 
 def cover_one(system: System, question: Question, budget: int) -> float:
     """Return the share of the statements of a question that a context covers."""
-    lines = context_within(system, question.text, budget).splitlines()
+    lines = contexts_within(system, question.text, [budget])[budget].splitlines()
     scores = statement_scores(question.statements, lines, system.word_weights)
     return sum(score >= THRESHOLD for score in scores) / len(scores)
 

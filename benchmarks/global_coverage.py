@@ -23,7 +23,7 @@ from graphrag_evaluation.coverage import THRESHOLD, statement_scores
 from graphrag_evaluation.generation.facts import find_facts
 from graphrag_evaluation.generation.index_sentences import read_sentences
 from graphrag_evaluation.generation.questions_of_facts import ask_about_everything
-from graphrag_evaluation.runs import TOKEN_BUDGETS, context_within
+from graphrag_evaluation.runs import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired
 from graphrag_evaluation.systems import Place, System, SystemPlan, open_systems
 from graphrag_index.text.sentences import split_sentences
@@ -78,7 +78,7 @@ def measure(name: str, systems: Sequence[System], questions: Questions) -> None:
         for system in systems:
             shares = []
             for text, statements in questions:
-                lines = context_within(system, text, budget).splitlines()
+                lines = contexts_within(system, text, [budget])[budget].splitlines()
                 scores = statement_scores(statements, lines, system.word_weights)
                 shares.append(sum(score >= THRESHOLD for score in scores) / len(scores))
             baseline = baseline or shares

@@ -22,6 +22,7 @@ from graphrag_index.pipeline.shards import separate_processes
 from graphrag_index.text.normalize import fold
 from graphrag_index.text.tokens import load_encoding
 from graphrag_query.answer import Answer
+from graphrag_query.answering.written_answer import Context, DeferredContext
 
 CUTOFFS = (2, 5, 10)
 # Questions that a worker process asks at once.
@@ -262,20 +263,36 @@ def _coverage_scores(
     if not question.statements or system.method == "structured":
         return {}
     scores = {}
-    for budget in budgets:
-        texts = context_within(system, question.text, budget).splitlines()
-        found = statement_scores(question.statements, texts, system.word_weights)
+    for budget, text in contexts_within(system, question.text, budgets).items():
+        lines = text.splitlines()
+        found = statement_scores(question.statements, lines, system.word_weights)
         n_covered = sum(score >= THRESHOLD for score in found)
         scores[f"coverage@{budget}"] = n_covered / len(found)
     return scores
 
 
-def context_within(system: System, question: str, budget: int) -> str:
-    """Return the text that a search would put before a model, cut at a budget of tokens.
+def contexts_within(system: System, question: str, budgets: Sequence[int]) -> dict[int, str]:
+    """Map budgets of tokens to the text that a search would put before a model, cut at each.
 
     The search may fill the budget: its settings `max_context_tokens` and `top_k_text_units` are
-    raised or lowered to the budget.
+    raised or lowered to the budget. A search whose budget decides only how much of what it has
+    found is shown is asked once, with the largest budget.
     """
+    texts = {}
+    largest: Context | None = None
+    for budget in sorted(budgets, reverse=True):
+        if isinstance(largest, DeferredContext):
+            context = largest.within(budget)
+        else:
+            context = largest = _context_within(system, question, budget)
+        texts[budget] = context.text
+        if context.n_tokens > budget:
+            encoding = load_encoding(ENCODING)
+            texts[budget] = encoding.decode(encoding.encode_ordinary(context.text)[:budget])
+    return texts
+
+
+def _context_within(system: System, question: str, budget: int) -> Context:
     method = system.method if system.method != "ask" else system.index.chosen_method(question)
     fields = getattr(system.index.settings, f"{method}_search").model_dump()
     values: dict[str, Any] = {}
@@ -284,8 +301,4 @@ def context_within(system: System, question: str, budget: int) -> str:
     if "top_k_text_units" in fields:
         needed = min(MAX_TEXT_UNITS, budget // MIN_TEXT_UNIT_TOKENS)
         values["top_k_text_units"] = max(fields["top_k_text_units"], needed)
-    context = system.index.context(question, method, **values)
-    if context.n_tokens <= budget:
-        return context.text
-    encoding = load_encoding(ENCODING)
-    return encoding.decode(encoding.encode_ordinary(context.text)[:budget])
+    return system.index.context(question, method, **values)

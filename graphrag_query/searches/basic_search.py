@@ -31,10 +31,10 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
     question.counts["text_units"] = len(units)
     if refusal := question.refuse(unit["text"] for unit in units.values()):
         return refusal
-    pack = partial(source_context, question, units, settings.max_context_tokens)
+    pack, limit = partial(source_context, question, units), settings.max_context_tokens
     if question.llm is not None:
-        return write_answer(question, "basic_search", pack())
-    context = DeferredContext(pack)
+        return write_answer(question, "basic_search", pack(limit))
+    context = DeferredContext(pack, limit)
     return answer_from_sentences(question, units, scores, settings, context)
 
 

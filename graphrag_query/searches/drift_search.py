@@ -155,9 +155,9 @@ class _DriftSteps:
     def local_context(self, asked: str) -> Context:
         """Return the context of local search for a follow-up question."""
         follow_up = replace(self.question, text=asked, sink=None)
-        limit = {"max_context_tokens": self.max_context_tokens}
-        local = self.question.local.model_copy(update=limit)
-        return local_context(follow_up, find_evidence(follow_up, local), local)
+        local = self.question.local
+        found = find_evidence(follow_up, local)
+        return local_context(follow_up, found, local, self.max_context_tokens)
 
     def next_questions(self) -> list[str]:
         """Remove and return the best follow-up questions that were not asked yet.
@@ -340,7 +340,7 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
         text_units,
         priors,
         settings,
-        DeferredContext(partial(source_context, question, text_units, settings.max_context_tokens)),
+        DeferredContext(partial(source_context, question, text_units), settings.max_context_tokens),
         named=first.named,
     )
     if not followed or answer.outcome is Outcome.NO_EVIDENCE:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -136,7 +137,7 @@ def _answer_with_main_entities(question: Question, kind: str, settings: GlobalSe
         orient="row",
     )
     section = Section("Entities", rows, 1.0)
-    context = DeferredContext(lambda: pack_sections([section], settings.max_context_tokens))
+    context = DeferredContext(partial(pack_sections, [section]), settings.max_context_tokens)
     return replace(answer, context=context)
 
 
@@ -170,7 +171,8 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
     answer = write_themes(
         question, opening, themes, settings.max_words, "Further themes", in_order=True
     )
-    context = DeferredContext(lambda: _read_rows(question, settings, best, {}))
+    pack = partial(_read_rows, question, settings, best, {})
+    context = DeferredContext(pack, settings.max_context_tokens)
     return replace(answer, parameters={"level": level}, context=context)
 
 
@@ -179,6 +181,7 @@ def _read_rows(
     settings: GlobalSearch,
     reports: pl.DataFrame,
     units: Mapping[int, TextUnit],
+    max_tokens: int,
 ) -> Context:
     """Return the summaries of reports and the text units that were read, the best first."""
     summaries = as_context_rows(question.index, reports, "summary")
@@ -187,7 +190,7 @@ def _read_rows(
         Section("Reports", summaries, 1 - share),
         Section("Sources", source_rows(units), share),
     ]
-    return pack_sections(sections, settings.max_context_tokens)
+    return pack_sections(sections, max_tokens)
 
 
 def _estimate_shares(index: IndexStore, level: int) -> dict[int, float]:
@@ -225,7 +228,8 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     ranked = rank_sentences(asked, candidates, rarity=rarity, most=MAX_EMBEDDED_SENTENCES)
     question.counts.update(community_reports=reports.height, text_units=len(units))
     best_first = {number: units[number] for number in sorted(units, key=lambda n: -scores[n])}
-    context = DeferredContext(lambda: _read_rows(question, settings, fitting, best_first))
+    pack = partial(_read_rows, question, settings, fitting, best_first)
+    context = DeferredContext(pack, settings.max_context_tokens)
     if not ranked or not (_is_evidence(question, ranked) or stands_out(asked, found)):
         return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, context=context)
     points: dict[int, list[Point]] = {}

@@ -116,8 +116,8 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         answer = _answer_from_claims(question, llm, tested, settings, notes)
     else:
         units = _relevant_units(question, tested)
-        pack = partial(source_context, question, units, settings.max_context_tokens)
-        context = DeferredContext(pack)
+        pack = partial(source_context, question, units)
+        context = DeferredContext(pack, settings.max_context_tokens)
         answer = answer_from_sentences(
             question, units, tested.relevant, settings, context, groups=tested.community_of
         )

@@ -78,15 +78,17 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     texts = [unit["text"] for unit in found.text_units.values()]
     if refusal := question.refuse([*found.named, *found.entities["title"], *texts]):
         return refusal
-    pack = partial(local_context, question, found, settings)
+    pack, limit = partial(local_context, question, found, settings), settings.max_context_tokens
     if question.llm is not None:
-        return write_answer(question, "local_search", pack())
-    context = DeferredContext(pack)
+        return write_answer(question, "local_search", pack(limit))
+    context = DeferredContext(pack, limit)
     units, scores = found.text_units, found.own_scores()
     return answer_from_sentences(question, units, scores, settings, context, named=found.named)
 
 
-def local_context(question: Question, found: Evidence, settings: LocalSearch) -> Context:
+def local_context(
+    question: Question, found: Evidence, settings: LocalSearch, max_tokens: int
+) -> Context:
     """Pack the evidence into a context, text units first.
 
     The column `why` of the table of text units gives the reason why each was chosen. The model
@@ -105,7 +107,7 @@ def local_context(question: Question, found: Evidence, settings: LocalSearch) ->
             Section("Claims", found.claims, rest / 4),
             Section("Reports", reports, settings.report_share),
         ],
-        question.max_context_tokens(settings.max_context_tokens),
+        question.max_context_tokens(max_tokens),
     )
     if "Sources" not in context.tables:
         return context

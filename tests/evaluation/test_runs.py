@@ -7,7 +7,7 @@ import pytest
 
 import graphrag_query
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_evaluation.runs import context_within, has_span, run_system, run_systems
+from graphrag_evaluation.runs import contexts_within, has_span, run_system, run_systems
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
@@ -103,8 +103,14 @@ def test_contexts_keep_to_the_budget(sample_project: Path) -> None:
     with graphrag_query.open(sample_project / "output") as index:
         for method in ("local", "basic", "global", "lazy", "drift", "ask", "neighbourhood"):
             system = System(method, index, method)
-            text = context_within(system, "What did Ernest Shackleton do?", 1_500)
-            assert 0 < count_tokens(text, load_encoding(ENCODING)) <= 1_500, method
+            texts = contexts_within(system, "What did Ernest Shackleton do?", (500, 1_500))
+            n_tokens = {n: count_tokens(text, load_encoding(ENCODING)) for n, text in texts.items()}
+            assert 0 < n_tokens[500] <= 500, method
+            assert n_tokens[500] <= n_tokens[1_500] <= 1_500, method
+            for budget, text in texts.items():
+                assert contexts_within(system, "What did Ernest Shackleton do?", [budget]) == {
+                    budget: text
+                }, method
 
 
 def test_worker_processes_give_the_same_results(sample_project: Path) -> None:
@@ -133,6 +139,7 @@ def test_ask_fills_the_budget_like_the_search_that_it_chooses(sample_project: Pa
     with graphrag_query.open(sample_project / "output") as index:
         assert index.chosen_method(question) == "local"
         ask, local = (
-            context_within(System(name, index, name), question, 8_000) for name in ("ask", "local")
+            contexts_within(System(name, index, name), question, [8_000])
+            for name in ("ask", "local")
         )
     assert ask == local

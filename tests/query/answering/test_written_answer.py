@@ -32,11 +32,12 @@ def sources(*texts: str) -> pl.DataFrame:
 def test_a_context_is_packed_when_it_is_read_and_only_once() -> None:
     packed: list[Context] = []
 
-    def pack() -> Context:
-        packed.append(Context({"Sources": pl.DataFrame({"id": [3]})}, "text", 9, {"Sources": 1}))
+    def pack(max_tokens: int) -> Context:
+        rows = {"Sources": pl.DataFrame({"id": [3]})}
+        packed.append(Context(rows, "text", max_tokens, {"Sources": 1}))
         return packed[-1]
 
-    context = DeferredContext(pack)
+    context = DeferredContext(pack, 9)
     assert not packed
     assert (context.text, context.n_tokens, context.n_left_out) == ("text", 9, {"Sources": 1})
     assert (context.shown, context.n_rows("Sources"), context.is_empty) == (
@@ -45,6 +46,7 @@ def test_a_context_is_packed_when_it_is_read_and_only_once() -> None:
         False,
     )
     assert len(packed) == 1
+    assert context.within(5).n_tokens == 5
     assert not hasattr(context, "none")
 
 
