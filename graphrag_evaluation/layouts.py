@@ -75,7 +75,7 @@ def _parse_json(text: str, place: str) -> Any:
 def _read_question(record: Any, place: str, number: str) -> EvaluationQuestion:
     try:
         return _parse_question(record, place, number)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
         raise SettingsError(
             f"{place}: a field has another form than in the known layouts ({error!r})."
         ) from error

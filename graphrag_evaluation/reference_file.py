@@ -75,7 +75,7 @@ def _parse_passage(line: str, where: str) -> MarkedPassage:
         )
     except KeyError as error:
         raise InputError(f"{where}: expected {_EXPECTED}; {error} is missing.") from None
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ArithmeticError, ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{where}: expected {_EXPECTED} ({error}).") from None
     _check_passage(passage)
     return passage

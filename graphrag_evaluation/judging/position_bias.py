@@ -75,22 +75,22 @@ def read_verdicts(path: Path) -> list[RecordedVerdict]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
+        where = f"{path}, line {number}"
         try:
             record = json.loads(line)
         except ValueError as error:
-            raise SettingsError(f"{path}, line {number}: this is not JSON: {error}.") from error
-        verdicts = list(_parse_record(record, str(number))) if isinstance(record, Mapping) else []
+            raise SettingsError(f"{where}: this is not JSON: {error}.") from error
+        is_record = isinstance(record, Mapping)
+        verdicts = list(_parse_record(record, str(number), where)) if is_record else []
         if not verdicts:
-            raise SettingsError(
-                f"{path}, line {number}: a record with first, second and winner is expected."
-            )
+            raise SettingsError(f"{where}: a record with first, second and winner is expected.")
         found += verdicts
     if not found:
         raise SettingsError(f"{path} has no verdicts.")
     return found
 
 
-def _parse_record(record: Mapping[str, Any], number: str) -> Iterator[RecordedVerdict]:
+def _parse_record(record: Mapping[str, Any], number: str, where: str) -> Iterator[RecordedVerdict]:
     shown = str(record.get("first", "Answer 1")), str(record.get("second", "Answer 2"))
     question = str(record.get("question", record.get("id", number)))
     named = [("", record)]
@@ -102,7 +102,7 @@ def _parse_record(record: Mapping[str, Any], number: str) -> Iterator[RecordedVe
         said = str(winner).strip()
         place = shown.index(said) if said in shown else _PLACES.get(said.lower())
         if place is None and said.lower() not in ("tie", "none", "neither", ""):
-            raise SettingsError(f"Record {number}: the winner {said!r} is none of {shown}.")
+            raise SettingsError(f"{where}: the winner {said!r} is none of {shown}.")
         yield RecordedVerdict(question, criterion, shown, place)
 
 

@@ -421,6 +421,18 @@ def test_an_index_is_its_own_reference(sample_project: Path, graphrag_index: Cal
             '[{"title": "Ada", "start_char": 0, "end_char": 900000}]}',
             "line 2: the span 0 to 900000 of 'Ada' is not in the text of",
         ),
+        *(
+            (
+                f'{{"document": "d", "entities": [{{"title": "Ada", "start_char": {start}, '
+                f'"end_char": {end}}}]}}',
+                said,
+            )
+            for start, end, said in (
+                (-1, 2, "the span -1 to 2 of 'Ada' is not in the text"),
+                (5, 5, "the span 5 to 5 of 'Ada' is not in the text"),
+                (0, "1e999", "line 2: expected"),
+            )
+        ),
         (
             '{"document": "d", "entities": ["a"], "relationships": [["a", "b"]]}',
             "names 'b', which is not among the entities",

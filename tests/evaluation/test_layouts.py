@@ -83,6 +83,10 @@ def test_a_compressed_list_is_read(tmp_path: Path) -> None:
         (b"[1]", "question 1: a record with the field question"),
         (b'{"question": "a", "spans": [{"document": "x"}]}', "question 1: .*start_char"),
         (b'{"question": "a", "spans": 5}', "question 1: a field"),
+        (
+            b'{"question": "a", "spans": [{"document": "x", "start_char": 1e999, "end_char": 2}]}',
+            "question 1: a field",
+        ),
         (b'{"question": "a", "supporting_facts": [[]]}', "question 1: a field"),
         (b'{"question": "a", "paragraphs": ["b"]}', "question 1: a field"),
     ],
