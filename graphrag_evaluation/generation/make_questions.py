@@ -76,7 +76,8 @@ def draft_questions(
 ) -> dict[str, dict[str, list[Draft]]]:
     """Draft at most `n` questions of each kind and split."""
     sentences = read_sentences(index)
-    facts = find_facts(sentences)
+    # Over both splits: a question has one answer in the whole index.
+    facts = drafts.drop_conflicts(find_facts(sentences))
     themes = list_themes(index)
     found: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
     for split in SPLITS:

@@ -55,6 +55,20 @@ class Draft:
         )
 
 
+def drop_conflicts(facts: Sequence[Fact]) -> list[Fact]:
+    """Leave out facts that give one statement the times of different years."""
+    years: dict[str, set[int]] = defaultdict(set)
+    statements = [fold(f"{fact.subject} {fact.before_time}") for fact in facts]
+    for fact, statement in zip(facts, statements, strict=True):
+        if fact.time:
+            years[statement].add(fact.year)
+    return [
+        fact
+        for fact, statement in zip(facts, statements, strict=True)
+        if not fact.time or len(years[statement]) == 1
+    ]
+
+
 def ask_for_subject(fact: Fact) -> Draft:
     """Ask who or what a predicate is true of: "Who led the Nimrod expedition?"."""
     asked = _ASKED.get(fact.subject_type, "What")

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from graphrag_evaluation.generation.questions_of_facts import (
     ask_for_time,
     ask_in_two_hops,
     compare_times,
+    drop_conflicts,
 )
 from graphrag_evaluation.generation.theme_questions import ask_about_pairs, ask_about_themes
 from graphrag_evaluation.layout_writers import LAYOUTS, write_questions
@@ -117,6 +119,13 @@ def test_times_are_compared_if_they_differ() -> None:
     )
     assert draft.answers == ("Tom Crean was born at Annascaul",)
     assert compare_times(BORN, BORN) is None
+
+
+def test_facts_with_different_times_for_one_statement_are_left_out() -> None:
+    later = replace(BORN, time="May 1878", predicate="was born at Annascaul in May 1878")
+    same = replace(BORN, time="July 1877", predicate="was born at Annascaul in July 1877")
+    assert drop_conflicts([BORN, LED, DIED, same]) == [BORN, LED, DIED, same]
+    assert drop_conflicts([BORN, LED, DIED, same, later]) == [LED, DIED]
 
 
 @pytest.mark.parametrize(
