@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import graphrag_query
+from graphrag_evaluation.generation.corpus import Corpus
 from graphrag_evaluation.generation.facts import Fact, _read_predicate, find_facts
 from graphrag_evaluation.generation.index_sentences import Mention, Sentence
 from graphrag_evaluation.generation.make_questions import KINDS, make_questions
@@ -19,6 +20,8 @@ from graphrag_evaluation.generation.questions_of_facts import (
     ask_in_two_hops,
     compare_times,
     drop_conflicts,
+    exchange_names,
+    exchange_objects,
 )
 from graphrag_evaluation.generation.theme_questions import ask_about_pairs, ask_about_themes
 from graphrag_evaluation.layout_writers import LAYOUTS, write_questions
@@ -121,6 +124,43 @@ def test_times_are_compared_if_they_differ() -> None:
     assert compare_times(BORN, BORN) is None
 
 
+def test_names_that_the_documents_have_are_not_asked_about() -> None:
+    def asked(*known: str) -> list[str]:
+        drafts = exchange_names([BORN, DIED], known.__contains__, lambda pairs: None)
+        return [draft.text for draft in drafts]
+
+    born, died = "Where was Tom Wild born?", "When did Frank Crean die?"
+    assert sorted(asked()) == [died, born]
+    assert asked("Tom Wild") == [died]
+
+
+def test_an_exchanged_name_is_in_no_text_with_the_others() -> None:
+    places = {name: (name, "geo") for name in ("Hobart", "Norway")}
+    sailed = fact("Tom Crean", "sailed from Norway to Hobart", named=dict(reversed(places.items())))
+    stayed = fact("Frank Wild", "stayed in Chile", named={"Chile": ("Chile", "geo")})
+
+    def asked(related: set[str]) -> list[str]:
+        drafts = exchange_objects(
+            [sailed, stayed], ["Chile"], lambda one, other: {one, other} <= related
+        )
+        return [draft.text for draft in drafts]
+
+    assert asked(set()) == ["Who sailed from Norway to Chile?"]
+    assert asked({"Chile", "Norway"}) == asked({"Chile", "Tom Crean"}) == []
+
+
+def test_the_texts_of_an_index_are_searched_for_other_answers(sample_project: Path) -> None:
+    with graphrag_query.open(sample_project / "output") as index:
+        corpus = Corpus(index)
+        assert corpus.holds("Tom Crean")
+        assert not corpus.holds("Tom Shackleton")
+        assert corpus.are_related("Tom Crean", "Annascaul")
+        assert not corpus.are_related("Annascaul", "Fridtjof Nansen")
+        said = "was born in 1877 on a farm near Annascaul in County Kerry"
+        assert Corpus(index).is_clear(fact("Tom Crean", said))
+        assert not Corpus(index).is_clear(fact("Roald Amundsen", said))
+
+
 def test_facts_with_different_times_for_one_statement_are_left_out() -> None:
     later = replace(BORN, time="May 1878", predicate="was born at Annascaul in May 1878")
     same = replace(BORN, time="July 1877", predicate="was born at Annascaul in July 1877")
@@ -182,6 +222,14 @@ def test_a_role_before_a_name_belongs_to_the_answer() -> None:
         "When Tom Crean has defended the decision of Robert Scott.",
     ):
         assert find_facts([sentence(wrong, "d", Tom_Crean="person", Robert_Scott="person")]) == []
+
+
+def test_a_fact_has_another_name_or_a_time() -> None:
+    [found] = find_facts([sentence("Tom Crean sailed to Hobart in 1912.", "d", Tom_Crean="person")])
+    assert (found.year, found.named) == (1912, {})
+    text = "Tom Crean sailed to a port of some size."
+    assert find_facts([sentence(text, "d", Tom_Crean="person")]) == []
+    assert find_facts([replace(sentence(text, "d", Tom_Crean="person"), language="de")]) == []
 
 
 ABOUT_ICE = [
@@ -259,6 +307,9 @@ def test_layouts_are_read_back(layout: str, suffix: str, tmp_path: Path) -> None
         assert read.statements == FULL.statements
     if layout == "ragas":
         assert [span.text for span in read.spans] == [FULL.spans[0].text]
+    if layout in ("musique", "graphrag-index"):
+        write_questions([replace(FULL, is_answerable=False)], path, layout)
+        assert not read_questions(path)[0].is_answerable
 
 
 def test_the_command_writes_a_file_that_can_be_evaluated(
