@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -15,29 +15,14 @@ import yaml
 
 import graphrag_query
 from graphrag_evaluation.coverage import WordWeights
+from graphrag_evaluation.project_folders import EVALUATIONS
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.ledger import FILE, Ledger
-from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, Settings, load_settings
 from graphrag_query.index import Index
 from graphrag_query.searches.router import check_method
 
 # Text units that word weights are estimated from.
 MAX_SAMPLED_TEXT_UNITS = 5_000
-# Folder of a project with reports of evaluations, and with the replies of models to them.
-EVALUATIONS = "evaluations"
-# Folder of a project with proposals of `tune`, and with the replies of models for them.
-TUNING = "tuning"
-
-
-def check_folder_name(name: str) -> None:
-    """Raise `SettingsError` if the name of a report or a proposal cannot be that of a folder."""
-    # Windows drops dots and spaces at the end, and has another use for a colon.
-    ends_well = bool(name) and name == name.strip().strip(".")
-    if not ends_well or not name.isprintable() or set(name) & set("/\\:"):
-        raise SettingsError(
-            f"--name {name!r} cannot name a folder: use letters, digits and hyphens."
-        )
 
 
 @dataclass(frozen=True)
@@ -180,15 +165,6 @@ def _open_index(place: Place, overrides: Sequence[str]) -> Index:
             "of its output folder."
         )
     return graphrag_query.open(place.folder, as_of=place.version)
-
-
-def spent_in(project: Path) -> Spending:
-    """Return what all evaluations of a project have paid for so far, answers and judgements."""
-    folder = project / EVALUATIONS
-    if not (folder / FILE).exists():
-        return Spending()
-    with closing(Ledger(folder, read_only=True)) as ledger:
-        return ledger.spent_for(ledger.version)
 
 
 def _check_effect(before: Settings, after: Settings) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from graphrag_evaluation.project_folders import EVALUATIONS, check_folder_name
 from graphrag_evaluation.report.evaluation_page import render_page
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord
 from graphrag_evaluation.report.junit_file import junit_text
-from graphrag_evaluation.systems import EVALUATIONS, check_folder_name
 from graphrag_index.errors import ExportError
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE
 from graphrag_index.storage.atomic import lock_target, write_text_file

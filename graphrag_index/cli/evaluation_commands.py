@@ -127,10 +127,11 @@ def run_evaluation(
 ) -> None:
     """Measure searches on questions with known answers; a model may judge the answers."""
     from graphrag_evaluation.layouts import read_questions
+    from graphrag_evaluation.project_folders import spent_in
     from graphrag_evaluation.report import report_folder as reports
     from graphrag_evaluation.report.record_results import record_evaluation
     from graphrag_evaluation.summary import Evaluation
-    from graphrag_evaluation.systems import Place, open_systems, plan_systems, spent_in
+    from graphrag_evaluation.systems import Place, open_systems, plan_systems
     from graphrag_index.pipeline.shards import count_cores
 
     criteria = [criterion.strip() for criterion in judge_with.split(",")]

@@ -85,7 +85,7 @@ def judge_results(
     if not options.judge:
         return Judged(results)
     from graphrag_evaluation.judging.judge import Judge, compare_judges, list_tasks
-    from graphrag_evaluation.systems import EVALUATIONS
+    from graphrag_evaluation.project_folders import EVALUATIONS
     from graphrag_index.cli import load_project_settings
 
     settings = load_project_settings(options.root, None)

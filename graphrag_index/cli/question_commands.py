@@ -104,7 +104,7 @@ def _ask_model(
 ) -> "list[EvaluationQuestion] | None":
     """Let a model make questions, and print what was dropped; None for an estimate."""
     from graphrag_evaluation.generation.natural_questions import LEDGER_STEP, QuestionMaker
-    from graphrag_evaluation.systems import EVALUATIONS
+    from graphrag_evaluation.project_folders import EVALUATIONS
     from graphrag_index.cli.index_tables import align_columns
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.llm.prompts import Prompts

@@ -69,7 +69,7 @@ def tune(
 ) -> None:
     """Propose prompts, types and examples for the documents, and measure them."""
     settings, workflow = load_project(root, set_)
-    from graphrag_evaluation.systems import TUNING
+    from graphrag_evaluation.project_folders import TUNING
     from graphrag_evaluation.tuning.optimization import check_gepa
     from graphrag_evaluation.tuning.proposed_files import check_folder
     from graphrag_evaluation.tuning.tuning_run import TuningOptions
@@ -120,7 +120,7 @@ def _check_options(
     install: bool,
     yes: bool,
 ) -> None:
-    from graphrag_evaluation.systems import check_folder_name
+    from graphrag_evaluation.project_folders import check_folder_name
 
     check_folder_name(name)
     if no_model and model:
