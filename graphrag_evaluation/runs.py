@@ -289,7 +289,7 @@ def contexts_within(system: System, question: str, budgets: Sequence[int]) -> di
         if context.n_tokens > budget:
             encoding = load_encoding(ENCODING)
             texts[budget] = encoding.decode(encoding.encode_ordinary(context.text)[:budget])
-    return texts
+    return {budget: texts[budget] for budget in budgets}
 
 
 def _context_within(system: System, question: str, budget: int) -> Context:

@@ -104,6 +104,7 @@ def test_contexts_keep_to_the_budget(sample_project: Path) -> None:
         for method in ("local", "basic", "global", "lazy", "drift", "ask", "neighbourhood"):
             system = System(method, index, method)
             texts = contexts_within(system, "What did Ernest Shackleton do?", (500, 1_500))
+            assert list(texts) == [500, 1_500]
             n_tokens = {n: count_tokens(text, load_encoding(ENCODING)) for n, text in texts.items()}
             assert 0 < n_tokens[500] <= 500, method
             assert n_tokens[500] <= n_tokens[1_500] <= 1_500, method
