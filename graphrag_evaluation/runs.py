@@ -21,7 +21,7 @@ from graphrag_index.llm.request import ENCODING
 from graphrag_index.pipeline.shards import separate_processes
 from graphrag_index.text.normalize import fold
 from graphrag_index.text.tokens import load_encoding
-from graphrag_query.answer import Answer
+from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import Context, DeferredContext
 
 CUTOFFS = (2, 5, 10)
@@ -195,7 +195,7 @@ def _run_question(system: System, question: EvaluationQuestion, budgets: Sequenc
     ranked, gold = _find_gold(system, question, passages)
     scores = {
         **retrieval_scores(ranked, set(gold), CUTOFFS),
-        **_coverage_scores(system, question, budgets),
+        **_coverage_scores(system, question, answer, budgets),
         **outcome_scores(question, answer),
         **citation_scores(system.index, answer, system.word_weights),
         **effort,
@@ -257,10 +257,14 @@ def has_span(unit: Mapping[str, Any], span: GoldSpan, document: int) -> bool:
 
 
 def _coverage_scores(
-    system: System, question: EvaluationQuestion, budgets: Sequence[int]
+    system: System, question: EvaluationQuestion, answer: Answer, budgets: Sequence[int]
 ) -> dict[str, float]:
-    """Return the share of the gold statements that the context states, for each token budget."""
-    if not question.statements or system.method == "structured":
+    """Return the share of the gold statements that the context states, for each token budget.
+
+    There is no score if the search failed, or has no context before a model has replied.
+    """
+    has_failed = answer.outcome in (Outcome.PROVIDER_ERROR, Outcome.INDEX_INCOMPLETE)
+    if not question.statements or has_failed or not _has_context(system, question.text):
         return {}
     scores = {}
     for budget, text in contexts_within(system, question.text, budgets).items():
@@ -269,6 +273,18 @@ def _coverage_scores(
         n_covered = sum(score >= THRESHOLD for score in found)
         scores[f"coverage@{budget}"] = n_covered / len(found)
     return scores
+
+
+def _has_context(system: System, question: str) -> bool:
+    """Return whether a search has a context before a model has replied."""
+    method = _chosen_method(system, question)
+    if method == "global":
+        return system.index.settings.global_search.selection != "dynamic"
+    return method != "structured"
+
+
+def _chosen_method(system: System, question: str) -> str:
+    return system.index.chosen_method(question) if system.method == "ask" else system.method
 
 
 def contexts_within(system: System, question: str, budgets: Sequence[int]) -> dict[int, str]:
@@ -293,7 +309,7 @@ def contexts_within(system: System, question: str, budgets: Sequence[int]) -> di
 
 
 def _context_within(system: System, question: str, budget: int) -> Context:
-    method = system.method if system.method != "ask" else system.index.chosen_method(question)
+    method = _chosen_method(system, question)
     fields = getattr(system.index.settings, f"{method}_search").model_dump()
     values: dict[str, Any] = {}
     if "max_context_tokens" in fields:

@@ -1,6 +1,8 @@
 """Systems on questions about the sample, and what is told of them."""
 
+import shutil
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,10 @@ from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.request import ENCODING
+from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.versions import move_pointer
 from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_query.answer import Outcome
 
 QUESTIONS = [
     EvaluationQuestion(
@@ -144,3 +149,26 @@ def test_ask_fills_the_budget_like_the_search_that_it_chooses(sample_project: Pa
             for name in ("ask", "local")
         )
     assert ask == local
+
+
+def test_a_search_without_a_context_has_no_coverage(sample_project: Path, tmp_path: Path) -> None:
+    dynamic = "global_search.selection=dynamic"
+    with ExitStack() as stack:
+        systems = open_systems(
+            stack, plan_systems([Place(sample_project)], ["global", "local"], [dynamic])
+        )
+        results = run_systems(systems, QUESTIONS[:1])
+    covered = {name: "coverage@4000" in row.scores for name, [row] in results.items()}
+    assert covered == {"global": False, "local": True}
+
+    shutil.copytree(sample_project / "output", tmp_path / "output", symlinks=True)
+    store = TableStore(tmp_path / "output")
+    version = store.read_pointer()
+    assert version is not None
+    steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
+    move_pointer(store.output, replace(version, steps=steps))
+    with graphrag_query.open(tmp_path / "output") as index:
+        [result] = run_system(System("global", index, "global"), QUESTIONS[:1])
+    assert result.answer.outcome is Outcome.INDEX_INCOMPLETE
+    assert result.scores["outcome_right"] == 0
+    assert "coverage@4000" not in result.scores
