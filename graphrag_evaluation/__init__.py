@@ -6,6 +6,8 @@ layout_writers.py    the same, written
 generation/          questions made from an index
 systems.py           the systems that are compared: searches of indexes with settings
 runs.py              questions asked to systems, with the scores of what came back
+gold_passages.py     the passages that a search read, and the gold items in them
+search_contexts.py   the contexts of searches within budgets of tokens
 measures.py          the measures and their meanings
 retrieval_scores.py  recall, nDCG and MRR of a ranking
 coverage.py          whether texts state statements, by their words
