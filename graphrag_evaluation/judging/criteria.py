@@ -126,8 +126,13 @@ def _read_claims(records: Any, result: Result, passages: Sequence[str]) -> Judge
     by_sentence: dict[int, bool] = {}
     n_unread, answer = 0, result.answer.text
     sentences = split_sentences(answer)
+    seen: set[str] = set()
     for record in records:
         claim, verdict = clean_text(record.get("claim")), record.get("supported")
+        # A reply that repeats itself until it is cut off has the same claims again and again.
+        if claim in seen:
+            continue
+        seen.update(filter(None, [claim]))
         place = find_quotation(claim, answer)
         if place is None or not isinstance(verdict, bool):
             n_unread += 1

@@ -98,7 +98,7 @@ class Judge:
         judgements: dict[tuple[str, str, str], Judgement] = {}
         shown: dict[int, list[SingleVerdict | None]] = {}
         pairs: dict[int, Pair] = {}
-        spent, n_unread, stopped = Spending(), 0, None
+        spent, n_unread_pairs, stopped = Spending(), 0, None
         outcomes: list[Outcome] = []
         model: ChatModel | None = None
         try:
@@ -110,21 +110,22 @@ class Judge:
             outcomes.extend(model.replies(task.request for task in asked if task.request))
         except (BudgetError, ModelError) as error:
             stopped = error
-        if stopped is not None and model is not None:
+        if stopped is not None:
             # Of the other requests, some have been answered in earlier evaluations.
             rest = [(task, task.request) for task in asked[len(outcomes) :] if task.request]
-            kept = [(task, model.cached_values(request)) for task, request in rest]
+            kept = [(task, model.cached_values(request)) for task, request in rest if model]
             asked = asked[: len(outcomes)] + [task for task, values in kept if values]
             outcomes += [Outcome("", values) for _, values in kept if values]
         for task, outcome in zip(asked, outcomes, strict=True):
             spent.add(outcome.spent)
             value = outcome.values[0] if outcome.values and not outcome.failure else None
-            n_unread += value is None
             if task.pair is not None:
                 pairs[id(task.pair)] = task.pair
                 shown.setdefault(id(task.pair), []).append(value)
+                n_unread_pairs += value is None
             elif task.key is not None and task.result is not None:
-                judgements[task.key] = _read(value, task)
+                found = _read(value, task)
+                judgements[task.key] = replace(found, n_unread=found.n_unread + outcome.dropped)
         verdicts = [
             PairVerdict(pair, (shown[key][0], shown[key][1]))
             for key, pair in pairs.items()
@@ -133,7 +134,7 @@ class Judge:
         equal = (task.pair for task in tasks if task.request is None)
         tie = SingleVerdict("tie", "The answers are equal.")
         verdicts += [PairVerdict(pair, (tie, tie)) for pair in equal if pair is not None]
-        n_unread += sum(one.n_unread for one in judgements.values() if one.score is not None)
+        n_unread = n_unread_pairs + sum(one.n_unread for one in judgements.values())
         return Verdicts(judgements, verdicts, spent, n_unread, stopped)
 
     def estimate(self, tasks: Sequence[Task]) -> tuple[int, int, float | None]:

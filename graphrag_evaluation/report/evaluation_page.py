@@ -170,6 +170,9 @@ def _judged_tables(record: EvaluationRecord) -> str:
         parts.append(
             f'<h2>Judged pairs</h2><p class="muted">{told}</p>{_table(heads, rows, "systems")}'
         )
+    if n_unread := sum(not one.winner for one in record.verdicts):
+        told = f"Pairs left out, without a readable verdict for each order: {n_unread:,}."
+        parts.append(f'<p class="muted">{told}</p>')
     if record.agreements:
         columns = ("verdicts of both", "of one", "equal", "kappa")
         table = _table(columns, map(_agreement_row, record.agreements), "criterion")

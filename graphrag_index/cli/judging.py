@@ -72,6 +72,10 @@ def check_judging(options: Judging) -> None:
     from graphrag_evaluation.judging.judge import check_criteria, check_judge
     from graphrag_index.cli import load_project_settings
 
+    if options.second == options.judge:
+        raise SettingsError(
+            f"--second-judge {options.second} is the judge itself: name another chat model."
+        )
     check_criteria(options.criteria)
     settings = load_project_settings(options.root, None)
     for name in filter(None, (options.judge, options.second)):
@@ -137,6 +141,8 @@ def print_judged(judged: Judged) -> None:
             numbers = (f"{one.p_value:.4f}", f"{one.flip_rate:.0%}", share)
             rows.append((one.first, one.second, *counts, difference, *numbers))
         print(*align_columns(rows, left=[0, 1]), sep="\n")
+    if n_unread := sum(verdict.winner is None for verdict in judged.verdicts):
+        print(f"\nPairs left out, without a readable verdict for each order: {n_unread:,}")
     if judged.agreements:
         print("\nAgreement of the two judges\n")
         rows = [("criterion", "verdicts of both", "of one", "equal", "kappa")]

@@ -20,7 +20,7 @@ from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result, run_systems
 from graphrag_evaluation.systems import Place, open_systems, plan_systems
 from graphrag_index.__main__ import app
-from graphrag_index.errors import BudgetError, SettingsError
+from graphrag_index.errors import BudgetError, ModelError, SettingsError
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from tests.fixtures.honest_judge import honest
@@ -111,7 +111,9 @@ def test_evidence_that_is_not_in_the_text_does_not_count(
     assert crean.scores["judged_statements"] == crean.scores["judged_faithful"] == 0
     assert "judged_correct" not in crean.scores
     assert crean.scores["judge_unread"] == 3
-    assert verdicts.n_unread > 0
+    # The total has each of them, also where no score is left.
+    scores = [row.scores for rows in verdicts.add_scores(results).values() for row in rows]
+    assert verdicts.n_unread == sum(one["judge_unread"] for one in scores)
 
 
 def test_a_judge_that_prefers_the_first_place_proves_nothing(
@@ -124,9 +126,55 @@ def test_a_judge_that_prefers_the_first_place_proves_nothing(
         judge_at(server, tmp_path, sample_project) as judge,
     ):
         [summary] = summarize_pairs(judge.judge(pairs).pairs)
+        # One order alone is no verdict.
+        assert judge.judge(pairs[:1]).pairs == []
     assert summary.wins == (0, 0)
     assert summary.ties == summary.n == 2
     assert summary.flip_rate == summary.first_place == 1
+
+
+def test_equal_answers_are_a_tie_that_no_judge_is_asked_for(
+    judged_tasks: Judged, sample_project: Path
+) -> None:
+    row = judged_tasks[0]["local"][0]
+    [task] = list_tasks([], {"a": [row], "b": [row]}, ["pairwise"], sample_project)
+    assert task.request is None
+    assert task.pair is not None
+
+
+def test_a_judge_that_cannot_be_reached_stops_the_judgements(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    with Server() as server:
+        gone = server
+    with judge_at(gone, tmp_path, sample_project) as judge:
+        verdicts = judge.judge(judged_tasks[1])
+    assert isinstance(verdicts.stopped, ModelError)
+    assert (verdicts.judgements, verdicts.pairs) == ({}, [])
+
+
+def test_records_that_are_no_objects_are_unread(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    def answer(request: ChatRequest) -> Mapping[str, Any]:
+        return {"verdicts": ["yes", *honest(request)["verdicts"]]}
+
+    tasks = [one for one in judged_tasks[1] if one.key and one.key[2] == "statements"]
+    with Server(answer=answer) as server, judge_at(server, tmp_path, sample_project) as judge:
+        verdicts = judge.judge(tasks)
+    assert verdicts.n_unread == len(tasks) == 2
+    assert all(one.score == 0.5 for one in verdicts.judgements.values())
+
+
+def test_failed_requests_of_an_earlier_evaluation_are_sent_again(
+    judged_tasks: Judged, tmp_path: Path, sample_project: Path
+) -> None:
+    tasks = [one for one in judged_tasks[1] if one.key and one.key[2] == "relevance"]
+    for faults, n_read in ((Faults(rate=1, kinds=["refusal"]), 0), (Faults(), len(tasks))):
+        server = Server(answer=honest, faults=faults)
+        with server, judge_at(server, tmp_path, sample_project) as judge:
+            verdicts = judge.judge(tasks)
+        assert sum(one.score is not None for one in verdicts.judgements.values()) == n_read
 
 
 @pytest.mark.parametrize("fault", ["wrong_schema", "refusal", "empty_content", "null_content"])
@@ -234,6 +282,15 @@ def test_claims_are_compared_by_the_sentence_of_the_answer() -> None:
     assert labels(("He never lived.", True, "He")) == {}
 
 
+def test_a_repeated_claim_counts_once() -> None:
+    answer = Answer("Who?", "Crean went south. He came home.", Outcome.ANSWERED)
+    result = Result(EvaluationQuestion("1", "Who?"), answer, {}, [], [])
+    told = {"claim": "Crean went south.", "supported": True, "quotation": "went south"}
+    wrong = {"claim": "He came home.", "supported": False, "quotation": ""}
+    read = CRITERIA["claims"].read([told, wrong, wrong, wrong], result, ["He went south."])
+    assert (read.score, read.n_unread) == (0.5, 0)
+
+
 def write_verdicts(path: Path, first_share: float) -> Path:
     """Write verdicts of a judge that chooses the first place with a probability."""
     draw = random.Random(5)
@@ -291,6 +348,8 @@ def test_the_command_estimates_and_names_wrong_judges(sample_project: Path, tmp_
     assert str(told.exception).startswith("--judge nobody: there is no such model")
     told = CliRunner().invoke(app, [*arguments, "chat", "--judge-with", "taste"])
     assert "--judge-with taste: choose from" in str(told.exception)
+    told = CliRunner().invoke(app, [*arguments, "chat", "--second-judge", "chat"])
+    assert "is the judge itself: name another chat model" in str(told.exception)
     for option in (["--second-judge", "chat"], ["--budget", "1"], ["--estimate"]):
         told = CliRunner().invoke(app, [*arguments[:-1], *option])
         assert str(told.exception).startswith(f"{option[0]} needs --judge")

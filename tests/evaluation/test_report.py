@@ -48,6 +48,12 @@ def test_a_page_has_means_differences_and_limits() -> None:
     assert '<th scope="row">recall@2<' in page
     assert '<th scope="row" dir="auto">basic and Who?</th><td class="number">0</td>' in page
     assert "<h2>Agreement of the two judges</h2>" in page
+    assert "Pairs left out" not in page
+    [pair] = literal_record().verdicts
+    unread = pair.model_copy(update={"winner": ""})
+    assert "readable verdict for each order: 1." in "".join(
+        render_page(literal_record(verdicts=[pair, unread]))
+    )
     without = "".join(render_page(literal_record(pairs=[], agreements=[], verdicts=[])))
     assert "Judged pairs</h2>" not in without
 
