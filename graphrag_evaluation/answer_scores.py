@@ -25,14 +25,15 @@ MIN_SUPPORTED_SHARE = 0.5
 def outcome_scores(question: EvaluationQuestion, answer: Answer) -> dict[str, float]:
     """Score the outcome, and whether the answer has the short answer.
 
-    A search that failed has neither answered nor refused: its outcome is wrong.
+    A search that failed has neither answered nor refused: its outcome is wrong, and that is all.
     The mean of `no_evidence_precision` over the questions that the search refused is the share
     that it refused rightly; that of `no_evidence_recall`, over the questions that cannot be
     answered, is the share that it refused.
     """
+    if answer.outcome.is_failure:
+        return {"outcome_right": 0.0}
     refused = answer.outcome is Outcome.NO_EVIDENCE
-    right = Outcome.ANSWERED if question.is_answerable else Outcome.NO_EVIDENCE
-    scores = {"outcome_right": float(answer.outcome is right)}
+    scores = {"outcome_right": float(refused != question.is_answerable)}
     if refused:
         scores["no_evidence_precision"] = float(not question.is_answerable)
     if not question.is_answerable:

@@ -187,8 +187,9 @@ def _run_question(system: System, question: EvaluationQuestion, budgets: Sequenc
         **citation_scores(system.index, answer, system.word_weights),
         **effort,
         "tokens": float(answer.usage.prompt_tokens + answer.usage.completion_tokens),
-        "words": float(len(answer.text.split())),
     }
+    if not answer.outcome.is_failure:
+        scores["words"] = float(len(answer.text.split()))
     if answer.usage.cost is not None:
         scores["cost"] = answer.usage.cost
     found = set().union(*ranked)

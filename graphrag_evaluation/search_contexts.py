@@ -8,7 +8,7 @@ from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.systems import System
 from graphrag_index.llm.request import ENCODING
 from graphrag_index.text.tokens import load_encoding
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import Context, DeferredContext
 
 # Budgets of tokens for the coverage of statements by the context.
@@ -26,8 +26,9 @@ def coverage_scores(
 
     There is no score if the search failed, or has no context before a model has replied.
     """
-    has_failed = answer.outcome in (Outcome.PROVIDER_ERROR, Outcome.INDEX_INCOMPLETE)
-    if not question.statements or has_failed or not _has_context(system, question.text):
+    if answer.outcome.is_failure or not (
+        question.statements and _has_context(system, question.text)
+    ):
         return {}
     scores = {}
     for budget, text in contexts_within(system, question.text, budgets).items():

@@ -21,6 +21,11 @@ class Outcome(StrEnum):
     PROVIDER_ERROR = "provider_error"  # a model did not answer
     INDEX_INCOMPLETE = "index_incomplete"  # the index lacks a table that the search needs
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the search did not work: it says nothing about the documents."""
+        return self in (Outcome.PROVIDER_ERROR, Outcome.INDEX_INCOMPLETE)
+
 
 @dataclass(frozen=True)
 class Citation:

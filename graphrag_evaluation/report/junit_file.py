@@ -4,11 +4,12 @@ import re
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord
+from graphrag_query.answer import Outcome
 
 # Characters that XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 # Outcomes of a search that failed.
-FAILED_OUTCOMES = ("provider_error", "index_incomplete")
+FAILED_OUTCOMES = [outcome.value for outcome in Outcome if outcome.is_failure]
 MAX_NAME_CHARS = 200
 
 

@@ -1,7 +1,7 @@
 """The commands `evaluate`: measure searches on questions with known answers."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +25,7 @@ from graphrag_index.cli.judging import (
 )
 from graphrag_index.cli.question_commands import make
 from graphrag_index.cli.verdict_commands import verdicts
-from graphrag_index.errors import GraphRAGError, SettingsError
+from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError
 
 if TYPE_CHECKING:
     from graphrag_evaluation.questions import EvaluationQuestion
@@ -184,6 +184,7 @@ def run_evaluation(
             print(
                 f"Not kept, since {root} is no project: name a folder with --to.", file=sys.stderr
             )
+    n_failed = _tell_failed(results)
     if judged.stopped is not None:
         raise judged.stopped
     unknown = limits.keys() - set(record.measures)
@@ -192,6 +193,24 @@ def run_evaluation(
         raise SettingsError(f"There is no measure {min(unknown)!r} here, but {known}.")
     if record.failures:
         raise GraphRAGError("; ".join(said for *_, said in record.failures) + ".")
+    if n_failed:
+        raise typer.Exit(ExitCode.QUARANTINED)
+
+
+def _tell_failed(results: "Mapping[str, Sequence[Result]]") -> int:
+    """Print how many searches of each system failed, and why; return their number."""
+    n_failed = 0
+    for system, rows in results.items():
+        failed = [row.answer.text for row in rows if row.answer.outcome.is_failure]
+        n_failed += len(failed)
+        if failed:
+            first = " ".join(failed[0].split())
+            print(
+                f"{len(failed):,} of {len(rows):,} searches of {system} failed, the first one "
+                f"since: {first}",
+                file=sys.stderr,
+            )
+    return n_failed
 
 
 def _run_with_bar(

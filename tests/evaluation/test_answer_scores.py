@@ -37,8 +37,8 @@ UNANSWERABLE = EvaluationQuestion("2", "Who runs the bakery?", is_answerable=Fal
             {"outcome_right": 1, "no_evidence_precision": 1, "no_evidence_recall": 1},
         ),
         # A failure is right for no question.
-        (ANSWERABLE, "provider_error", "", {"outcome_right": 0, "said": 0}),
-        (UNANSWERABLE, "provider_error", "", {"outcome_right": 0, "no_evidence_recall": 0}),
+        (ANSWERABLE, "provider_error", "", {"outcome_right": 0}),
+        (UNANSWERABLE, "index_incomplete", "", {"outcome_right": 0}),
     ],
 )
 def test_scores_of_an_outcome(

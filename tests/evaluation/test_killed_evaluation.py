@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from graphrag_index.errors import ExitCode
 from tests.fixtures.commands import call, command, environment, wait_for
 from tests.fixtures.honest_judge import honest
-from tests.model_server import ChatRequest, Server, answer_from_text
+from tests.model_server import ChatRequest, Faults, Server, answer_from_text
 
 OPTIONS = "--methods local,global --judge chat --judge-with statements,relevance,pairwise".split()
 # Values of an evaluation that differ from run to run.
@@ -63,6 +64,22 @@ def test_the_versions_of_one_project_pay_together(
     options = ["--methods", "basic", "--against", "@1", "--no-report"]
     told = call(root, "evaluate", str(questions), *options)
     assert f"Answers: {len(set(asked(server)))} requests sent for $" in told.stderr
+
+
+def test_searches_that_failed_are_told(
+    tmp_path: Path, sample_project: Path, questions: Path, server: Server
+) -> None:
+    server.faults = Faults(rate=1, kinds=["refusal"])
+    root = make_project(tmp_path / "project", sample_project, server)
+    options = ["--methods", "basic,local", "--json", "--no-report"]
+    told = call(root, "evaluate", str(questions), *options)
+    assert told.returncode == ExitCode.QUARANTINED
+    for name in ("basic", "local"):
+        assert f"3 of 3 searches of {name} failed, the first one since: " in told.stderr
+    # A failure is no short and wrong answer.
+    means = json.loads(told.stdout)["means"]["basic"]
+    assert means["outcome_right"]["mean"] == 0
+    assert not {"words", "said", "coverage@4000"} & means.keys()
 
 
 def evaluate(root: Path, questions: Path) -> tuple[dict[str, Any], str]:
