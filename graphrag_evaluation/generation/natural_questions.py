@@ -59,13 +59,26 @@ class QuestionMaker:
     """
 
     def __init__(
-        self, index: Index, n: int, seed: int, kinds: Sequence[str], prompts: Prompts
+        self,
+        index: Index,
+        n: int,
+        seed: int,
+        kinds: Sequence[str],
+        prompts: Prompts,
+        splits: Sequence[str] = SPLITS,
     ) -> None:
+        """Share `n` questions out among kinds and splits; only those of `splits` are made."""
         check_kinds(kinds)
         self._corpus = Corpus(index)
         self._requests = QuestionRequests(prompts)
-        self._wanted = _share_out(n, kinds)
+        shares = _share_out(n, kinds).items()
+        self._wanted = {key: share for key, share in shares if key[1] in splits}
         self._sources = _list_sources(index, self._corpus, n, seed, kinds)
+
+    @property
+    def n_wanted(self) -> int:
+        """The number of questions if none is dropped and the index has enough sources."""
+        return sum(self._wanted.values())
 
     def expected_requests(self) -> Iterator[Request]:
         """Yield the requests for questions, and for their checks in about the right length."""

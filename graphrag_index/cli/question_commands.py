@@ -70,20 +70,25 @@ def make(
     wanted = list(dict.fromkeys(kind.strip() for kind in kinds.split(",")))
     with graphrag_query.open(root / settings.output, settings, root) as index:
         if model:
-            options = ModelOptions(model, n, seed, wanted, budget, estimate)
+            splits = [split] if split else SPLITS
+            options = ModelOptions(model, n, seed, wanted, splits, budget, estimate)
             made = _ask_model(index, root, settings, options)
             if made is None:
                 return
         else:
             made = make_questions(index, n, seed, wanted)
     kept = [question for question in made if split in ("", question.split)]
+    if not kept:
+        raise GraphRAGError(
+            f"None of the {len(made):,} questions is of the split {split}: raise --n."
+        )
     write_questions(kept, to, layout)
     counts = Counter((question.kind, question.split) for question in kept)
     rows: list[Sequence[str]] = [("kind", *SPLITS)]
     for kind in dict.fromkeys(question.kind for question in kept):
         rows.append((kind, *(f"{counts[kind, name]:,}" for name in SPLITS)))
     print(*align_columns(rows, left=[0]), sep="\n")
-    if len(made) < n:
+    if not model and len(made) < n:
         print(f"The index states enough for {len(made):,} questions, not for {n:,}.")
     print(f"{len(kept):,} questions: {to}", file=sys.stderr)
 
@@ -95,6 +100,7 @@ class ModelOptions(NamedTuple):
     n: int
     seed: int
     kinds: Sequence[str]
+    splits: Sequence[str]
     budget: float | None
     only_estimates: bool
 
@@ -114,7 +120,7 @@ def _ask_model(
         known = ", ".join(settings.models)
         raise SettingsError(f"--model {options.model}: there is no such model, but {known}.")
     prompts = Prompts(root, "graphrag_evaluation")
-    maker = QuestionMaker(index, options.n, options.seed, options.kinds, prompts)
+    maker = QuestionMaker(index, options.n, options.seed, options.kinds, prompts, options.splits)
     if options.only_estimates:
         _print_estimate(list(maker.expected_requests()), options.model, settings)
         return None
@@ -139,6 +145,11 @@ def _ask_model(
     if not found.questions:
         raise GraphRAGError(
             f"No question passed the checks of {options.model}: the table above says why."
+        )
+    if len(found.questions) < maker.n_wanted:
+        print(
+            f"{len(found.questions):,} of {maker.n_wanted:,} questions were made: the others were "
+            "dropped, or the index has no more passages for their kind.\n"
         )
     return found.questions
 

@@ -327,6 +327,18 @@ def test_the_command_writes_a_file_that_can_be_evaluated(
     assert "add --force" in str(told.exception)
 
 
+def test_a_file_without_questions_is_not_written(sample_project: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{split}.jsonl" for split in ("tune", "report")]
+    arguments = ["evaluate", "make", "--root", str(sample_project), "--n", "1"]
+    told = [
+        CliRunner().invoke(app, [*arguments, "--split", path.stem, "--to", str(path)]).exception
+        for path in paths
+    ]
+    assert [not path.exists() for path in paths] == [one is not None for one in told]
+    assert "is of the split" in "".join(map(str, told))
+    assert told.count(None) == 1
+
+
 @pytest.mark.parametrize(
     "arguments", [["--kinds", "hard"], ["--layout", "squad"], ["--split", "train"]]
 )

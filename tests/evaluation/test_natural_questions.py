@@ -305,7 +305,24 @@ def test_the_command_stops_at_its_budget_and_goes_on(sample_project: Path, tmp_p
         assert told.exit_code == 0, told.output
         assert len(set(sent(server))) == len(sent(server)) > n_paid
         assert "requests sent for $" in told.output
-    assert len(read_questions(path)) == 12
+        assert len(read_questions(path)) == 12
+        # Those of one split alone have been paid for, and no other is.
+        n_paid = len(sent(server))
+        told = CliRunner().invoke(app, [*arguments, "--split", "report", "--force"])
+        assert len(sent(server)) == n_paid, told.output
+    assert {one.split for one in read_questions(path)} == {"report"}
+
+
+def test_only_the_questions_of_the_wanted_split_are_paid_for(
+    sample_project: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "questions.jsonl"
+    with Server(answer=Writer()) as server:
+        arguments = ["evaluate", "make", "--root", str(sample_project), "--model", "chat"]
+        arguments += ["--n", "12", "--split", "tune", "--estimate", "--to", str(path)]
+        arguments += [part for value in overrides(server) for part in ("--set", value)]
+        told = CliRunner().invoke(app, arguments)
+    assert "chat: 12 requests, " in told.output, told.output
 
 
 @pytest.mark.parametrize(
