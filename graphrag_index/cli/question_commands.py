@@ -131,6 +131,8 @@ def _ask_model(
         closing(Models(settings.models, ledger, needed=needed, budget=options.budget)) as models,
         temporary_bar(sys.stderr, "replies") as bar,
     ):
+        # Replies that failed before may be readable now.
+        models.ledger.reopen_quarantined([LEDGER_STEP])
         try:
             found = maker.make(models.open_chat_model(options.model, LEDGER_STEP), bar.advance)
         except KeyboardInterrupt:

@@ -162,6 +162,8 @@ def _propose(
         closing(Models(settings.models, folder, budget=budget)) as models,
         temporary_bar(sys.stderr, "replies") as bar,
     ):
+        # Replies that failed before may be readable now.
+        models.ledger.reopen_quarantined([TUNE_STEP])
 
         def open_model(name: str) -> ReusingModel:
             return ReusingModel(models.open_chat_model(name, TUNE_STEP), output, bar.advance)

@@ -313,6 +313,22 @@ def test_the_command_stops_at_its_budget_and_goes_on(sample_project: Path, tmp_p
     assert {one.split for one in read_questions(path)} == {"report"}
 
 
+def test_requests_that_failed_are_sent_again(sample_project: Path, tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("settings.yaml", "workflows", "output"):
+        (root / name).symlink_to(sample_project / name)
+    arguments = ["evaluate", "make", "--root", str(root), "--model", "chat", "--n", "2"]
+    arguments += ["--kinds", "local", "--to", str(tmp_path / "questions.jsonl")]
+    with Server(answer=Writer(), faults=Faults(rate=1, kinds=["refusal"])) as server:
+        arguments += [part for value in overrides(server) for part in ("--set", value)]
+        told = CliRunner().invoke(app, arguments)
+        assert str(told.exception).startswith("No question passed the checks of chat")
+        server.faults = Faults()
+        told = CliRunner().invoke(app, arguments)
+    assert told.exit_code == 0, told.output
+
+
 def test_only_the_questions_of_the_wanted_split_are_paid_for(
     sample_project: Path, tmp_path: Path
 ) -> None:

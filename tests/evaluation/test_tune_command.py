@@ -158,6 +158,13 @@ def test_replies_that_cannot_be_read_are_counted(
     evaluation = report(tmp_path / "proposal")["evaluation"]
     assert evaluation["before"]["unreadable"] == evaluation["after"]["unreadable"] == 8
     assert not evaluation["is_better"]
+    # They are asked again: the server may be mended.
+    model_server.faults = Faults()
+    told = call(sample_project, *arguments(model_server, "--to", str(tmp_path / "proposal")))
+    assert told.returncode == 0, told.stderr
+    evaluation = report(tmp_path / "proposal")["evaluation"]
+    assert evaluation["before"]["unreadable"] == evaluation["after"]["unreadable"] == 0
+    assert evaluation["is_better"]
 
 
 @pytest.mark.parametrize(
