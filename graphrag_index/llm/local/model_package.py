@@ -5,7 +5,6 @@ pip downloads the wheel, with the user's mirrors and proxies, but does not insta
 
 import hashlib
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphrag_index.errors import ModelError
+from graphrag_index.storage.user_cache import cache_folder
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,6 @@ MINILM = ModelPackage(
     ),
     n_bytes={"model.safetensors": 90_868_376, "tokenizer.json": 466_247},
 )
-
-
-def cache_folder() -> Path:
-    """Return `$GRAPHRAG_INDEX_CACHE`, or `graphrag-index` in the user's cache folder."""
-    if own := os.environ.get("GRAPHRAG_INDEX_CACHE"):
-        return Path(own)
-    user_folder = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
-    return (Path(user_folder) if user_folder else Path.home() / ".cache") / "graphrag-index"
 
 
 def model_folder(package: ModelPackage = MINILM) -> Path:
