@@ -18,6 +18,7 @@ from graphrag_evaluation.coverage import WordWeights
 from graphrag_evaluation.project_folders import EVALUATIONS
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, Settings, load_settings
+from graphrag_index.storage.working_copy import locate_output
 from graphrag_query.index import Index
 from graphrag_query.searches.router import check_method
 
@@ -156,7 +157,7 @@ def _open_index(place: Place, overrides: Sequence[str]) -> Index:
     if (place.folder / SETTINGS_FILE).exists():
         settings = load_settings(place.folder, tuple(overrides))
         _check_effect(load_settings(place.folder), settings)
-        output = place.folder / settings.output
+        output = locate_output(place.folder, settings)
         ledger = place.folder / EVALUATIONS
         return graphrag_query.open(output, settings, place.folder, place.version, ledger)
     if overrides:

@@ -57,11 +57,13 @@ def open(
         `as_of` is set for an index that keeps no earlier versions.
     """
     from graphrag_index.microsoft.read_files import is_microsoft_index
+    from graphrag_index.storage.bucket import is_bucket
+    from graphrag_index.storage.working_copy import locate_working_copy
     from graphrag_query.answering.llm import LLMPool
     from graphrag_query.index import Index
     from graphrag_query.retrieval.index_store import IndexStore
 
-    output = Path(output)
+    output = locate_working_copy(str(output)) if is_bucket(str(output)) else Path(output)
     root = Path(root) if root is not None else output.parent
     folder = Path(ledger) if ledger is not None else None
     if is_microsoft_index(output):

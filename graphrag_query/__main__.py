@@ -15,6 +15,7 @@ import typer
 
 from graphrag_index.errors import SettingsError, run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer
@@ -67,7 +68,7 @@ def _open_index(
     from graphrag_index.schema.settings.project_settings import load_settings
 
     settings = load_settings(root, tuple(overrides or ()), needed=folder is None)
-    output = root / settings.output if folder is None else folder
+    output = locate_output(root, settings) if folder is None else folder
     return graphrag_query.open(output, settings, root, as_of)
 
 

@@ -15,6 +15,7 @@ from graphrag_index.health.health_report import report_as_json
 from graphrag_index.schema.settings.project_settings import Settings, load_settings
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import INDEX_FILE
+from graphrag_index.storage.working_copy import locate_output
 from graphrag_query.index import Index
 from graphrag_server.graph_map import GraphMap
 from graphrag_server.index_checks import IndexChecks
@@ -34,7 +35,7 @@ class HostedIndex:
     def __init__(self, name: str, root: Path) -> None:
         self.name, self.root = name, root
         self.settings: Settings = load_settings(root)
-        self.store = TableStore(root / self.settings.output)
+        self.store = TableStore(locate_output(root, self.settings))
         # The first one is held while an earlier version is opened, which may take a second.
         self._earlier_lock, self._lock = threading.Lock(), threading.Lock()
         self._stamp: tuple[int, int] | None = None

@@ -65,8 +65,9 @@ def load_project_settings(
 def open_store(root: Path, overrides: Sequence[str] | None) -> "TableStore":
     """Return the output folder of a project."""
     from graphrag_index.storage.table_store import TableStore
+    from graphrag_index.storage.working_copy import locate_output
 
-    return TableStore(root / load_project_settings(root, overrides).output)
+    return TableStore(locate_output(root, load_project_settings(root, overrides)))
 
 
 def load_project(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings, Workflow]":

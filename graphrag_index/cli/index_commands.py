@@ -9,6 +9,7 @@ import typer
 
 from graphrag_index.cli import Json, Root, Set, load_project_settings, open_store, root_option
 from graphrag_index.errors import ExitCode
+from graphrag_index.storage.working_copy import locate_output
 
 _two_names_option = partial(typer.Option, metavar="A B")
 
@@ -24,7 +25,7 @@ def show(
     set_: Set = None,
 ) -> None:
     """Print table sizes, disk use, the largest communities and the main entities."""
-    output = root / load_project_settings(root, set_).output
+    output = locate_output(root, load_project_settings(root, set_))
     if html is None:
         from graphrag_index.cli.index_tables import write_overview
 
@@ -63,7 +64,7 @@ def check(
     from graphrag_index.llm.local.local_models import find_vector_identity
 
     if folder is None:
-        index = open_own(root / settings.output, as_of)
+        index = open_own(locate_output(root, settings), as_of)
         if as_of is None:
             index.question_model = find_vector_identity(settings, root)
     else:
@@ -103,7 +104,7 @@ def resolve(
     from graphrag_index.cli import resolve_dialog as dialog
 
     settings = load_project_settings(root, set_)
-    path, output = root / settings.resolve_entities.file, root / settings.output
+    path, output = root / settings.resolve_entities.file, locate_output(root, settings)
     if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
         raise typer.BadParameter("use only one of --merge, --never, --undo and --list.")
     if merge is not None:

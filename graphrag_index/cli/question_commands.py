@@ -12,6 +12,7 @@ import typer
 from graphrag_index.cli import Root, Set
 from graphrag_index.cli.run_commands import Budget
 from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, let_ctrl_c_end_waits
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_evaluation.questions import EvaluationQuestion
@@ -68,7 +69,7 @@ def make(
         raise SettingsError(f"{to} is there: choose another file with --to, or add --force.")
     settings = load_project_settings(root, set_)
     wanted = list(dict.fromkeys(kind.strip() for kind in kinds.split(",")))
-    with graphrag_query.open(root / settings.output, settings, root) as index:
+    with graphrag_query.open(locate_output(root, settings), settings, root) as index:
         if model:
             splits = [split] if split else SPLITS
             options = ModelOptions(model, n, seed, wanted, splits, budget, estimate)

@@ -19,6 +19,7 @@ from graphrag_index.errors import (
     WaitingError,
     let_ctrl_c_end_waits,
 )
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import PurgeCounts
@@ -228,7 +229,7 @@ class _RunSession:
         from graphrag_index.pipeline.workflow import check_workflow, make_services, open_models
         from graphrag_index.storage.table_store import TableStore
 
-        self.store = TableStore(root / self.settings.output)
+        self.store = TableStore(locate_output(root, self.settings))
         announce = (lambda line: None) if options.quiet else partial(print, flush=True)
         self.models = open_models(
             self.workflow, self.settings, root, options.budget, options.batch, announce
@@ -367,13 +368,13 @@ class _RunSession:
     def _print_summary(self, result: "RunResult") -> None:
         tables, number = result.version.tables, result.version.number
         if not result.steps_run:
-            print(f"\nNothing changed: {self.store.output} is up to date (version {number}).")
+            print(f"\nNothing changed: {self.store.place} is up to date (version {number}).")
         else:
             names = ("documents", "text_units", "entities", "relationships", "communities")
             counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
             seconds = time.perf_counter() - self.started
             print(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
-            print(f"The tables are in {self.store.output} (version {number}).")
+            print(f"The tables are in {self.store.place} (version {number}).")
         root = root_option(self.root)
         print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
         if self.purged:

@@ -11,6 +11,7 @@ import typer
 from graphrag_index.cli import Root, Set, load_project, root_option
 from graphrag_index.cli.run_commands import Budget
 from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, let_ctrl_c_end_waits
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_evaluation.tuning.tuning_run import Comparison, Tuning, TuningOptions
@@ -94,9 +95,9 @@ def tune(
             f"{option} needs a model, since a prompt is measured by the replies to it: name a chat "
             "model of the settings with --model."
         )
-    store = IndexStore.open(root / settings.output)
+    store = IndexStore.open(locate_output(root, settings))
     folder = to or root / TUNING / name
-    check_folder(folder, root, root / settings.output)
+    check_folder(folder, root, locate_output(root, settings))
     if estimate:
         _print_estimate(store, root, settings, options, folder)
         return
@@ -153,7 +154,7 @@ def _propose(
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.llm.registry import Models
 
-    output = root / settings.output
+    output = locate_output(root, settings)
     # What would prevent the files is told before a model is paid.
     now = proposed.predict_run(root, settings, None)
     proposed.check_settings_text(root)
@@ -315,7 +316,7 @@ def _print_estimate(
     if options.model is None:
         print("No model is asked: the proposal costs nothing.")
         return
-    with closing(KnownReplies(folder, root / settings.output)) as past:
+    with closing(KnownReplies(folder, locate_output(root, settings))) as past:
         models = CountingModels(settings.models, past)
         tune(
             store,

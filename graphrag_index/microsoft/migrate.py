@@ -33,6 +33,7 @@ from graphrag_index.schema.settings.project_settings import (
     shipped_workflows,
 )
 from graphrag_index.storage.atomic import write_text_file
+from graphrag_index.storage.working_copy import locate_output
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
@@ -93,7 +94,7 @@ def convert_project(
     heading = "# The workflow standard without claims."
     workflows[WORKFLOW_WITHOUT_CLAIMS] = "\n".join([heading, *steps, ""])
     texts |= {folder / "workflows" / f"{name}.yaml": own for name, own in workflows.items()}
-    with _all_or_nothing(migration.written, folder / settings.output) as write:
+    with _all_or_nothing(migration.written, locate_output(folder, settings)) as write:
         for path, content in texts.items():
             if not path.exists():
                 write(path, content)

@@ -41,6 +41,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 from graphrag_index.storage.memo import read_batches
+from graphrag_index.storage.working_copy import locate_output
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # Names in the cache of the two steps whose replies can be used.
@@ -182,7 +183,7 @@ def read_cache(
         for step in steps.keys() & {EXTRACTION, EMBEDDING}:
             steps[step].why = "the tables of the index are missing"
         return steps
-    models = Models(settings.models, root / settings.output, check=False)
+    models = Models(settings.models, locate_output(root, settings), check=False)
     reader = _ReplyReader(project, settings, tables, cache, models)
     try:
         if extraction is not None and EXTRACTION not in prompts:

@@ -26,6 +26,7 @@ from graphrag_index.schema.tables import derive_document_id
 from graphrag_index.step import Step
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_index.llm.prompts import Prompts
@@ -199,7 +200,7 @@ def dry_run(
     # Import this module only here, because the import takes long.
     from graphrag_index.pipeline.estimate import estimate
 
-    store = TableStore(root / settings.output)
+    store = TableStore(locate_output(root, settings))
     if store.output.exists() and not store.output.is_dir():
         raise make_output_folder_error(store)
     current, loader = store.read_pointer(), workflow.loader
@@ -257,7 +258,7 @@ def plan_steps(
     """
     sections = select_sections(workflow, settings)
     services = make_services(settings, None, root, prompts)
-    store = TableStore(root / settings.output)
+    store = TableStore(locate_output(root, settings))
     current = store.read_pointer()
     known = find_finished_steps(store, current, store.next_number())
     before = {record.name: record for record in (current.steps if current else ())}

@@ -43,6 +43,7 @@ from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.step import Step
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, Version
+from graphrag_index.storage.working_copy import locate_output
 
 # If the length of replies is a guess, the bounds of the cost assume replies that are longer and
 # shorter by this factor.
@@ -108,7 +109,7 @@ def estimate(
     number of processes of the run; None means one per core. `prompts` replace those of the project.
     """
     with (
-        closing(PastReplies(root / settings.output)) as past,
+        closing(PastReplies(locate_output(root, settings))) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
         runs = SampleRuns(workflow, settings, root, past, Path(folder), prompts)
@@ -175,7 +176,7 @@ def estimate_steps_ahead(
     loader = workflow.loader
     if loader is None or not ahead:
         return None
-    store, table = TableStore(root / settings.output), str(loader.input_table)
+    store, table = TableStore(locate_output(root, settings)), str(loader.input_table)
     lengths = store.scan(table, record.tables[table]).select(pl.col("text").str.len_chars().sum())
     n_characters = int(lengths.collect(engine="streaming").item())
     n_text_units = n_characters / (settings.create_text_units.max_tokens * CHARACTERS_PER_TOKEN)

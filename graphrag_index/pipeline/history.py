@@ -29,8 +29,8 @@ from graphrag_index.storage.versions import (
     StoredTable,
     Version,
     VersionOrigin,
-    move_pointer,
 )
+from graphrag_index.storage.working_copy import LOCK_FILE
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models, PurgeCounts
@@ -49,12 +49,19 @@ def lock_output(store: TableStore) -> Any:
         raise make_output_folder_error(store) from error
     try:
         # acquire() returns a context manager that releases the lock at the end of `with`.
-        return FileLock(store.output / ".lock", timeout=0).acquire()
+        lock = FileLock(store.output / LOCK_FILE, timeout=0).acquire()
     except Timeout:
         raise WorkflowError(
             f"Another run is writing to {store.output}: wait for it to finish, "
             "or give this one another folder with `--set output=FOLDER`."
         ) from None
+    if store.working_copy is not None:
+        try:
+            store.working_copy.pull(for_writing=True)
+        except BaseException:
+            lock.__exit__(None, None, None)
+            raise
+    return lock
 
 
 def make_output_folder_error(store: TableStore) -> SettingsError:
@@ -136,7 +143,7 @@ def roll_back(store: TableStore, number: int) -> Version:
             from graphrag_index.storage.vector_store import make_versions_newest
 
             make_versions_newest(store.lancedb, vectors)
-        move_pointer(store.output, version)
+        store.make_current(version)
         clean_up_output(store, version)
         return version
 
@@ -203,6 +210,10 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
             path for path in databases if path.name.partition("-")[0] not in names
         )
         store.remove_leftovers(keep=unfinished)
+        if store.working_copy is not None:
+            described = {f"versions/{number}/{INDEX_FILE}" for number in kept}
+            needed = described | {name for name in files if name is not None}
+            store.working_copy.collect_garbage(current.number, needed)
         freed = max(0, before - _measure_index_size(store.output))
         return CollectedGarbage(tuple(deleted), tuple(kept), freed, tuple(in_use))
 

@@ -23,6 +23,7 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version
+from graphrag_index.storage.working_copy import locate_output
 
 # Name of a step: a workflow with this step adds new documents to an imported index.
 _SKIP_IMPORTED_STEP = "skip_imported"
@@ -71,7 +72,7 @@ def import_index(
 
     No model is called. Raises InputError if the project has an index, and `replace` is False.
     """
-    store = TableStore(root / settings.output)
+    store = TableStore(locate_output(root, settings))
     source = open_source(folder)
     if store.output.resolve() == source.path.resolve():
         raise InputError(
@@ -100,7 +101,7 @@ def restore_imported(
     are not paid for again. Return None if nothing must be restored.
     """
     extends_import = any(step.name == _SKIP_IMPORTED_STEP for step in workflow.steps)
-    current = TableStore(root / settings.output).read_pointer()
+    current = TableStore(locate_output(root, settings)).read_pointer()
     has_version = current and any(record.name in _IMPORT_STEPS for record in current.steps)
     if not extends_import or has_version or not has_imported(root):
         return None

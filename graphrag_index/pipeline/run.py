@@ -45,7 +45,8 @@ from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableCheck, TableWriter
 from graphrag_index.storage.vector_writer import VectorWriter
-from graphrag_index.storage.versions import StepRecord, StoredTable, Version, move_pointer
+from graphrag_index.storage.versions import StepRecord, StoredTable, Version
+from graphrag_index.storage.working_copy import locate_output
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ def run_workflow(
     Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`.
     """
     check_services(workflow, select_sections(workflow, settings), services)
-    store = TableStore(root / settings.output)
+    store = TableStore(locate_output(root, settings))
     watcher = watcher or Watcher()
     while True:
         try:
@@ -118,6 +119,9 @@ def run_workflow(
                     run.run_step(step, number, step.name in forced, quarantined)
                 result = run.finish(spent)
                 at_end(result)
+                if run.store.working_copy is not None:
+                    # The ledger may have changed, even if the index has not.
+                    run.store.working_copy.push(result.version.number)
                 return result
         except WaitingError as error:
             if wait is None:
@@ -140,7 +144,7 @@ class _WorkflowRun:
         self.workflow, self.settings, self.root = workflow, settings, root
         self.services, self.watcher, self.workers = services, watcher, workers
         self.sections = select_sections(workflow, settings)
-        self.store = TableStore(root / settings.output)
+        self.store = TableStore(locate_output(root, settings))
         self.current = self.store.read_pointer()
         self.earlier = self.current.steps if self.current else ()
         self.number = self.store.next_number()
@@ -294,7 +298,7 @@ class _WorkflowRun:
         else:
             # Use the description that a killed run has written, if it describes the same version.
             described = self.store.read_written_version(self.number)
-            move_pointer(self.store.output, described if described == version else version)
+            self.store.make_current(described if described == version else version)
         clean_up_output(self.store, version)
         return RunResult(version, tuple(self.steps_run), version is not self.current)
 

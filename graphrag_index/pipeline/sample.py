@@ -28,6 +28,7 @@ from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.step import SerialShards, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +99,7 @@ class SampleRuns:
         self.prompts = prompts
         self.workflow, self.settings, self.root = workflow, settings, root
         self.past, self.folder, self.n_runs = past, folder, 0
-        store = TableStore(root / settings.output)
+        store = TableStore(locate_output(root, settings))
         self.last = Previous(store, store.read_pointer())
         self.model = self.open_local_model(settings.generate_text_embeddings.model)
 

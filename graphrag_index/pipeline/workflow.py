@@ -31,6 +31,7 @@ from graphrag_index.step import Project, Step
 from graphrag_index.steps import STEPS
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
@@ -218,7 +219,9 @@ def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
                 f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
                 + _suggest_name(name, own, "none of its steps has settings of your own.")
             )
-    project = Project(root, root / settings.output, tuple(step.name for step in workflow.steps))
+    project = Project(
+        root, locate_output(root, settings), tuple(step.name for step in workflow.steps)
+    )
     for step in workflow.steps:
         if step.check is not None:
             step.check(sections.get(step.name), project)
@@ -263,7 +266,7 @@ def make_services(
     def remote() -> "Models":
         from graphrag_index.llm.registry import Models
 
-        return models or Models(settings.models, root / settings.output)
+        return models or Models(settings.models, locate_output(root, settings))
 
     def check_embedding(step: Step, section: Any) -> None:
         if vectors not in settings.models:
@@ -331,7 +334,7 @@ def open_models(
     for step, name, embeds in _find_model_uses(workflow, settings):
         find_model(settings.models, name, step.name)
         needed[name] = step.name if embeds else needed.get(name, "")
-    store = TableStore(root / settings.output)
+    store = TableStore(locate_output(root, settings))
     return Models(
         settings.models, store.output, store.next_number, needed, budget, batch, announce=announce
     )

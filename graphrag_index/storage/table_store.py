@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +35,11 @@ from graphrag_index.storage.versions import (
     StoredTable,
     Version,
     manifest_name,
+    move_pointer,
     read_index_file,
     read_step_record,
 )
+from graphrag_index.storage.working_copy import WorkingCopy
 
 if TYPE_CHECKING:
     from graphrag_index.storage.vector_store import VectorTable
@@ -57,6 +60,17 @@ class TableStore:
         # LanceDB may interpret a relative path as a cloud address.
         self.output = output.absolute()
 
+    @cached_property
+    def working_copy(self) -> WorkingCopy | None:
+        """The working copy of a bucket that this folder is; None if it is a folder of its own."""
+        return WorkingCopy.open(self.output)
+
+    @property
+    def place(self) -> str:
+        """The folder or the bucket of the index, for people."""
+        copy = self.working_copy
+        return str(self.output) if copy is None else copy.bucket.url
+
     @property
     def lancedb(self) -> Path:
         return self.output / "lancedb"
@@ -75,13 +89,21 @@ class TableStore:
 
     def read_pointer(self) -> Version | None:
         """Read the description of the current version; None before the first finished run."""
+        if self.working_copy is not None:
+            self.working_copy.refresh()
         return read_index_file(self.output / INDEX_FILE)
+
+    def make_current(self, version: Version) -> None:
+        """Make a version the current version, in the bucket of the folder first, if it has one."""
+        commit = self.working_copy.push if self.working_copy is not None else None
+        move_pointer(self.output, version, commit)
 
     def read_version(self, number: int) -> Version:
         """Read the description of a version; raise TableError if the version does not exist."""
-        version = read_index_file(self.folder(number) / INDEX_FILE)
-        if version is None or number not in self.versions():
-            kept = ", ".join(map(str, self.versions())) or "none"
+        known = self.versions()
+        version = read_index_file(self.folder(number) / INDEX_FILE) if number in known else None
+        if version is None:
+            kept = ", ".join(map(str, known)) or "none"
             raise TableError(f"{self.output} has no version {number}; it has: {kept}.")
         return version
 
@@ -126,6 +148,8 @@ class TableStore:
         """Return whether the files of a table exist, and are not truncated."""
         if table.file is not None:
             path = self.output / table.file
+            if self.working_copy is not None:
+                self.working_copy.fetch(table.file)
             return path.is_file() and table.n_bytes in (None, path.stat().st_size)
         manifest = manifest_name(table.lance_version or 0)
         return (self.lancedb / f"{name}.lance" / "_versions" / manifest).is_file()

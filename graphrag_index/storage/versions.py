@@ -1,7 +1,7 @@
 """Versions of an index: their steps and tables, and the pointer to the current version."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,12 +132,19 @@ def read_index_file(path: Path) -> Version | None:
     )
 
 
-def move_pointer(output: Path, version: Version) -> None:
-    """Make a version the current version. Only this call changes the index for readers."""
+def move_pointer(
+    output: Path, version: Version, commit: Callable[[int], None] | None = None
+) -> None:
+    """Make a version the current version. Only this call changes the index for readers.
+
+    `commit` is called with its number when its files and its description are complete.
+    """
     fields = asdict(version)
     content = {"format": INDEX_FORMAT, "version": fields.pop("number"), **fields}
     # Keep a copy of the pointer for rollbacks and comparisons.
     folder = output / "versions" / str(version.number)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / INDEX_FILE, content)
+    if commit is not None:
+        commit(version.number)
     write_json(output / INDEX_FILE, content)

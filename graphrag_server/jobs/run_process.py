@@ -28,6 +28,7 @@ from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import Progress, Step
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord
+from graphrag_index.storage.working_copy import locate_output
 from graphrag_server.jobs.job_store import Job, JobState, JobStore
 
 # Seconds between two events of progress.
@@ -121,7 +122,7 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
     """Run the workflow; return the number of its version, and of the requests that failed."""
     settings = load_settings(root)
     workflow = load_workflow(root, settings.workflow)
-    tables = TableStore(root / settings.output)
+    tables = TableStore(locate_output(root, settings))
     write = _writer(job.id, store)
     with closing(open_models(workflow, settings, root, job.budget)) as models:
         services = make_services(settings, models, root)

@@ -35,7 +35,11 @@ class Settings(Section):
     """The settings of one project."""
 
     workflow: str = setting("embedded", "Name of a file in workflows/, without .yaml.")
-    output: str = setting("output", "Folder of the index, relative to settings.yaml.", min_length=1)
+    output: str = setting(
+        "output",
+        "Folder of the index, relative to settings.yaml; or in a bucket, such as s3://bucket/folder.",
+        min_length=1,
+    )
     models: dict[str, ModelSettings] = setting(
         {name: ModelSettings(model=known["model"]) for name, known in DEFAULT_MODELS.items()},
         "Models behind an OpenAI-compatible API, by the names that other settings use. A workflow "

@@ -1,0 +1,183 @@
+"""Objects in a bucket of S3, Google Cloud Storage or Azure, with conditional writing.
+
+An address is `s3://bucket/folder`, `gs://bucket/folder` or `az://container/folder`. Behind a
+question mark it may name another server of the protocol of S3, and a region:
+`s3://bucket/folder?endpoint=http://localhost:9000&region=eu-central-1`. Credentials come from the
+environment, as the programs of the provider read them: variables such as AWS_ACCESS_KEY_ID, or the
+role of the machine.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from graphrag_index.errors import SettingsError, TableError
+
+SCHEMES = ("s3", "gs", "az")
+# A request is repeated after a failure of the network or the server, with growing pauses.
+MAX_RETRIES = 8
+RETRY_SECONDS = 120
+REQUEST_SECONDS = 60
+# Seconds to wait after the server has refused one of two requests at the same time.
+CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
+
+
+def is_bucket(address: str) -> bool:
+    """Return whether an address names a bucket, such as `s3://bucket/folder`."""
+    return urlsplit(address).scheme in SCHEMES and "://" in address
+
+
+class Bucket:
+    """The objects below one folder of a bucket."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        options = parse_qs(parts.query)
+        unknown = options.keys() - {"endpoint", "region"}
+        if not parts.netloc or unknown:
+            raise SettingsError(
+                f"{address} is no address of a bucket: write it as s3://bucket/folder, or as "
+                "s3://bucket/folder?endpoint=https://SERVER&region=REGION."
+            )
+        self._options = {name: values[-1] for name, values in options.items()}
+
+    @cached_property
+    def _store(self) -> Any:
+        try:
+            from obstore.store import from_url
+        except ModuleNotFoundError:
+            raise SettingsError(
+                f"{self.url} is in a bucket: install what reads it, "
+                'pip install "graphrag-index[bucket]".'
+            ) from None
+        config: Any = self._options
+        options: Any = {"timeout": timedelta(seconds=REQUEST_SECONDS)}
+        if self._options.get("endpoint", "").startswith("http://"):
+            options["allow_http"] = True
+        retries: Any = {
+            "max_retries": MAX_RETRIES,
+            "retry_timeout": timedelta(seconds=RETRY_SECONDS),
+        }
+        with self._explain_errors("the settings"):
+            return from_url(
+                self.url,
+                config=config,
+                client_options=options,
+                retry_config=retries,
+            )
+
+    def read(self, key: str, unless: str | None = None) -> tuple[bytes, str] | None:
+        """Return the content and the etag of an object; None if its etag is `unless`.
+
+        Raises FileNotFoundError if there is no such object.
+        """
+        from obstore.exceptions import NotModifiedError
+
+        options: Any = {"if_none_match": unless} if unless else None
+        with self._explain_errors(key):
+            try:
+                found = self._store.get(key, options=options)
+                return bytes(found.bytes()), str(found.meta["e_tag"])
+            except NotModifiedError:
+                return None
+
+    def read_json(self, key: str) -> Any:
+        """Read a small JSON object; raise FileNotFoundError if it is missing."""
+        found = self.read(key)
+        assert found is not None
+        try:
+            return json.loads(found[0])
+        except ValueError:
+            raise TableError(f"{self.url}/{key} is damaged: restore it from a backup.") from None
+
+    def download(self, key: str, path: Path) -> None:
+        """Write the content of an object to a file; raise FileNotFoundError if it is missing."""
+        with self._explain_errors(key), path.open("wb") as file:
+            for chunk in self._store.get(key):
+                file.write(chunk)
+
+    def upload(self, path: Path, key: str) -> None:
+        """Upload a file. An object of the same name must have the same content."""
+        with self._explain_errors(key, writes=True):
+            self._store.put(key, path)
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Create an object; return False if there is one with another content.
+
+        A request that was repeated after a lost reply meets the object that it has created.
+        """
+        return self.replace(key, content, None) is not None
+
+    def replace(self, key: str, content: bytes, etag: str | None) -> str | None:
+        """Replace an object if it still has this etag, or create it if the etag is None.
+
+        Returns the new etag; None if another writer was faster, with another content.
+        """
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        mode: Any = {"e_tag": etag} if etag else "create"
+        for pause in CONFLICT_PAUSES:
+            with self._explain_errors(key, writes=True):
+                try:
+                    return str(self._store.put(key, content, mode=mode)["e_tag"])
+                except (AlreadyExistsError, PreconditionError):
+                    pass
+            try:
+                found = self.read(key)
+            except FileNotFoundError:
+                found = None
+            if found is not None and found[0] == content:
+                return found[1]
+            if (found[1] if found is not None else None) != etag:
+                return None
+            # The object is as it was: the server refused two requests at the same time.
+            time.sleep(pause)
+        raise TableError(f"{self.url} refuses to write {key} again and again: try again later.")
+
+    def delete(self, keys: list[str]) -> None:
+        """Delete objects; objects that are gone already do not matter."""
+        with self._explain_errors("objects"):
+            for key in keys:
+                self._store.delete(key)
+
+    def list_objects(self, prefix: str | None = None) -> Iterator[Mapping[str, Any]]:
+        """Yield the path, size, e_tag and last_modified of the objects below a prefix."""
+        with self._explain_errors(prefix or "its list"):
+            for batch in self._store.list(prefix):
+                yield from batch
+
+    @contextmanager
+    def _explain_errors(self, key: str, *, writes: bool = False) -> Iterator[None]:
+        """Convert errors of the library into one sentence; FileNotFoundError of a read stays."""
+        from obstore.exceptions import (
+            BaseError,
+            NotFoundError,
+            PermissionDeniedError,
+            UnauthenticatedError,
+        )
+
+        try:
+            yield
+        except (PermissionDeniedError, UnauthenticatedError):
+            raise TableError(
+                f"The bucket of {self.url} does not allow it ({key}): check the credentials in "
+                "the environment, and what they may do."
+            ) from None
+        except (NotFoundError, FileNotFoundError):
+            if writes:
+                raise TableError(f"There is no bucket of {self.url}: create it.") from None
+            raise FileNotFoundError(f"{self.url}/{key}") from None
+        except (BaseError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            text = " ".join(str(error).partition("Debug source")[0].split())
+            raise TableError(
+                f"{self.url} cannot be reached, or failed at {key}; try again. It says: {text}"
+            ) from None

@@ -1,0 +1,121 @@
+"""Objects in a bucket, and what a failing server does to them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.storage import bucket as bucket_module
+from graphrag_index.storage.bucket import Bucket, is_bucket
+from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serve_objects() as address:
+        yield address
+
+
+@pytest.fixture
+def proxy(server: str) -> Iterator[FaultyProxy]:
+    proxy = FaultyProxy(server)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def bucket(server: str, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    set_credentials(monkeypatch)
+    return Bucket(new_bucket(server).replace(server, proxy.address))
+
+
+def test_an_address_of_a_bucket_is_told_from_a_folder() -> None:
+    assert all(map(is_bucket, ["s3://a/b", "gs://a", "az://a/b?endpoint=http://c"]))
+    assert not any(map(is_bucket, ["output", "/s3/a", "C:\\data", "s3:/a", "http://a/b"]))
+    assert Bucket("s3://a/b/?endpoint=http://c&region=d").url == "s3://a/b"
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3:///folder", "s3://a/b?host=c"])
+def test_an_address_that_names_no_bucket_is_refused(address: str) -> None:
+    with pytest.raises(SettingsError, match="write it as s3://bucket/folder"):
+        Bucket(address)
+
+
+def test_an_object_is_created_once(bucket: Bucket) -> None:
+    assert bucket.create("a", b"one")
+    # As if the reply to the first request was lost, and the request repeated.
+    assert bucket.create("a", b"one")
+    assert not bucket.create("a", b"two")
+    found = bucket.read("a")
+    assert found is not None
+    assert found[0] == b"one"
+    assert bucket.read("a", unless=found[1]) is None
+
+
+def test_an_object_is_replaced_only_by_who_has_seen_it(bucket: Bucket) -> None:
+    first = bucket.replace("a", b"one", None)
+    assert first is not None
+    assert bucket.replace("a", b"other", None) is None
+    second = bucket.replace("a", b"two", first)
+    assert second not in (None, first)
+    assert bucket.replace("a", b"three", first) is None
+    assert bucket.read("a") == (b"two", second)
+
+
+def test_files_are_uploaded_downloaded_listed_and_deleted(bucket: Bucket, tmp_path: Path) -> None:
+    # Larger than a part of an upload in several parts.
+    content = bytes(range(256)) * 24_000
+    (tmp_path / "file").write_bytes(content)
+    bucket.upload(tmp_path / "file", "objects/x")
+    bucket.download("objects/x", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == content
+    assert [one["path"] for one in bucket.list_objects("objects/")] == ["objects/x"]
+    bucket.delete(["objects/x", "objects/none"])
+    assert list(bucket.list_objects()) == []
+    with pytest.raises(FileNotFoundError):
+        bucket.download("objects/x", tmp_path / "copy")
+    with pytest.raises(FileNotFoundError):
+        bucket.read("objects/x")
+
+
+@pytest.mark.parametrize("fault", [500, 503, "slow", "lost reply"])
+def test_a_request_that_fails_once_is_repeated(
+    bucket: Bucket, proxy: FaultyProxy, fault: bucket_module.Any
+) -> None:
+    proxy.faults += [("PUT", "/a", fault), ("GET", "/a", fault)]
+    assert bucket.create("a", b"one")
+    assert bucket.read("a") is not None
+    assert not proxy.faults
+
+
+def test_a_conflict_with_another_request_is_repeated(bucket: Bucket, proxy: FaultyProxy) -> None:
+    proxy.faults += [("PUT", "/a", 409)]
+    etag = bucket.replace("a", b"one", None)
+    proxy.faults += [("PUT", "/a", 409), ("PUT", "/a", 412)]
+    assert bucket.replace("a", b"two", etag) is not None
+    assert not proxy.faults
+
+
+def test_a_server_that_always_fails_is_told_in_one_sentence(
+    bucket: Bucket, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_module, "MAX_RETRIES", 1)
+    proxy.faults += [("PUT", "/a", 503)] * 9
+    with pytest.raises(TableError, match=r"cannot be reached, or failed at a; try again.*503"):
+        bucket.create("a", b"one")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_wrong_key_is_told(bucket: Bucket, proxy: FaultyProxy, status: int) -> None:
+    proxy.faults += [("GET", "/a", status)]
+    with pytest.raises(TableError, match="check the credentials"):
+        bucket.read("a")
+
+
+def test_a_bucket_that_does_not_exist_is_told(server: str, bucket: Bucket) -> None:
+    missing = Bucket(f"s3://missing/base?endpoint={server}&region=us-east-1")
+    with pytest.raises(TableError, match="There is no bucket of s3://missing/base: create it"):
+        missing.create("a", b"one")
+    with pytest.raises(FileNotFoundError):
+        missing.read("a")
