@@ -10,6 +10,8 @@ from typing import NamedTuple
 from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import READERS, describe_os_error
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_index.storage.bucket import is_bucket
+from graphrag_index.storage.fetched_folder import fetch_folder
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_index.text.normalize import translate_glob
 
@@ -33,6 +35,9 @@ class InputFile(NamedTuple):
 
 
 def input_folder(settings: LoadDocuments, root: Path) -> Path:
+    """Return the folder of the documents; those of a bucket are fetched once in a process."""
+    if is_bucket(settings.folder):
+        return fetch_folder(settings.folder)
     return root / Path(settings.folder).expanduser()
 
 

@@ -13,6 +13,8 @@ from uuid import uuid4
 from graphrag_index.readers import READERS
 from graphrag_index.readers.input_files import find_files, input_folder
 from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.storage.bucket import Bucket, is_bucket
+from graphrag_index.storage.fetched_folder import fetch_folder
 from graphrag_server.jobs.parse_check import check_parsing
 from graphrag_server.problems import RequestError
 
@@ -40,6 +42,8 @@ class InputFolder:
     def __init__(self, settings: Settings, root: Path, max_bytes: int) -> None:
         self._settings = settings.load_documents
         self._root = root
+        # A server runs for long: look again at what is in a bucket.
+        fetch_folder.cache_clear()
         self._folder = input_folder(self._settings, root)
         self._max_bytes = max_bytes
 
@@ -60,6 +64,7 @@ class InputFolder:
         Raises RequestError if its name, type or size is not allowed, if it cannot be parsed, or
         if there is another of its name and not `replace`.
         """
+        self._check_is_folder()
         name = safe_name(client_name)
         target = self._folder / UPLOAD_FOLDER / name
         temporary = self._folder / UPLOAD_FOLDER / f".{uuid4().hex}{target.suffix.lower()}"
@@ -90,7 +95,16 @@ class InputFolder:
         # Only paths that were listed are deleted, so a path cannot lead out of the folder.
         if path not in {file.path for file in self.files()}:
             raise RequestError(404, "no_such_file", f"There is no file {path!r}: GET /files.")
+        self._check_is_folder()
         (self._folder / path).unlink(missing_ok=True)
+
+    def _check_is_folder(self) -> None:
+        """Raise RequestError if the documents are in a bucket, of which this is a copy."""
+        if is_bucket(self._settings.folder):
+            url = Bucket(self._settings.folder).url
+            raise RequestError(
+                409, "documents_in_bucket", f"The documents are in {url}: put or delete them there."
+            )
 
     def _copy(self, name: str, content: BinaryIO, target: Path) -> None:
         written = 0

@@ -38,7 +38,9 @@ class LoadDocuments(Section):
     A field of a nested record is named by a dotted path, such as `meta.title`.
     """
 
-    folder: str = setting("input", "Folder of the documents, relative to settings.yaml.")
+    folder: str = setting(
+        "input", "Folder of the documents, relative to settings.yaml; or in a bucket, as output."
+    )
     include: list[str] = setting(
         ["**/*"],
         "Patterns of the files to read, relative to the folder: * and ? match characters of a "
