@@ -1,4 +1,4 @@
-"""The folder of the user for what can be fetched again: models, and working copies of buckets."""
+"""The user's folder for what can be fetched again: models, and copies of buckets."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An output folder in a bucket: a working copy of it on this machine, and commits to the bucket.
+"""An output folder in a bucket: a working copy on this machine, and commits to the bucket.
 
     <bucket>/current.json             the number of the newest commit
     <bucket>/commits/<n>.json         the files of the index by path, each with its object
