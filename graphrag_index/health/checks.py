@@ -11,7 +11,7 @@ from graphrag_index.health import report_checks, row_checks
 from graphrag_index.health.checked_index import TEXTS, CheckedIndex, CheckResult
 from graphrag_index.health.index_statistics import IndexStatistics, compute_statistics
 from graphrag_index.health.single_document_bridges import find_single_document_bridges
-from graphrag_index.schema.settings.step_sections import Check as Limits
+from graphrag_index.schema.settings.health import Check as Limits
 from graphrag_index.step import Progress, Silent
 
 

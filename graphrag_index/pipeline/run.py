@@ -119,9 +119,8 @@ def run_workflow(
                     run.run_step(step, number, step.name in forced, quarantined)
                 result = run.finish(spent)
                 at_end(result)
-                if run.store.working_copy is not None:
-                    # The ledger may have changed, even if the index has not.
-                    run.store.working_copy.push(result.version.number)
+                if copy := run.store.working_copy:
+                    copy.push(result.version.number)  # The ledger may have changed all the same.
                 return result
         except WaitingError as error:
             if wait is None:

@@ -16,7 +16,7 @@ from graphrag_index.health.single_document_bridges import (
     find_bridges,
     find_single_document_bridges,
 )
-from graphrag_index.schema.settings.step_sections import Check
+from graphrag_index.schema.settings.health import Check
 from graphrag_index.schema.tables import TABLES
 from tests.conftest import copy_project, run_project
 

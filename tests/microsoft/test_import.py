@@ -17,8 +17,8 @@ from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.pipeline.history import lock_output
+from graphrag_index.schema.settings.health import Check
 from graphrag_index.schema.settings.project_settings import load_settings
-from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.citations import check_citations
 from tests.conftest import REPOSITORY

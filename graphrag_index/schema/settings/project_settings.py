@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings import searches
 from graphrag_index.schema.settings import step_sections as sections
+from graphrag_index.schema.settings.health import Check
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.section import (
     Section,
@@ -69,7 +70,7 @@ class Settings(Section):
     path_search: searches.PathSearch = searches.PathSearch()
     neighbourhood_search: searches.NeighbourhoodSearch = searches.NeighbourhoodSearch()
     structured_search: searches.StructuredSearch = searches.StructuredSearch()
-    check: sections.Check = sections.Check()
+    check: Check = Check()
     steps: dict[str, dict[str, Any]] = setting(
         {}, "Settings of your own steps, by the name of the step's function."
     )
