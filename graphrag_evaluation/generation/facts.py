@@ -25,6 +25,8 @@ MAX_ROLE_WORDS = 5
 MIN_WORDS, MAX_WORDS = 4, 28
 # Short statements of what somebody says are made by many.
 MIN_WORDS_SAID = 8
+# Number of words that say something without the clause after them.
+MIN_WORDS_BEFORE_CLAUSE = 6
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _YEAR = r"(?:1[0-9]{3}|20[0-9]{2})"
@@ -46,6 +48,7 @@ _CONDITION = re.compile(
     r"|^(?:was|is) (?:also |still )?(?:a|an|one|among|part|in|on|at)\b"
 )
 _NEXT_STATEMENT = re.compile(r",? (?:and|but|so|although|though|because|since|whereas)\b")
+_PARTICIPLE = re.compile(r",\s\w+ing\b")
 _SEQUENCE = re.compile(r"\b(?:before|after)\b")
 _DEMONYM = re.compile(r"(?:er|ian|ese|man|woman)$")
 # An addition to a name: ", a seaman from County Kerry," or "(IMF)".
@@ -171,6 +174,8 @@ def _read_predicate(rest: str) -> str | None:
     if not (is_regular or says or is_other):
         return None
     if says and len(words) < MIN_WORDS_SAID:
+        return None
+    if _PARTICIPLE.match(ending) and len(words) < MIN_WORDS_BEFORE_CLAUSE:
         return None
     # What somebody says may have its verb after the clause: "says the deal, which he signed, is".
     if says and ending.strip(" .") and not _NEXT_STATEMENT.match(ending):

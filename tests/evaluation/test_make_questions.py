@@ -190,6 +190,14 @@ def test_facts_with_different_times_for_one_statement_are_left_out() -> None:
         (" says Norway and the Fram, which sailed to Hobart in 1912, are famous now.", None),
         (" says that ship was built in Norway by Colin Archer.", None),
         (" said the club would welcome Amundsen back in Norway.", None),
+        # What is left before the clause would say too little.
+        (" led the Northern Party, beating the champions of Norway.", None),
+        (
+            " led the Northern Party over the Beardmore Glacier, beating the champions of Norway.",
+            "led the Northern Party over the Beardmore Glacier",
+        ),
+        # Different from what?
+        (" sailed to a different port in the north of Norway.", None),
     ],
 )
 def test_only_plain_statements_are_read(rest: str, predicate: str | None) -> None:
