@@ -20,8 +20,10 @@ from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.pipeline.shards import separate_processes
 from graphrag_query.answer import Answer
 
-# Questions that a worker process asks at once.
+# Questions that a worker process gets at once.
 CHUNK = 8
+# Questions that are asked at once if a model writes answers.
+N_THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -51,22 +53,27 @@ def run_systems(
 
     `advance` is called with the number of questions that are done. With several workers, each
     process opens the systems, and asks some of the questions. If a model writes answers, this
-    process asks them all, `CHUNK` at once: it waits for the model, not for the processor. Raises
-    `SettingsError` if no gold document of any question is in an index.
+    process asks them all, `N_THREADS` at once: it waits for the model, not for the processor.
+    Raises `SettingsError` if no gold document of any question is in an index.
     """
     for system in systems:
         _check_gold(system, questions)
     results: dict[str, list[Result]] = {system.name: [] for system in systems}
-    chunks = [questions[at : at + CHUNK] for at in range(0, len(questions), CHUNK)]
+    has_llm = any(system.index.has_llm for system in systems)
+    # No question waits for the model's reply to another one.
+    size = 1 if has_llm else CHUNK
+    chunks = [questions[at : at + size] for at in range(0, len(questions), size)]
+    run = partial(_run_chunk, systems, budgets=budgets)
     plans = [system.plan for system in systems if system.plan is not None]
     with ExitStack() as stack:
         found: Iterator[list[list[Result]]]
-        if any(system.index.has_llm for system in systems):
-            threads = stack.enter_context(ThreadPoolExecutor(CHUNK))
-            run = partial(_run_chunk, systems, budgets=budgets, map_questions=threads.map)
-            found = map(run, chunks)
+        if has_llm:
+            threads = stack.enter_context(ThreadPoolExecutor(N_THREADS))
+            # After an error or Ctrl-C, no further question is asked.
+            stack.callback(threads.shutdown, cancel_futures=True)
+            found = threads.map(run, chunks)
         elif min(n_workers, len(chunks)) <= 1 or len(plans) < len(systems):
-            found = map(partial(_run_chunk, systems, budgets=budgets), chunks)
+            found = map(run, chunks)
         else:
             found = _run_in_processes(plans, chunks, budgets, n_workers)
         for chunk, of_chunk in zip(chunks, found, strict=True):
@@ -88,17 +95,13 @@ def run_system(
 
 
 def _run_chunk(
-    systems: Sequence[System],
-    questions: Sequence[EvaluationQuestion],
-    budgets: Sequence[int],
-    map_questions: Callable[..., Iterator[list[Result]]] = map,
+    systems: Sequence[System], questions: Sequence[EvaluationQuestion], budgets: Sequence[int]
 ) -> list[list[Result]]:
     """Ask all systems each question in turn: the searches of one question share cached rows."""
-
-    def run(question: EvaluationQuestion) -> list[Result]:
-        return [_run_question(system, question, budgets) for system in systems]
-
-    return [list(of_system) for of_system in zip(*map_questions(run, questions), strict=True)]
+    rows = [
+        [_run_question(system, question, budgets) for system in systems] for question in questions
+    ]
+    return [list(of_system) for of_system in zip(*rows, strict=True)]
 
 
 def _run_in_processes(
