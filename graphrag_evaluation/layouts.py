@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_index.errors import SettingsError
+from graphrag_index.errors import SettingsError, why_unread
 
 # The fields of a record under the names that known sets use, the first that has a value counts.
 # HotpotQA: _id, answer, supporting_facts. MuSiQue: id, answer_aliases, answerable, paragraphs.
@@ -51,7 +51,7 @@ def _read_records(path: Path) -> Iterator[Any]:
             content = gzip.decompress(content)
         text = content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}.") from error
+        raise SettingsError(f"{path} cannot be read: {why_unread(error)}.") from error
     if path.name.removesuffix(".gz").endswith(".json"):
         data = _parse_json(text, str(path))
         records = data.get("questions", [data]) if isinstance(data, Mapping) else data

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.errors import InputError
+from graphrag_index.errors import InputError, why_unread
 from graphrag_index.text.normalize import fold_name
 
 _EXPECTED = (
@@ -50,7 +50,7 @@ def read_marked_passages(path: Path) -> list[MarkedPassage]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The reference {path} cannot be read: {error}.") from error
+        raise InputError(f"The reference {path} cannot be read: {why_unread(error)}.") from error
     passages = [
         _parse_passage(line, f"{path}, line {number}")
         for number, line in enumerate(lines, 1)

@@ -113,6 +113,11 @@ def describe_error(error: BaseException) -> str:
     return f"{name}: {message}" if message else name
 
 
+def why_unread(error: Exception) -> str:
+    """Return why a file cannot be read, without the name of the file."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def run_program(app: Callable[[], Any]) -> None:
     """Run a command-line program, and exit with the code INTERRUPTED after Ctrl-C.
 

@@ -21,7 +21,7 @@ from graphrag_evaluation.statistics import (
     bootstrap_interval,
     sign_flip_p_value,
 )
-from graphrag_index.errors import SettingsError
+from graphrag_index.errors import SettingsError, why_unread
 
 _PLACES = {"first": 0, "answer 1": 0, "1": 0, "second": 1, "answer 2": 1, "2": 1}
 
@@ -70,7 +70,7 @@ def read_verdicts(path: Path) -> list[RecordedVerdict]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}.") from error
+        raise SettingsError(f"{path} cannot be read: {why_unread(error)}.") from error
     found = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():

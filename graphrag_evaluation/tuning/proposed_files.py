@@ -13,7 +13,7 @@ from graphrag_evaluation.tuning.extraction_score import mean_parts
 from graphrag_evaluation.tuning.prompt_trial import PROMPT, ProposedPrompts
 from graphrag_evaluation.tuning.tuned_prompt import compose_prompt, split_prompt
 from graphrag_evaluation.tuning.tuning_run import Tuning
-from graphrag_index.errors import SettingsError
+from graphrag_index.errors import SettingsError, why_unread
 from graphrag_index.llm.ledger import FILE as LEDGER_FILE
 from graphrag_index.llm.prompts import FOLDER, Prompts
 from graphrag_index.pipeline.changes import DryRun, dry_run
@@ -118,7 +118,8 @@ def _read_settings(root: Path) -> str:
     try:
         return (root / SETTINGS_FILE).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise SettingsError(f"{root / SETTINGS_FILE} cannot be read: {error}.") from error
+        where = root / SETTINGS_FILE
+        raise SettingsError(f"{where} cannot be read: {why_unread(error)}.") from error
 
 
 def text_in_force(root: Path, path: str) -> str:

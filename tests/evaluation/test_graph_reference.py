@@ -461,7 +461,7 @@ def test_a_wrong_line_is_told_in_one_sentence(
         (b"", "", 2, "has no passage"),
         (b"\xff\xfe", "", 2, "cannot be read"),
         (b'{"document": "no such", "entities": []}', "", 2, "no document of the reference"),
-        (None, "", 2, "marks.jsonl cannot be read"),
+        (None, "", 2, "marks.jsonl cannot be read: No such file or directory."),
         (b"{}", "--fail-below typed_f1=0.5 --reference", 2, "typed_f1 needs --reference"),
     ],
 )
