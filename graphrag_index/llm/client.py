@@ -1,18 +1,12 @@
-"""HTTP client of one model: session, TLS, proxies, redirects, requests, server errors."""
+"""HTTP client of one model: requests, redirects, responses and server errors."""
 
 import asyncio
-import functools
-import os
-import ssl
-import sys
 import time
-import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
@@ -38,6 +32,7 @@ from graphrag_index.llm.retries import (
     UnsupportedError,
     redact,
 )
+from graphrag_index.llm.session import MAX_CONNECT_SECONDS, open_session, proxy_for, ssl_context
 from graphrag_index.llm.streams import StreamedReply, read_events
 from graphrag_index.schema.settings.models import ModelSettings
 
@@ -46,11 +41,6 @@ if TYPE_CHECKING:
 
 # Maximum time for the list of models, by which a server shows that it is alive.
 MAX_LIST_SECONDS = 10.0
-# Maximum idle time of a connection. A server may close a connection that is idle for longer,
-# in the moment when the next request is sent.
-MAX_IDLE_SECONDS = 5.0
-MAX_CONNECT_SECONDS = 30.0
-MAX_HEADER_BYTES = 100_000
 MAX_REDIRECTS = 5
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -291,10 +281,7 @@ class LLMClient:
         self, method: str, url: str, content: bytes | None, parameters: dict[str, str] | None
     ) -> "aiohttp.client._RequestContextManager":
         if self._session is None:
-            self._session = _new_session(self.settings)
-            # Close the session when this object is garbage-collected. The finalizer must not
-            # refer to the object itself.
-            weakref.finalize(self, _schedule_close, self._session, asyncio.get_running_loop())
+            self._session = open_session(self.settings, self)
         return self._session.request(
             method,
             url,
@@ -302,7 +289,7 @@ class LLMClient:
             params=parameters,
             headers={"content-type": "application/json"} if content is not None else None,
             proxy=proxy_for(url),
-            ssl=_ssl_context() if url.startswith("https") else True,
+            ssl=ssl_context() if url.startswith("https") else True,
             # aiohttp would repeat a POST as a GET, without its body.
             allow_redirects=False,
         )
@@ -330,60 +317,6 @@ class LLMClient:
 def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
     """Return scheme, host and port of an address."""
     return address.scheme, address.hostname, address.port or DEFAULT_PORTS.get(address.scheme)
-
-
-def _new_session(settings: ModelSettings) -> "aiohttp.ClientSession":
-    """Create the HTTP session of one model, with its key and its timeouts."""
-    import aiohttp
-
-    # Local servers need no key, but the header must not be empty.
-    key = settings.key or "none"
-    is_azure = settings.provider == "azure"
-    login = {"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}
-    return aiohttp.ClientSession(
-        headers={"accept": "application/json", "user-agent": "graphrag-index", **login},
-        timeout=aiohttp.ClientTimeout(
-            total=None,
-            sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
-            sock_read=settings.timeout,
-        ),
-        # `RateLimiter` limits the number of concurrent calls, so the session does not.
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=MAX_IDLE_SECONDS),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        max_line_size=MAX_HEADER_BYTES,
-        max_field_size=MAX_HEADER_BYTES,
-    )
-
-
-@functools.cache
-def _ssl_context() -> ssl.SSLContext:
-    """Return the TLS context, with the certificates of the system or of `SSL_CERT_*`."""
-    if sys.platform == "linux" or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
-        return ssl.create_default_context()
-    import truststore
-
-    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def _schedule_close(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
-    """Close the session of a garbage-collected client, in the session's event loop."""
-    if not session.closed and loop.is_running():
-        asyncio.run_coroutine_threadsafe(session.close(), loop)
-
-
-def proxy_for(url: str) -> str | None:
-    """Return the proxy for an address from the environment variables; None if none is set."""
-    parts, proxies = urlsplit(url), getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.netloc):
-        return None
-    scheme, has_scheme, _ = proxy.partition("://")
-    if has_scheme and scheme not in ("http", "https"):
-        raise ModelError(
-            f"The environment sets a proxy of the kind {scheme}, which is not supported: set an "
-            f"HTTP proxy, or name {parts.hostname} in NO_PROXY."
-        )
-    return proxy if has_scheme else f"http://{proxy}"
 
 
 def root_cause_message(error: BaseException) -> str:
