@@ -9,6 +9,7 @@ from graphrag_index.cli.project_commands import download_model, init, schema, va
 from graphrag_index.cli.run_commands import estimate, retry, run, status
 from graphrag_index.cli.server_commands import keys, mcp, serve
 from graphrag_index.cli.tune_command import tune
+from graphrag_index.cli.worker_command import worker
 from graphrag_index.errors import run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
@@ -23,7 +24,7 @@ app = typer.Typer(
 # The help lists the commands in this order.
 for command in (
     *(init, validate, schema, download_model),
-    *(run, retry, status, estimate),
+    *(run, worker, retry, status, estimate),
     *(show, check, resolve, versions, diff, rollback, gc),
     *(tune, export, serve, mcp),
 ):

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from graphrag_index.pipeline.finished_steps import (
+    find_finished_steps,
+    hash_step_inputs,
+    is_complete,
+)
 from graphrag_index.pipeline.history import make_output_folder_error
-from graphrag_index.pipeline.run import Watcher, find_finished_steps, hash_step_inputs, is_complete
+from graphrag_index.pipeline.run import Watcher
 from graphrag_index.pipeline.workflow import (
     Workflow,
     find_asking_steps,

@@ -5,20 +5,15 @@ finished. The last result may be in the current version or in an interrupted run
 have finished, the new version becomes the current version.
 """
 
-import inspect
-import json
 import logging
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import BaseModel
 
 from graphrag_index import __version__
 from graphrag_index.errors import (
@@ -29,8 +24,14 @@ from graphrag_index.errors import (
     describe_error,
 )
 from graphrag_index.llm.request import Spending
+from graphrag_index.pipeline.finished_steps import (
+    find_finished_steps,
+    hash_step_code,
+    hash_step_inputs,
+    is_complete,
+)
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
-from graphrag_index.pipeline.shards import StepShards, Workers, count_cores
+from graphrag_index.pipeline.shards import Runner, StepShards, Workers, count_cores
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
@@ -87,6 +88,8 @@ def run_workflow(
     *,
     # Maximum number of processes; None: one per core.
     n_workers: int | None = None,
+    # Makes the parts of shards, instead of processes of this machine.
+    runner: Runner | None = None,
     # Returns the number of failed requests of a step.
     quarantined: Callable[[str], int] = lambda step: 0,
     # Returns the names of the steps that must run even if nothing has changed.
@@ -110,10 +113,10 @@ def run_workflow(
             with (
                 closing(watcher),
                 lock_output(store),
-                closing(Workers(n_workers or count_cores())) as workers,
+                closing(runner or Workers(n_workers or count_cores())) as used,
                 span("run", workflow=workflow.name),
             ):
-                run = _WorkflowRun(workflow, settings, root, services, watcher, workers)
+                run = _WorkflowRun(workflow, settings, root, services, watcher, used)
                 forced = again()
                 for number, step in enumerate(workflow.steps, 1):
                     run.run_step(step, number, step.name in forced, quarantined)
@@ -138,10 +141,10 @@ class _WorkflowRun:
         root: Path,
         services: Mapping[str, Service],
         watcher: Watcher,
-        workers: Workers,
+        runner: Runner,
     ) -> None:
         self.workflow, self.settings, self.root = workflow, settings, root
-        self.services, self.watcher, self.workers = services, watcher, workers
+        self.services, self.watcher, self.runner = services, watcher, runner
         self.sections = select_sections(workflow, settings)
         self.store = TableStore(locate_output(root, settings))
         self.current = self.store.read_pointer()
@@ -165,8 +168,8 @@ class _WorkflowRun:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
             parts = self.store.parts_folder(step.name, key)
-            shards = StepShards(self.workers, parts, hash_step_code(step, section))
-            wall, cpu = time.perf_counter(), self.workers.count_cpu_seconds()
+            shards = StepShards(self.runner, parts, hash_step_code(step, section))
+            wall, cpu = time.perf_counter(), self.runner.count_cpu_seconds()
             with span("step", step=step.name), _wrap_failures(step):
                 names = step.needs(section)
                 built_in = {
@@ -189,8 +192,8 @@ class _WorkflowRun:
                 tables={name: self._keep_unchanged(name, table) for name, table in tables.items()},
                 made_by=hash_step_code(step, section),
                 seconds=round(time.perf_counter() - wall, 3),
-                cpu_seconds=round(self.workers.count_cpu_seconds() - cpu, 3),
-                peak_memory_bytes=self.workers.measure_peak_memory(),
+                cpu_seconds=round(self.runner.count_cpu_seconds() - cpu, 3),
+                peak_memory_bytes=self.runner.measure_peak_memory(),
                 quarantined=quarantined(step.name),
             )
             self.steps_run.append(step.name)
@@ -300,59 +303,6 @@ class _WorkflowRun:
             self.store.make_current(described if described == version else version)
         clean_up_output(self.store, version)
         return RunResult(version, tuple(self.steps_run), version is not self.current)
-
-
-def hash_step_inputs(
-    step: Step,
-    section: Any,
-    tables: Mapping[str, StoredTable],
-    services: Mapping[str, Service],
-    root: Path,
-) -> str:
-    """Hash the code, the settings and the inputs of a step.
-
-    `tables` are the tables that the earlier steps have written.
-    """
-    needs = [name for name in step.needs(section) if name in services]
-    parts: list[Any] = [
-        hash_step_code(step, section),
-        [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
-        [table.name for table in step.writes],
-        *([name, services[name].identity(step, section)] for name in needs),
-    ]
-    if step.fingerprint is not None:
-        parts.append(step.fingerprint(section, root))
-    return _hash_values(parts)
-
-
-def hash_step_code(step: Step, section: Any) -> str:
-    """Hash the code and the settings of a step, without its inputs."""
-    values = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
-    code = __version__
-    if not step.is_shipped:
-        try:
-            # Hash the source of the whole module, because the step may call functions of it.
-            code = inspect.getsource(sys.modules[step.function.__module__])
-        except (OSError, TypeError):  # the step is defined in an interactive session
-            code = inspect.getsource(step.function)
-    return _hash_values([step.name, code, step.code_version, values])
-
-
-def _hash_values(parts: list[Any]) -> str:
-    return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
-
-
-def find_finished_steps(
-    store: TableStore, current: Version | None, number: int
-) -> dict[str, StepRecord]:
-    """Return finished steps of the current version and an interrupted run, by input hash."""
-    records = (*(current.steps if current else ()), *store.read_journal(number))
-    return {record.key: record for record in records}
-
-
-def is_complete(store: TableStore, record: StepRecord) -> bool:
-    """Return True if all tables of a step still exist."""
-    return all(store.exists(name, table) for name, table in record.tables.items())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Processing of the shards of a step, in this process or in worker processes.
+"""Processing of the shards of a step, in this process, worker processes or other machines.
 
 A shard is a small part of the input of a step: a few frames, such as some documents and their
 sentences. A pure function maps a shard to a part of the result. Each part is a file, whose name is
@@ -28,7 +28,7 @@ from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from graphrag_index.errors import StepError
 from graphrag_index.spans import span
@@ -66,8 +66,31 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
+class Runner(Protocol):
+    """The processes that make the parts of shards."""
+
+    @property
+    def n(self) -> int:
+        """The number of parts that can be made at once; it may change while a step runs."""
+
+    def start(self, function: Path, shard: bytes, part: Path) -> Future[Any]:
+        """Start to make a part, with the function in a file."""
+
+    def wait(self, started: Future[Any]) -> None:
+        """Wait until the file of a part exists; raises the exception of its function."""
+
+    def count_cpu_seconds(self) -> float:
+        """Return the CPU time of this process and of all processes that made parts."""
+
+    def measure_peak_memory(self) -> int | None:
+        """Return the peak memory of the largest process, in bytes; None if it is not known."""
+
+    def close(self) -> None:
+        """End the processes of the run at once; parts that are not finished are lost."""
+
+
 class Workers:
-    """The worker processes of a run. They start when a step has several shards.
+    """The runner of this machine: worker processes, started when a step has several shards.
 
     Each worker is one process with one thread, so that `n` workers use `n` cores. With `n` = 1
     this process does the work.
@@ -165,8 +188,8 @@ class StepShards:
     `code` is a hash of the code and the settings of the step.
     """
 
-    def __init__(self, workers: Workers, folder: Path, code: str) -> None:
-        self._workers, self._folder, self._code = workers, folder, code
+    def __init__(self, runner: Runner, folder: Path, code: str) -> None:
+        self._runner, self._folder, self._code = runner, folder, code
         step = folder.name.partition("-")[0]
         self._earlier = [path for path in folder.parent.glob(f"{step}-*") if path != folder]
         self._kept: set[Path] = set()
@@ -189,7 +212,7 @@ class StepShards:
         first = list(islice(remaining, 2))
         n_bytes = 0 if len(first) > 1 else -math.inf
         file: Path | None = None
-        waiting: deque[tuple[T, bytes, Path, Future[_Usage] | None]] = deque()
+        waiting: deque[tuple[T, bytes, Path, Future[Any] | None]] = deque()
         for context, shard in chain(first, remaining):
             n_bytes += sum(frame.estimated_size() for frame in shard.values())
             if n_bytes < MIN_BYTES_FOR_WORKERS:
@@ -204,9 +227,9 @@ class StepShards:
             if keep_parts:
                 self._kept.add(part)
                 self._fetch_earlier(part)
-            started = None if part.exists() else self._workers.start(file, rows, part)
+            started = None if part.exists() else self._runner.start(file, rows, part)
             waiting.append((context, rows, part, started))
-            if len(waiting) >= SHARDS_PER_WORKER * self._workers.n:
+            if len(waiting) >= SHARDS_PER_WORKER * self._runner.n:
                 yield self._finish_part(file, *waiting.popleft())
         while waiting and file:
             yield self._finish_part(file, *waiting.popleft())
@@ -240,16 +263,16 @@ class StepShards:
                 (folder / part.name).replace(part)
 
     def _finish_part(
-        self, function: Path, context: T, shard: bytes, part: Path, started: Future[_Usage] | None
+        self, function: Path, context: T, shard: bytes, part: Path, started: Future[Any] | None
     ) -> "tuple[T, ShardFrames]":
         """Wait for a part and read it; a damaged part of an interrupted run is made again."""
         if started is None:
             with suppress(zipfile.BadZipFile):
                 return context, decode_frames(part.read_bytes())
-            started = self._workers.start(function, shard, part)
+            started = self._runner.start(function, shard, part)
         # The span has the time of waiting: the part was perhaps begun long before.
         with span("batch"):
-            self._workers.wait(started)
+            self._runner.wait(started)
         return context, decode_frames(part.read_bytes())
 
     def _write_function(self, function: object, shared: tuple[Any, ...]) -> Path:
@@ -257,7 +280,7 @@ class StepShards:
         self._folder.mkdir(parents=True, exist_ok=True)
         content = pickle.dumps((function, shared))
         path = self._folder / f"function-{_hash_bytes(content)}"
-        _write_file(path, content)
+        write_file(path, content)
         return path
 
     def remove_files(self) -> None:
@@ -296,7 +319,7 @@ def decode_frames(content: bytes) -> "ShardFrames":
 def make_part(function_file: Path, shard: bytes, part: Path) -> None:
     """Process a shard, and write its part."""
     function, shared = _load_function(function_file)
-    _write_file(part, encode_frames(function(decode_frames(shard), *shared)))
+    write_file(part, encode_frames(function(decode_frames(shard), *shared)))
 
 
 @lru_cache(maxsize=1)
@@ -305,7 +328,7 @@ def _load_function(path: Path) -> "tuple[Callable[..., ShardFrames], tuple[Any, 
     return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
 
 
-def _write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Write a file atomically."""
     temporary = temporary_path(path)
     try:

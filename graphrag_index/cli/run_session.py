@@ -1,0 +1,261 @@
+"""One run of a workflow from the command line: its models, its progress and its report."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from graphrag_index.cli import load_project, root_option
+from graphrag_index.errors import (
+    ExitCode,
+    GraphRAGError,
+    WaitingError,
+    let_ctrl_c_end_waits,
+)
+from graphrag_index.storage.working_copy import locate_output
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.registry import PurgeCounts
+    from graphrag_index.pipeline.run import RunResult
+    from graphrag_index.pipeline.worker import Lead
+    from graphrag_index.storage.versions import StepRecord
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The command-line options of `run` and `retry`."""
+
+    quiet: bool
+    verbose: bool
+    budget: float | None
+    allowed_share: float
+    batch: bool
+    wait: bool
+    n_workers: int | None
+    retry: bool = False
+    purge: bool = False
+
+
+@contextmanager
+def open_session(
+    root: Path, overrides: list[str] | None, options: RunOptions, lead: "Lead | None" = None
+) -> "Iterator[_RunSession]":
+    """Open a project and its models for a run; on Ctrl-C, print a message and exit.
+
+    With a `lead`, other machines take part in the run.
+    """
+    if options.wait and not options.batch:
+        raise typer.BadParameter("--wait needs --batch.")
+    import logging
+
+    level = logging.ERROR if options.quiet else logging.WARNING
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
+    # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        session = _RunSession(root, overrides, options, lead)
+        let_ctrl_c_end_waits()
+        with closing(session.models):
+            yield session
+    except KeyboardInterrupt:
+        if lead is not None:
+            print("Stopped. If there are other workers, one of them leads on.", file=sys.stderr)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        print(
+            "Stopped. The index has not changed, and finished steps are kept: "
+            f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` continues with "
+            "the interrupted step.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+class _RunSession:
+    """A run of a workflow from the command line, with its progress and its report."""
+
+    def __init__(
+        self,
+        root: Path,
+        overrides: list[str] | None,
+        options: RunOptions,
+        lead: "Lead | None" = None,
+    ) -> None:
+        self.started = time.perf_counter()
+        self.root, self.options = root, options
+        self.settings, self.workflow = load_project(root, overrides)
+        from graphrag_index.cli.terminal import TerminalWatcher
+        from graphrag_index.pipeline.history import lock_output
+        from graphrag_index.pipeline.import_version import restore_imported
+        from graphrag_index.pipeline.run import Watcher, run_workflow
+        from graphrag_index.pipeline.workflow import check_workflow, make_services, open_models
+        from graphrag_index.storage.table_store import TableStore
+
+        self.store = TableStore(locate_output(root, self.settings))
+        announce = (lambda line: None) if options.quiet else partial(print, flush=True)
+        self.models = open_models(
+            self.workflow, self.settings, root, options.budget, options.batch, announce
+        )
+        runner = None
+        if lead is not None:
+            from graphrag_index.pipeline.shared_calls import SharedCalls
+            from graphrag_index.pipeline.shared_runner import SharedRunner
+
+            self.models.sharing = SharedCalls(lead.board)
+            runner = SharedRunner(lead.board, lead.maker)
+        services = make_services(self.settings, self.models, root)
+        check_workflow(self.workflow, self.settings, root, services)
+
+        def new_watcher() -> Watcher:
+            if options.quiet:
+                return Watcher()
+            return TerminalWatcher(bars=not options.verbose, remark=self._describe_input)
+
+        restored = restore_imported(self.workflow, self.settings, root, new_watcher())
+        if restored and not options.quiet:
+            print(f"The imported index is version {restored.number} again; this run updates it.\n")
+        if options.retry:
+            # Lock the output folder, so that no other run sends requests at the same time.
+            with lock_output(self.store):
+                self.models.reopen_requests([step.name for step in self.workflow.steps])
+        self.purged: PurgeCounts | None = None
+        self.run_workflow = partial(
+            run_workflow,
+            *(self.workflow, self.settings, root, services, new_watcher()),
+            n_workers=options.n_workers,
+            runner=runner,
+            quarantined=lambda step: len(self.models.quarantined_requests([step])),
+            again=self._steps_to_repeat,
+            spent=self.models.spent,
+            wait=self._wait_for_batch,
+            at_end=self._purge_if_complete,
+        )
+
+    def _steps_to_repeat(self) -> list[str]:
+        from graphrag_index.pipeline.history import begin_purge
+
+        steps = self.models.reopened_steps()
+        if self.options.purge:
+            steps += begin_purge(self.models, self.workflow, self.settings)
+        return steps
+
+    def _purge_if_complete(self, result: "RunResult") -> None:
+        """Purge unused replies, unless the run is incomplete: a purged reply must be paid again."""
+        from graphrag_index.pipeline.history import end_purge
+
+        if self.options.purge and self._is_complete(result):
+            self.purged = end_purge(
+                self.models, self.workflow, self.settings, self.store, result.version
+            )
+
+    def _wait_for_batch(self, error: WaitingError) -> None:
+        """With `--wait`, wait until a batch has ended; else exit. A later run gets the replies."""
+        from graphrag_index.cli.terminal import wait_for_batches
+
+        out = None if self.options.quiet else sys.stdout
+        if out is not None:
+            later = "" if self.options.wait else " The same command collects the replies later."
+            print(f"{error}{later}", flush=True)
+        if not self.options.wait:
+            raise typer.Exit(error.exit_code)
+        queue = self.models.newest_queue
+        wait_for_batches(queue.get_progress, queue.settings.batch.poll_seconds, out)
+
+    def _describe_input(self, record: "StepRecord") -> str:
+        """Describe the loaded documents: changes since the last run, and the time of a long run."""
+        from graphrag_index.pipeline.changes import compare_with_index
+
+        version, loader = self.store.read_pointer(), self.workflow.loader
+        if loader is None or record.name != loader.name:
+            return ""
+        changes = compare_with_index(self.store, version, loader, record)
+        described = f"Since version {version.number}: {changes}." if version and changes else ""
+        # Without changed documents, steps run because their settings have changed.
+        share = changes.changed_share if changes else 1.0
+        return "\n".join(filter(None, (described, self._announce_time(record, share))))
+
+    def _announce_time(self, record: "StepRecord", changed_share: float) -> str:
+        """Describe the time of the steps ahead; empty if the run is short.
+
+        Steps of the user are not run on a sample, because their side effects are not known.
+        """
+        import logging
+
+        from graphrag_index.cli.request_tables import describe_times
+        from graphrag_index.pipeline.changes import plan_steps
+        from graphrag_index.pipeline.estimate import estimate_steps_ahead
+
+        if not all(step.is_shipped for step in self.workflow.steps):
+            return ""
+        project, options = (self.workflow, self.settings, self.root), self.options
+        try:
+            ahead = plan_steps(*project)[0]
+            found = estimate_steps_ahead(
+                *(*project, ahead, record, changed_share, options.batch, options.n_workers)
+            )
+        except (GraphRAGError, OSError):
+            # The run itself may succeed: its documents differ from the sample.
+            logging.getLogger(__name__).debug("The time of the run is unknown:", exc_info=True)
+            return ""
+        return f"Ahead: {describe_times(found)}" if found else ""
+
+    def _is_complete(self, result: "RunResult") -> bool:
+        """Return whether all input was read and no more requests failed than allowed."""
+        steps = (record.name for record in result.version.steps if record.quarantined)
+        share = max(map(self.models.quarantined_share, steps), default=0.0)
+        return share <= self.options.allowed_share and not self._unread_files(result)
+
+    def _unread_files(self, result: "RunResult") -> list[tuple[str, str]]:
+        table = result.version.tables.get("unread_files")
+        if table is None or not table.rows:
+            return []
+        return list(self.store.scan("unread_files", table).collect().iter_rows())
+
+    def print_report(self, result: "RunResult") -> ExitCode:
+        """Print the result of the run; return its exit code: the index may be incomplete."""
+        self.models.mark_finished()
+        if not self.options.quiet:
+            self._print_summary(result)
+        unread = self._unread_files(result)
+        if unread:
+            from graphrag_index.cli.request_tables import describe_unread_files
+
+            print(describe_unread_files(unread), file=sys.stderr)
+        failed = self.models.quarantined_requests(
+            [r.name for r in result.version.steps if r.quarantined]
+        )
+        if failed:
+            from graphrag_index.cli.request_tables import describe_quarantined
+
+            hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
+            print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
+        if self._is_complete(result):
+            return ExitCode.DONE
+        if self.options.purge:
+            why = "the next run would have to pay again for replies about the missing parts"
+            print(f"Nothing was purged, since the index is incomplete: {why}.", file=sys.stderr)
+        return ExitCode.QUARANTINED
+
+    def _print_summary(self, result: "RunResult") -> None:
+        tables, number = result.version.tables, result.version.number
+        if not result.steps_run:
+            print(f"\nNothing changed: {self.store.place} is up to date (version {number}).")
+        else:
+            names = ("documents", "text_units", "entities", "relationships", "communities")
+            counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
+            seconds = time.perf_counter() - self.started
+            print(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
+            print(f"The tables are in {self.store.place} (version {number}).")
+        root = root_option(self.root)
+        print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
+        if self.purged:
+            from graphrag_index.cli.request_tables import describe_purge
+
+            print(describe_purge(self.purged, self.root, root))
