@@ -178,14 +178,14 @@ def test_the_budget_is_that_of_all_workers(
 ) -> None:
     price = "models.chat.price={input: 1000, output: 1000}"
     free = "models.embedding.price={input: 0, output: 0}"
-    options = ("--set", price, "--set", free, "--budget", "10")
+    options = ("--set", price, "--set", free, "--budget", "30")
     with start_workers(asking, bucket_address, tmp_path / "machines", 2, *options) as workers:
         assert set(workers.wait().values()) == {ExitCode.BUDGET}
         told = [workers.told(number) for number in (1, 2)]
-    assert all("The budget of $10.00 would be exceeded" in text for text in told)
+    assert all("The budget of $30.00 would be exceeded" in text for text in told)
     assert count_done(told) > 0
     [ledger] = (tmp_path / "machines").glob("*/indexes/*/ledger.sqlite")
     with closing(sqlite3.connect(ledger)) as database:
         [(n_calls, spent)] = database.execute("SELECT count(*), sum(cost) FROM calls")
     assert n_calls == sum(paid(models).values())
-    assert 2 < spent <= 10
+    assert 20 < spent <= 30
