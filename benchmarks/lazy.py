@@ -53,7 +53,7 @@ def make_index(root: Path) -> None:
     shutil.copytree(REPOSITORY / "workflows", root / "workflows")
     (root / "settings.yaml").write_text("workflow: lazy\n", encoding="utf-8")
     settings = load_settings(root, [])
-    run_workflow(load_workflow(root, "lazy"), settings, root, make_services(settings))
+    run_workflow(load_workflow(root, "lazy"), settings, root, make_services(settings, None, root))
 
 
 def relevant_passages(

@@ -63,7 +63,8 @@ def copy_project(folder: Path) -> Path:
 def run_project(root: Path, *overrides: str) -> None:
     """Do what `graphrag-index run` does."""
     settings = load_settings(root, overrides)
-    run_workflow(load_workflow(root, settings.workflow), settings, root, make_services(settings))
+    services = make_services(settings, None, root)
+    run_workflow(load_workflow(root, settings.workflow), settings, root, services)
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,9 @@ def test_a_project_of_each_version_can_be_run_as_it_is(tmp_path: Path, text: str
     assert all(path.is_file() for path in taken.written)
     settings = load_settings(ours)
     workflow = load_workflow(ours, settings.workflow)
-    check_services(workflow, select_sections(workflow, settings), make_services(settings))
+    check_services(
+        workflow, select_sections(workflow, settings), make_services(settings, None, ours)
+    )
     assert settings.models["chat"].key in KEYS.values()
     if text == V3:
         filled = Prompts(ours).fill("extract_graph", {"entity_types": "any"})

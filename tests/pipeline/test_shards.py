@@ -246,7 +246,7 @@ def test_tables_are_equal_for_any_number_of_workers(
     def run(n_workers: int, output: str) -> dict[str, str]:
         settings = load_settings(root, [f"output={output}"])
         workflow = load_workflow(root, settings.workflow)
-        services = make_services(settings)
+        services = make_services(settings, None, root)
         result = run_workflow(workflow, settings, root, services, n_workers=n_workers)
         # The parts of one step are kept, for the current version.
         [folder] = root.glob(f"{output}/parts/*")

@@ -35,7 +35,9 @@ def test_a_new_project_can_be_loaded_as_it_is(tmp_path: Path) -> None:
     settings = load_settings(root)
     assert settings == Settings()
     workflow = load_workflow(root, settings.workflow)
-    check_services(workflow, select_sections(workflow, settings), make_services(settings))
+    check_services(
+        workflow, select_sections(workflow, settings), make_services(settings, None, tmp_path)
+    )
 
 
 def test_the_workflows_of_this_repository_are_shipped() -> None:
@@ -107,7 +109,7 @@ def test_a_model_that_is_not_here_is_missed_only_by_workflows_that_need_it(
 ) -> None:
     monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(tmp_path))
     settings = parse_settings({"generate_text_embeddings": {"model": "all-MiniLM-L6-v2"}})
-    services = make_services(settings)
+    services = make_services(settings, None, tmp_path)
     check_services(SMALL, {}, services)
     embedded = load_workflow(REPOSITORY, "embedded")
     sections = select_sections(embedded, settings)

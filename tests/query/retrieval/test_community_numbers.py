@@ -75,7 +75,9 @@ def with_other_numbers(
     steps = tuple(
         with_gaps(step) if step.name == "create_communities" else step for step in workflow.steps
     )
-    run_workflow(Workflow(workflow.name, steps), settings, root, make_services(settings))
+    run_workflow(
+        Workflow(workflow.name, steps), settings, root, make_services(settings, None, root)
+    )
     before = graphrag_query.open(sample_project / "output").store.scan("communities")
     numbers = {
         renumbered(number, level): number
