@@ -1,6 +1,10 @@
 """HTTP client of one model: requests, redirects, responses and server errors."""
 
 import asyncio
+import functools
+import os
+import ssl
+import sys
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -14,6 +18,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
@@ -39,7 +44,7 @@ from graphrag_index.llm.retries import (
     UnsupportedError,
     redact,
 )
-from graphrag_index.llm.session import MAX_CONNECT_SECONDS, open_session, proxy_for, ssl_context
+from graphrag_index.llm.session import MAX_CONNECT_SECONDS, open_session
 from graphrag_index.llm.streams import StreamedReply, read_events
 from graphrag_index.schema.settings.models import ModelSettings
 
@@ -361,6 +366,31 @@ class LLMClient:
 def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
     """Return scheme, host and port of an address."""
     return address.scheme, address.hostname, address.port or DEFAULT_PORTS.get(address.scheme)
+
+
+@functools.cache
+def ssl_context() -> ssl.SSLContext:
+    """Return the TLS context, with the certificates of the system or of `SSL_CERT_*`."""
+    if sys.platform == "linux" or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+        return ssl.create_default_context()
+    import truststore
+
+    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def proxy_for(url: str) -> str | None:
+    """Return the proxy for an address from the environment variables; None if none is set."""
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    scheme, has_scheme, _ = proxy.partition("://")
+    if has_scheme and scheme not in ("http", "https"):
+        raise ModelError(
+            f"The environment sets a proxy of the kind {scheme}, which is not supported: set an "
+            f"HTTP proxy, or name {parts.hostname} in NO_PROXY."
+        )
+    return proxy if has_scheme else f"http://{proxy}"
 
 
 def root_cause_message(error: BaseException) -> str:

@@ -1,16 +1,9 @@
-"""HTTP session of one model: its key, timeouts, TLS certificates and proxies."""
+"""HTTP session of one model: its key, its timeouts and its end."""
 
 import asyncio
-import functools
-import os
-import ssl
-import sys
 import weakref
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from graphrag_index.errors import ModelError
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
@@ -49,32 +42,7 @@ def open_session(settings: ModelSettings, owner: object) -> "aiohttp.ClientSessi
     return session
 
 
-@functools.cache
-def ssl_context() -> ssl.SSLContext:
-    """Return the TLS context, with the certificates of the system or of `SSL_CERT_*`."""
-    if sys.platform == "linux" or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
-        return ssl.create_default_context()
-    import truststore
-
-    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
 def _schedule_close(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
     """Close the session of a garbage-collected client, in the session's event loop."""
     if not session.closed and loop.is_running():
         asyncio.run_coroutine_threadsafe(session.close(), loop)
-
-
-def proxy_for(url: str) -> str | None:
-    """Return the proxy for an address from the environment variables; None if none is set."""
-    parts, proxies = urlsplit(url), getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.netloc):
-        return None
-    scheme, has_scheme, _ = proxy.partition("://")
-    if has_scheme and scheme not in ("http", "https"):
-        raise ModelError(
-            f"The environment sets a proxy of the kind {scheme}, which is not supported: set an "
-            f"HTTP proxy, or name {parts.hostname} in NO_PROXY."
-        )
-    return proxy if has_scheme else f"http://{proxy}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm import session
+from graphrag_index.llm import client
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import Ledger
@@ -113,7 +113,7 @@ def test_a_certificate_of_another_host_is_an_error_at_once(
     open_model: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(OTHER_HOST))
-    session.ssl_context.cache_clear()
+    client.ssl_context.cache_clear()
     try:
         with Server(certificate=OTHER_HOST) as server:
             chat = open_model(server, retry_seconds=600)
@@ -121,7 +121,7 @@ def test_a_certificate_of_another_host_is_an_error_at_once(
                 ask(chat, "a")
             assert server.requests == []
     finally:
-        session.ssl_context.cache_clear()
+        client.ssl_context.cache_clear()
     said = str(caught.value)
     assert f"the certificate of 127.0.0.1:{server.port} is not valid" in said
     assert "'127.0.0.1'" in said
