@@ -1,4 +1,5 @@
-# The server in a container: `docker build -t graphrag-index .`, then `docker compose up`.
+# The server in a container: `docker build -t graphrag-index .`, then `docker compose up`. Workers
+# of a run on many machines use the same image, see deploy/.
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
@@ -7,7 +8,7 @@ COPY graphrag_query graphrag_query
 COPY graphrag_server graphrag_server
 COPY graphrag_evaluation graphrag_evaluation
 COPY workflows workflows
-RUN python -m venv /opt/graphrag && /opt/graphrag/bin/pip install --no-cache-dir ".[serve,mcp]"
+RUN python -m venv /opt/graphrag && /opt/graphrag/bin/pip install --no-cache-dir ".[serve,mcp,bucket]"
 
 FROM python:3.12-slim
 # The program needs no rights but to its volume.

@@ -1,0 +1,89 @@
+"""The files in deploy/: they can be read, and their commands are those of the program."""
+
+import json
+import re
+import shlex
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from graphrag_index.__main__ import app
+from graphrag_index.schema.settings.project_settings import load_settings
+from tests.fixtures.commands import REPOSITORY
+
+DEPLOY = REPOSITORY / "deploy"
+
+
+def read_documents(name: str) -> list[Any]:
+    return list(yaml.safe_load_all((DEPLOY / name).read_text()))
+
+
+def check_command(words: list[str]) -> None:
+    """Parse a command of the program; raises for an unknown command or option."""
+    assert words[0] == "graphrag-index"
+    group: Any = get_command(app)
+    context = group.make_context("graphrag-index", words[1:2])
+    _, command, _ = group.resolve_command(context, words[1:])
+    assert command.make_context(words[1], words[2:], parent=context).args == []
+
+
+def test_every_file_is_described() -> None:
+    described = set(re.findall(r"^\| `([\w.-]+)`", (DEPLOY / "README.md").read_text(), re.M))
+    assert described == {path.name for path in DEPLOY.iterdir()} - {"README.md"}
+
+
+def test_the_kubernetes_job_runs_a_project(tmp_path: Any) -> None:
+    project, job = read_documents("kubernetes-job.yaml")
+    pod = job["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    check_command(container["command"])
+    assert container["command"][-1] == container["volumeMounts"][0]["mountPath"]
+    [volume] = [volume["configMap"] for volume in pod["volumes"] if volume["name"] == "project"]
+    assert volume["name"] == project["metadata"]["name"]
+    for item in volume["items"]:
+        path = tmp_path / item["path"]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(project["data"][item["key"]])
+    assert load_settings(tmp_path).output.startswith("s3://")
+    shipped = (REPOSITORY / "workflows" / "embedded.yaml").read_text()
+    shown = (tmp_path / "workflows" / "embedded.yaml").read_text()
+    assert yaml.safe_load(shown) == yaml.safe_load(shipped)
+    # The exit codes that would be the same again.
+    rules = job["spec"]["podFailurePolicy"]["rules"]
+    [codes] = [rule["onExitCodes"]["values"] for rule in rules if "onExitCodes" in rule]
+    assert codes == [2, 3, 4]
+
+
+def test_the_slurm_script_is_a_script_with_a_command_of_the_program() -> None:
+    path = DEPLOY / "slurm-array.sh"
+    subprocess.run(["bash", "-n", path], check=True)
+    [line] = [line for line in path.read_text().splitlines() if line.startswith("exec ")]
+    line = line.replace("$SLURM_CPUS_PER_TASK", "8").replace("$1", "project")
+    check_command(shlex.split(line)[1:])
+
+
+def test_the_ray_file_names_its_nodes_and_a_command_of_the_program() -> None:
+    [cluster] = read_documents("ray-cluster.yaml")
+    assert cluster["head_node_type"] in cluster["available_node_types"]
+    text = (DEPLOY / "ray-cluster.yaml").read_text()
+    [command] = re.findall(r"RAY_ADDRESS=auto (graphrag-index [^\"]+)", text)
+    check_command(command.split())
+
+
+@pytest.mark.parametrize("name", ["worker", "reader"])
+def test_policies_allow_no_more_than_the_folders(name: str) -> None:
+    policy = json.loads((DEPLOY / f"iam-policy-{name}.json").read_text())
+    actions = set()
+    for statement in policy["Statement"]:
+        assert statement["Effect"] == "Allow"
+        found = statement["Action"]
+        actions |= {found} if isinstance(found, str) else set(found)
+        resources = statement["Resource"]
+        for one in [resources] if isinstance(resources, str) else resources:
+            assert one.startswith("arn:aws:s3:::MY_BUCKET")
+            assert "Condition" in statement or "/" in one
+    writing = {"s3:PutObject", "s3:DeleteObject"} if name == "worker" else set()
+    assert actions == {"s3:GetObject", "s3:ListBucket"} | writing
