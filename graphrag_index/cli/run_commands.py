@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.cli import Root, Set, load_project, traced
-from graphrag_index.cli.run_session import RunOptions, open_session
+from graphrag_index.cli.run_session import RunnerName, RunOptions, open_session
 
 if TYPE_CHECKING:
     pass
@@ -38,6 +38,10 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", min=1, help="Maximum number of processes; default: all cores."),
 ]
+RunnerOption = Annotated[
+    RunnerName,
+    typer.Option("--runner", help="Make shards by processes of this machine, or by a Ray cluster."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print details for debugging.")]
 
@@ -52,6 +56,7 @@ def run(
     batch: Batch = False,
     wait: Wait = False,
     workers: Workers = None,
+    runner: RunnerOption = RunnerName.LOCAL,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print steps to run and their price; change nothing.")
     ] = False,
@@ -69,9 +74,8 @@ def run(
     if dry_run:
         _print_dry_run(root, set_, batch, json)
         return
-    options = RunOptions(
-        quiet, verbose, budget, parse_share(allow_partial), batch, wait, workers, purge=purge
-    )
+    share = parse_share(allow_partial)
+    options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, purge=purge)
     with traced(), open_session(root, set_, options) as session:
         if exit_code := session.print_report(session.run_workflow()):
             raise typer.Exit(exit_code)
@@ -87,11 +91,11 @@ def retry(
     batch: Batch = False,
     wait: Wait = False,
     workers: Workers = None,
+    runner: RunnerOption = RunnerName.LOCAL,
 ) -> None:
     """Send requests without a valid reply again, and bring the index up to date."""
-    options = RunOptions(
-        quiet, verbose, budget, parse_share(allow_partial), batch, wait, workers, retry=True
-    )
+    share = parse_share(allow_partial)
+    options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, retry=True)
     with traced(), open_session(root, set_, options) as session:
         if exit_code := session.print_report(session.run_workflow()):
             raise typer.Exit(exit_code)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,16 @@ from graphrag_index.storage.working_copy import locate_output
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import PurgeCounts
     from graphrag_index.pipeline.run import RunResult
+    from graphrag_index.pipeline.shards import Runner
     from graphrag_index.pipeline.worker import Lead
     from graphrag_index.storage.versions import StepRecord
+
+
+class RunnerName(StrEnum):
+    """The runners that a user can choose for a run of one machine."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,7 @@ class RunOptions:
     batch: bool
     wait: bool
     n_workers: int | None
+    runner: RunnerName = RunnerName.LOCAL
     retry: bool = False
     purge: bool = False
 
@@ -103,13 +113,7 @@ class _RunSession:
         self.models = open_models(
             self.workflow, self.settings, root, options.budget, options.batch, announce
         )
-        runner = None
-        if lead is not None:
-            from graphrag_index.pipeline.shared_calls import SharedCalls
-            from graphrag_index.pipeline.shared_runner import SharedRunner
-
-            self.models.sharing = SharedCalls(lead.board)
-            runner = SharedRunner(lead.board, lead.maker)
+        runner = self._open_runner(lead)
         services = make_services(self.settings, self.models, root)
         check_workflow(self.workflow, self.settings, root, services)
 
@@ -137,6 +141,21 @@ class _RunSession:
             wait=self._wait_for_batch,
             at_end=self._purge_if_complete,
         )
+
+    def _open_runner(self, lead: "Lead | None") -> "Runner | None":
+        """Open the runner of shards; None for the processes of this machine."""
+        if lead is not None:
+            from graphrag_index.pipeline.shared_calls import SharedCalls
+            from graphrag_index.pipeline.shared_runner import SharedRunner
+
+            self.models.sharing = SharedCalls(lead.board)
+            return SharedRunner(lead.board, lead.maker)
+        if self.options.runner == RunnerName.RAY:
+            from graphrag_index.pipeline.ray_runner import RayRunner
+            from graphrag_index.pipeline.shards import count_cores
+
+            return RayRunner(self.options.n_workers or count_cores())
+        return None
 
     def _steps_to_repeat(self) -> list[str]:
         from graphrag_index.pipeline.history import begin_purge

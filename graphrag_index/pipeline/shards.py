@@ -73,10 +73,10 @@ class Runner(Protocol):
     def n(self) -> int:
         """The number of parts that can be made at once; it may change while a step runs."""
 
-    def start(self, function: Path, shard: bytes, part: Path) -> Future[Any]:
-        """Start to make a part, with the function in a file."""
+    def start(self, function: Path, shard: bytes, part: Path) -> Any:
+        """Start to make a part, with the function in a file; the result is for `wait`."""
 
-    def wait(self, started: Future[Any]) -> None:
+    def wait(self, started: Any) -> None:
         """Wait until the file of a part exists; raises the exception of its function."""
 
     def count_cpu_seconds(self) -> float:
@@ -212,7 +212,7 @@ class StepShards:
         first = list(islice(remaining, 2))
         n_bytes = 0 if len(first) > 1 else -math.inf
         file: Path | None = None
-        waiting: deque[tuple[T, bytes, Path, Future[Any] | None]] = deque()
+        waiting: deque[tuple[T, bytes, Path, Any]] = deque()
         for context, shard in chain(first, remaining):
             n_bytes += sum(frame.estimated_size() for frame in shard.values())
             if n_bytes < MIN_BYTES_FOR_WORKERS:
@@ -263,7 +263,7 @@ class StepShards:
                 (folder / part.name).replace(part)
 
     def _finish_part(
-        self, function: Path, context: T, shard: bytes, part: Path, started: Future[Any] | None
+        self, function: Path, context: T, shard: bytes, part: Path, started: Any
     ) -> "tuple[T, ShardFrames]":
         """Wait for a part and read it; a damaged part of an interrupted run is made again."""
         if started is None:
