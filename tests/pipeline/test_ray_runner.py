@@ -81,6 +81,7 @@ def test_an_error_of_a_function_is_that_of_the_function(address: str, tmp_path: 
         map_shards(runner, tmp_path, "raise")
 
 
+@pytest.mark.slow
 def test_a_shard_that_ends_its_processes_is_told(address: str, tmp_path: Path) -> None:
     with (
         closing(RayRunner(1)) as runner,
