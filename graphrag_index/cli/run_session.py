@@ -120,7 +120,7 @@ class _RunSession:
         def new_watcher() -> Watcher:
             if options.quiet:
                 return Watcher()
-            return TerminalWatcher(bars=not options.verbose, remark=self._describe_input)
+            return TerminalWatcher(bars=not options.verbose, remark=self._remark)
 
         restored = restore_imported(self.workflow, self.settings, root, new_watcher())
         if restored and not options.quiet:
@@ -186,6 +186,19 @@ class _RunSession:
             raise typer.Exit(error.exit_code)
         queue = self.models.newest_queue
         wait_for_batches(queue.get_progress, queue.settings.batch.poll_seconds, out)
+
+    def _remark(self, record: "StepRecord") -> str:
+        """Describe the loaded documents, and the memory that the graph step will need."""
+        return self._describe_input(record) or self._describe_graph(record)
+
+    def _describe_graph(self, record: "StepRecord") -> str:
+        """Describe the memory for a large graph, after the step that has written the graph."""
+        from graphrag_index.pipeline.graph_memory import describe_graph_memory
+
+        if not {"entities", "relationships"} <= record.tables.keys():
+            return ""
+        counts = (record.tables[name].rows for name in ("entities", "relationships"))
+        return describe_graph_memory(self.settings.create_communities.engine, *counts)
 
     def _describe_input(self, record: "StepRecord") -> str:
         """Describe the loaded documents: changes since the last run, and the time of a long run."""
