@@ -3,8 +3,8 @@
     python benchmarks/graph_memory.py [--sizes 200000,1000000]
 
 The graphs are planted: communities of 40 nodes with five edges a node, one of them across. A row
-has the bytes that a process needed beyond those before the graph was built, and these divided by the
-number of edges. `graph_memory.py` of the package has the constants.
+has the bytes that a process needed beyond those before the graph was built, and these divided by
+the number of edges. `graph_memory.py` of the package has the constants.
 """
 
 import argparse
@@ -57,13 +57,13 @@ def measure(engine: str, n_nodes: int) -> dict[str, float]:
 
 def reset_peak() -> int:
     """Make the memory of now, in bytes, the peak of this process (Linux)."""
-    Path("/proc/self/clear_refs").write_text("5")
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     return peak_bytes()
 
 
 def peak_bytes() -> int:
     """Return the peak of the resident memory since `reset_peak`."""
-    status = Path("/proc/self/status").read_text()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 

@@ -113,7 +113,8 @@ def _harmonic_means(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     right, stated, found, wanted = sums.T
     # One division of whole numbers: the figure is rounded once.
     below = right * wanted + found * stated
-    return 2 * right * found / np.where(below > 0, below, 1)
+    means: npt.NDArray[np.float64] = 2 * right * found / np.where(below > 0, below, 1)
+    return means
 
 
 def _resample_sums(rows: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:

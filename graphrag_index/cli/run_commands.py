@@ -133,16 +133,25 @@ def estimate(
     ] = SAMPLE_DOCUMENTS,
     set_: Set = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Plan a run by this many processes of all machines."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Estimate the requests of a run, their price and its time; nothing is sent."""
     settings, workflow = load_project(root, set_)
-    from graphrag_index.cli.request_tables import write_estimate
+    from graphrag_index.cli.request_tables import estimate_as_json, write_estimate
     from graphrag_index.cli.terminal import BarWatcher
     from graphrag_index.pipeline.estimate import estimate
     from graphrag_index.pipeline.workflow import check_steps
 
     check_steps(workflow, settings, root)
-    found = estimate(workflow, settings, root, sample, BarWatcher(), batch)
+    watcher = BarWatcher(out=sys.stderr if json else sys.stdout)
+    found = estimate(workflow, settings, root, sample, watcher, batch, n_planned=workers)
+    if json:
+        print(estimate_as_json(found))
+        return
     if not found.lines:
         print(f"The workflow {workflow.name} asks no model: a run costs nothing.")
     write_estimate(found, sys.stdout)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-# Peak bytes for each edge of a graph with 4.6 edges a node, as `benchmarks/graph_memory.py` measures
-# them. Nodes are counted with their edges.
+# Peak bytes for each edge, of graphs with 4.6 edges a node (`benchmarks/graph_memory.py`).
 BYTES_PER_EDGE = {"native": 210, "igraph": 270, "leidenalg": 300}
 # Engines of k-cores work on the arrays alone.
 OTHER_BYTES_PER_EDGE = 150
@@ -31,16 +30,19 @@ def read_free_memory() -> int | None:
     """
     free = []
     try:
-        available = Path("/proc/meminfo").read_text().partition("MemAvailable:")[2]
-        free.append(int(available.split()[0]) * 1024)
+        free.append(int(_read("/proc/meminfo").partition("MemAvailable:")[2].split()[0]) * 1024)
     except (OSError, IndexError, ValueError):
         return None
     for limit, used in _LIMITS:
         try:
-            free.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+            free.append(int(_read(limit)) - int(_read(used)))
         except (OSError, ValueError):  # no container, or one without a limit ("max")
             continue
     return max(0, min(free))
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
 
 
 def describe_graph_memory(engine: str, n_nodes: int, n_edges: int) -> str:

@@ -201,10 +201,11 @@ class CollectingModel:
 
 
 class TimedShards(SerialShards):
-    """The service `Shards` in this process, which counts the CPU seconds of all shards."""
+    """The service `Shards` in this process, which counts CPU seconds and bytes of shards."""
 
     def __init__(self) -> None:
         self.cpu_seconds = 0.0
+        self.n_bytes = 0  # of the rows of shards and parts
 
     def map(
         self,
@@ -217,6 +218,8 @@ class TimedShards(SerialShards):
             before = time.process_time()
             part = function(shard, *shared)
             self.cpu_seconds += time.process_time() - before
+            frames = (*shard.values(), *part.values())
+            self.n_bytes += int(sum(frame.estimated_size() for frame in frames))
             yield context, part
 
 

@@ -1,9 +1,9 @@
 """Time, memory, storage and price of a run by many workers, computed from a sample.
 
-What the sample tells is measured: CPU seconds of each step with and without its shards, and the bytes
-of shards, parts and tables. The model of the time is computed: the leader does its own part of each
-step, the shards are divided among the processes, and everything that is sent passes the
-network of the leader. It assumes that neither overlaps with the others, so it is rather too long.
+What the sample tells is measured: CPU seconds of each step with and without its shards, and the
+bytes of shards, parts and tables. The model of the time is computed: the leader does its own part
+of each step, the shards are divided among the processes, and everything that is sent passes the
+network of the leader. It assumes that none of these overlaps, so it is rather too long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ from graphrag_index.storage.versions import StepRecord
 NETWORK_BYTES_PER_SECOND = 100_000_000
 # Bytes of a shard as it is published; a larger shard of the sample is one shard.
 SHARD_BYTES = 1_000_000
-# Requests to the bucket for each shard: puts of task, lease, result and of a share of the board, and
-# gets of the task, the result and a share of the boards that are read (benchmarks/scaling.py).
+# Requests to the bucket for each shard: puts of task, lease, result and of a share of the board,
+# and gets of the task, the result and a share of the boards that are read.
 PUTS_PER_SHARD, GETS_PER_SHARD = 4, 6
 # Memory of the merging of names for each entity, of the run of a million text units in
 # benchmarks/RESULTS.md, and of a process that has loaded the libraries.
@@ -102,9 +102,7 @@ def plan_workers(
 ) -> WorkerPlan:
     """Plan a run by this number of processes, from the times of its steps and their sample."""
     sample, fixed = pace.sample, pace.fixed
-    steps = [
-        _measure_work(time, pace, model) for time in times if time.cpu_seconds is not None
-    ]
+    steps = [_measure_work(time, pace, model) for time in times if time.cpu_seconds is not None]
     n_entities = _count_rows(sample, "entities") * pace.growth.names
     n_edges = _count_rows(sample, "relationships") * pace.growth.pairs
     engine = settings.create_communities.engine
@@ -161,9 +159,7 @@ def _count_rows(sample: SampleResult, table: str) -> int:
     return stored.rows if stored else 0
 
 
-def _scale_files(
-    sample: SampleResult, fixed: Mapping[str, StepRecord], growth: float
-) -> int:
+def _scale_files(sample: SampleResult, fixed: Mapping[str, StepRecord], growth: float) -> int:
     """Return the bytes of all tables, from those of the sample."""
     return round(
         sum(path.stat().st_size for path in sample.store.output.rglob("*") if path.is_file())
