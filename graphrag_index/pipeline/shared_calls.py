@@ -7,12 +7,14 @@ the key of its own settings, and returns the response.
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
 from itertools import count
 from typing import Any
 
-from graphrag_index.errors import ModelError
+from graphrag_index.errors import GraphRAGError, ModelError
 from graphrag_index.llm.chat_model import LoopThread
 from graphrag_index.llm.client import LLMClient, Response
 from graphrag_index.llm.ledger import Ledger
@@ -45,15 +47,21 @@ class SharedCalls:
         if not board.was_published(name) and next(self._numbers) % n_workers == 0:
             return await self._send_here(name, path, content, send_here)
         done = asyncio.wrap_future(board.submit(name, task))
+        began = time.monotonic()
         while True:
             finished, _ = await asyncio.wait([done], timeout=SECONDS_BETWEEN_LOOKS)
             if finished:
                 return read_response(done.result())
             board.check()
-            # The last of the other workers may have gone before it took the task.
-            if board.n_workers == 1 and await asyncio.to_thread(board.take_back, name):
-                done.cancel()
-                return await self._send_here(name, path, content, send_here)
+            # The last of the other workers may have gone, or none of them can send the request.
+            if board.n_workers > 1 and time.monotonic() - began < board.seconds_to_wait:
+                continue
+            lease = await asyncio.to_thread(board.take_back, name)
+            if lease is not None:
+                try:
+                    return await self._send_here(name, path, content, send_here)
+                finally:
+                    await asyncio.to_thread(board.give_up, name, lease)
 
     async def _send_here(self, name: str, path: str, content: bytes, send_here: Send) -> Response:
         response = await send_here(path, content)
@@ -68,6 +76,7 @@ class CallSender:
 
     def __init__(self, models: Mapping[str, ModelSettings]) -> None:
         self._models = models
+        self._lock = threading.Lock()
         self._loop: LoopThread | None = None
         self._clients: dict[str, LLMClient] = {}
         self._ledger = Ledger(None)
@@ -76,7 +85,8 @@ class CallSender:
         """Send the request of a task; return its response, or its failure."""
         head, _, content = task.partition(b"\n")
         call = json.loads(head)
-        self._loop = self._loop or LoopThread()
+        with self._lock:
+            self._loop = self._loop or LoopThread()
         try:
             return make_result(
                 self._loop.run_coroutine(self._send(call["model"], call["path"], content))
@@ -84,7 +94,7 @@ class CallSender:
         except RetryError as error:
             kind = "timeout" if isinstance(error, ReplyTimeoutError) else "retry"
             failure = {"failed": kind, "text": str(error), "lost": error.lost}
-        except ModelError as error:
+        except GraphRAGError as error:  # such as a model that the settings lack
             failure = {"failed": "model", "text": str(error)}
         return Result(failure, b"")
 

@@ -89,6 +89,11 @@ class TaskBoard:
         return self._n_own + self.n_others
 
     @property
+    def seconds_to_wait(self) -> float:
+        """The time after which the leader looks whether anybody works on a request."""
+        return 2 * self._leases.seconds
+
+    @property
     def n_workers(self) -> int:
         """The number of workers, with this one."""
         return 1 + len(self._others)
@@ -115,22 +120,28 @@ class TaskBoard:
                 return done.result(timeout=MAX_PAUSE)
             self.check()
 
-    def take_back(self, name: str) -> bool:
-        """Remove a task that no other worker has leased; return False if one has.
+    def take_back(self, name: str) -> Lease | None:
+        """Remove a task that no other worker has leased; return None if one has.
 
-        The lease stays, so that no worker with an older board takes the task.
+        The lease keeps workers with an older board from the task, until `give_up` is called.
         """
         with self._lock:
             task = self._tasks.get(name)
             if task is None or task.is_taken:
-                return False
+                return None
             task.is_taken = True
-        is_free = self._leases.take(f"{WORK}/leases/{name}") is not None
+        lease = self._leases.take(f"{WORK}/leases/{name}")
         with self._lock:
             task.is_taken = False
-            if is_free:
+            if lease is not None:
                 self._tasks.pop(name, None)
-        return is_free
+        return lease
+
+    def give_up(self, name: str, lease: Lease) -> None:
+        """Delete what is left of a task that was taken back, so that it may be submitted again."""
+        self._published_before.discard(name)
+        self.bucket.delete([f"{WORK}/tasks/{name}"])
+        self._leases.release(lease)
 
     def check(self) -> None:
         """Raise the error that has ended the exchange, if there is one."""
@@ -184,6 +195,10 @@ class TaskBoard:
             self._error = error
             for task in list(self._tasks.values()):
                 self._end(task, error)
+        finally:
+            if not self._closed and self._error is None:
+                # Those who wait for a result must not wait for ever.
+                self._error = StepError("The exchange of tasks has ended by a bug in the program.")
 
     def _look_for_others(self) -> None:
         """List the other workers; one that has not renewed its object for a lease is gone."""
@@ -265,6 +280,9 @@ class TaskBoard:
 
     def _publish(self) -> None:
         """Publish the tasks that wait, if there are other workers, and list them on the board."""
+        done, self._done_objects = self._done_objects, []
+        # An equal request may have been submitted again; it ends later.
+        self._delete([key for key in done if key.rpartition("/")[2] not in self._tasks])
         if self.n_others:
             with self._lock:
                 new = [t for t in self._tasks.values() if not (t.is_published or t.is_taken)]
@@ -282,9 +300,6 @@ class TaskBoard:
                 if task.is_published and not task.is_taken and task.name not in self._known
             ][:MAX_LISTED]
         self._write_board(listed)
-        if self._done_objects:
-            done, self._done_objects = self._done_objects, []
-            self._delete(done)
 
     def _write_task(self, task: Task) -> None:
         self.bucket.write(f"{WORK}/tasks/{task.name}", task.content)
@@ -309,7 +324,6 @@ class TaskBoard:
             self.bucket.delete([key])
             self._delete(_objects_of(task.name))
             task.is_published = False
-        self._known.discard(task.name)
         self.cpu_seconds_of_others += result.header.get("cpu_seconds", 0.0)
         self._end(task, result)
         return True
@@ -323,6 +337,9 @@ class TaskBoard:
         with self._lock:
             if self._tasks.pop(task.name, None) is None:
                 return
+            # A request that failed is published anew.
+            self._known.discard(task.name)
+            self._published_before.discard(task.name)
             if task.is_published:
                 self._done_objects += _objects_of(task.name)
         if isinstance(outcome, BaseException):

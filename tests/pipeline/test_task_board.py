@@ -178,5 +178,26 @@ def test_requests_are_published_when_there_are_others(
         while leader.board.n_others:
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        assert leader.board.take_back("call-1")
+        lease = leader.board.take_back("call-1")
+        assert lease is not None
+        assert not again.done()
+        leader.board.give_up("call-1", lease)
+        assert not {"work/leases/call-1", "work/tasks/call-1"} & keys(address)
+
+
+def test_a_request_that_failed_under_the_leader_before_is_published_again(address: str) -> None:
+    bucket = Bucket(address)
+    bucket.write("work/tasks/call-1", b"a request")
+    bucket.write("work/results/call-1", Result({"failed": "retry"}, b"").encode())
+    with closing(Leader(address)) as leader:
+        assert leader.board.was_published("call-1")
+        done = leader.board.submit("call-1", b"a request")
+        assert leader.board.wait(done).header == {"failed": "retry"}
+        assert not leader.board.was_published("call-1")
+        bucket.write("work/workers/other-1", b"1")
+        again = leader.board.submit("call-1", b"a request")
+        deadline = time.monotonic() + 10
+        while "work/tasks/call-1" not in keys(address):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         assert not again.done()
