@@ -66,6 +66,7 @@ def map_shards(runner: RayRunner, folder: Path, kind: str, n: int = 4) -> list[i
         shards.remove_files()
 
 
+@pytest.mark.slow
 def test_parts_come_from_a_cluster(address: str, tmp_path: Path) -> None:
     with closing(RayRunner(1)) as runner:
         assert map_shards(runner, tmp_path, "") == [0, 2, 4, 6]
@@ -73,6 +74,7 @@ def test_parts_come_from_a_cluster(address: str, tmp_path: Path) -> None:
         assert runner.count_cpu_seconds() > 0
 
 
+@pytest.mark.slow
 def test_an_error_of_a_function_is_that_of_the_function(address: str, tmp_path: Path) -> None:
     with (
         closing(RayRunner(1)) as runner,
@@ -90,6 +92,7 @@ def test_a_shard_that_ends_its_processes_is_told(address: str, tmp_path: Path) -
         map_shards(runner, tmp_path, "die", n=2)
 
 
+@pytest.mark.slow
 def test_a_node_with_another_program_is_refused(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
