@@ -84,13 +84,15 @@ def _read_question(record: Any, place: str, number: str) -> EvaluationQuestion:
 def _parse_question(record: Any, place: str, number: str) -> EvaluationQuestion:
     if not isinstance(record, Mapping):
         raise SettingsError(f"{place}: a record with the field question is expected.")
-    text = str(_first_value(record, _TEXT) or "").strip()
-    if not text:
-        raise SettingsError(f"{place}: there is no question; name it {' or '.join(_TEXT)}.")
+    text = _first_value(record, _TEXT)
+    if not isinstance(text, str) or not text.strip():
+        raise SettingsError(
+            f"{place}: there is no text of a question; name it {' or '.join(_TEXT)}."
+        )
     answers = [answer for name in _ANSWERS for answer in _texts(record.get(name))]
     return EvaluationQuestion(
         id=str(_first_value(record, _ID) or number),
-        text=text,
+        text=text.strip(),
         kind=str(_first_value(record, _KIND) or ""),
         documents=tuple(dict.fromkeys(_gold_documents(record))),
         spans=tuple(

@@ -1,8 +1,8 @@
 """The commands `evaluate`: measure searches on questions with known answers."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,6 +145,7 @@ def run_evaluation(
     name = reports.report_name(questions, name)
     n_workers = workers or (count_cores() if len(asked) >= MIN_QUESTIONS_OF_WORKERS else 1)
     with ExitStack() as stack:
+        stack.enter_context(_told_when_stopped())
         folder = None if no_report else to or reports.kept_folder(root, name)
         if folder is not None:
             stack.enter_context(reports.reserved_folder(folder))
@@ -195,6 +196,20 @@ def run_evaluation(
         raise GraphRAGError("; ".join(said for *_, said in record.failures) + ".")
     if n_failed:
         raise typer.Exit(ExitCode.QUARANTINED)
+
+
+@contextmanager
+def _told_when_stopped() -> Iterator[None]:
+    """On Ctrl-C, say what is kept, and exit."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(
+            "Stopped; no report was written. Replies that were paid for are kept: the same command "
+            "goes on.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _tell_failed(results: "Mapping[str, Sequence[Result]]") -> int:

@@ -1,6 +1,7 @@
 """An evaluation in a process of its own, which is killed while models answer and judge."""
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from graphrag_index.errors import ExitCode
-from tests.fixtures.commands import call, command, environment, wait_for
+from tests.fixtures.commands import call, command, environment, start, wait_for
 from tests.fixtures.honest_judge import honest
 from tests.model_server import ChatRequest, Faults, Server, answer_from_text
 
@@ -127,3 +128,18 @@ def test_a_killed_evaluation_goes_on_and_pays_nothing_twice(
     # An evaluation that nobody disturbs gives the same.
     undisturbed, _ = evaluate(make_project(tmp_path / "other", sample_project, server), questions)
     assert undisturbed == record
+
+
+def test_ctrl_c_says_what_is_kept(
+    tmp_path: Path, sample_project: Path, questions: Path, server: Server
+) -> None:
+    server.latency = 0.5
+    root = make_project(tmp_path / "project", sample_project, server)
+    with start(root, "evaluate", str(questions), "--methods", "basic,local") as process:
+        wait_for(lambda: asked(server), process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, err
+    assert "Stopped; no report was written. Replies that were paid for are kept" in err
+    assert "Traceback" not in out + err
+    assert not list(root.glob("evaluations/*/evaluation.html"))

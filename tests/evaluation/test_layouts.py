@@ -76,7 +76,8 @@ def test_a_compressed_list_is_read(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "has no questions"),
-        (b'{"answer": "Scott"}', "question 1: there is no question"),
+        (b'{"answer": "Scott"}', "question 1: there is no text of a question"),
+        (b'{"question": 3}', "question 1: there is no text of a question"),
         (b'{"question": "a"}\n{"question', "line 2: this is not JSON"),
         (b'{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}', "two questions have the id"),
         (b"\xff\xfe\xff", "cannot be read"),
