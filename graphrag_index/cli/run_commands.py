@@ -9,9 +9,11 @@ import typer
 
 from graphrag_index.cli import Root, Set, load_project, traced
 from graphrag_index.cli.run_session import RunnerName, RunOptions, open_session
+from graphrag_index.errors import SettingsError
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
-    pass
+    from graphrag_index.schema.settings.project_settings import Settings
 
 SAMPLE_DOCUMENTS = 100  # number of documents in the sample of an estimate
 
@@ -106,6 +108,9 @@ def status(
     every: Annotated[
         bool, typer.Option("--all", help="List all quarantined requests, with their replies.")
     ] = False,
+    save: Annotated[
+        bool, typer.Option("--save", help="Store the ledger in the bucket of the output, now.")
+    ] = False,
     set_: Set = None,
 ) -> None:
     """Print the numbers of done, open and quarantined model requests, their tokens and cost."""
@@ -117,12 +122,26 @@ def status(
         if not models.has_ledger:
             print("No model was asked.")
             return
+        if save:
+            _save_ledger(root, settings)
         rows = models.ledger.step_statuses()
         quarantined = models.quarantined_requests(list(dict.fromkeys(row.step for row in rows)))
         batches = models.open_batches()
     write_status(rows, [] if every else quarantined, sys.stdout, batches)
     for row in quarantined if every else ():
         print(f"\n{row.step}, {row.unit}: {row.reason}\n{row.raw}".rstrip())
+
+
+def _save_ledger(root: Path, settings: "Settings") -> None:
+    from graphrag_index.pipeline.history import lock_output
+    from graphrag_index.storage.table_store import TableStore
+
+    store = TableStore(locate_output(root, settings))
+    if store.working_copy is None:
+        raise SettingsError(f"The ledger stays in {store.output}: the output is not in a bucket.")
+    with lock_output(store):
+        store.working_copy.push_ledger()
+    print(f"The ledger is in {store.place}.")
 
 
 def estimate(

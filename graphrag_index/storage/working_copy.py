@@ -218,8 +218,9 @@ class WorkingCopy:
         if LEDGER_FILE in commit.files:
             self._take_ledger(commit.files[LEDGER_FILE])
         self._remove_other_files(commit)
-        described = self.folder / "versions" / str(commit.version) / INDEX_FILE
-        write_json(self.folder / INDEX_FILE, json.loads(described.read_text(encoding="utf-8")))
+        if commit.version:  # else it has only the ledger of runs that have not finished
+            described = self.folder / "versions" / str(commit.version) / INDEX_FILE
+            write_json(self.folder / INDEX_FILE, json.loads(described.read_text(encoding="utf-8")))
         self._state.commit = commit
 
     def _remove_other_files(self, commit: Commit) -> None:
@@ -292,8 +293,15 @@ class WorkingCopy:
             uploaded = dict(zip(here, threads.map(self._upload, here, here.values()), strict=True))
         if (self.folder / LEDGER_FILE).exists():
             uploaded[LEDGER_FILE] = self._upload_ledger()
-        files = {**stays, **uploaded}
-        before = state.commit
+        self._commit(version, {**stays, **uploaded})
+
+    def push_ledger(self) -> None:
+        """Commit the newest version again, with the ledger of this machine."""
+        before = self._state.commit
+        self._commit(before.version, {**before.files, LEDGER_FILE: self._upload_ledger()})
+
+    def _commit(self, version: int, files: Mapping[str, StoredFile]) -> None:
+        state, before = self._state, self._state.commit
         if (files, version) == (before.files, before.version):
             return
         number = before.number + 1
@@ -315,10 +323,8 @@ class WorkingCopy:
     def _upload(self, name: str, path: Path) -> StoredFile:
         """Upload a file, unless it is the file that was uploaded or fetched last."""
         known, details = self._state.files.get(name), path.stat()
-        if known and (known.n_bytes, self._state.times.get(name)) == (
-            details.st_size,
-            details.st_mtime_ns,
-        ):
+        now = (details.st_size, details.st_mtime_ns)
+        if known and (known.n_bytes, self._state.times.get(name)) == now:
             return known
         file = StoredFile(object_key(path, digest_file(path)), details.st_size)
         if file not in self._state.commit.files.values():

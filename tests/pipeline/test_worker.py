@@ -13,6 +13,7 @@ import pytest
 from graphrag_index.errors import ExitCode
 from graphrag_index.storage.bucket import Bucket
 from tests.conftest import copy_project
+from tests.fixtures.commands import call
 from tests.fixtures.model_project import KEY, write_project
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
 from tests.fixtures.workers import run_alone, start_workers
@@ -189,3 +190,36 @@ def test_the_budget_is_that_of_all_workers(
         [(n_calls, spent)] = database.execute("SELECT count(*), sum(cost) FROM calls")
     assert n_calls == sum(paid(models).values())
     assert 20 < spent <= 30
+
+
+def test_replies_of_a_stopped_run_are_saved_for_another_machine(
+    asking: Path, bucket_address: str, tmp_path: Path, models: Server
+) -> None:
+    options = ("--set", f"output={bucket_address}")
+    price = ("--set", "models.chat.price={input: 1000, output: 1000}")
+    free = ("--set", "models.embedding.price={input: 0, output: 0}")
+    here, there = ({"GRAPHRAG_INDEX_CACHE": str(tmp_path / name)} for name in ("here", "there"))
+    told = call(asking, "run", *options, *price, *free, "--budget", "30", **here)
+    assert told.returncode == ExitCode.BUDGET
+    assert "The ledger is in s3://" in call(asking, "status", "--save", *options, **here).stdout
+    n_paid = sum(paid(models).values())
+    assert n_paid > 5
+    assert call(asking, "run", *options, **there).returncode == 0
+    found = paid(models)
+    # Only replies that were cut off, before the budget forbade longer ones, are requested again.
+    assert sum(found.values()) - len(found) <= CONCURRENCY - 1 < n_paid
+    # Nothing is left to save, and a folder has no other place for it.
+    number = Bucket(bucket_address).read_json("current.json")
+    assert call(asking, "status", "--save", *options, **there).returncode == 0
+    assert Bucket(bucket_address).read_json("current.json") == number
+    stopped = call(asking, "run", *price, *free, "--budget", "30")
+    assert stopped.returncode == ExitCode.BUDGET
+    refused = call(asking, "status", "--save")
+    assert refused.returncode == ExitCode.WRONG_USE
+    assert "the output is not in a bucket" in refused.stderr
+
+
+def test_a_folder_on_one_machine_has_no_workers(root: Path) -> None:
+    told = call(root, "worker")
+    assert told.returncode == ExitCode.WRONG_USE
+    assert "output is output: set output to an address such as s3://" in told.stderr
