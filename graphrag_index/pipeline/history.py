@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending
+from graphrag_index.pipeline.tasks import remove_finished_work
 from graphrag_index.pipeline.workflow import Workflow, select_sections
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
@@ -214,6 +215,7 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
             described = {f"versions/{number}/{INDEX_FILE}" for number in kept}
             needed = described | {name for name in files if name is not None}
             store.working_copy.collect_garbage(current.number, needed)
+            remove_finished_work(store.working_copy.bucket)
         freed = max(0, before - _measure_index_size(store.output))
         return CollectedGarbage(tuple(deleted), tuple(kept), freed, tuple(in_use))
 

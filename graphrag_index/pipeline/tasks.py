@@ -71,3 +71,9 @@ def read_board(bucket: Bucket, unless: str | None) -> tuple[Any, str] | None:
     except FileNotFoundError:
         return None
     return (json.loads(found[0]), found[1]) if found is not None else None
+
+
+def remove_finished_work(bucket: Bucket) -> None:
+    """Delete what workers have kept for their next run, unless one of them leads a run."""
+    if not bucket.exists(LEADER):
+        bucket.delete(sorted(str(one["path"]) for one in bucket.list_objects(f"{WORK}/")))

@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_index.errors import StepError
 from graphrag_index.pipeline.task_board import LostLeadError, Task, TaskBoard
-from graphrag_index.pipeline.tasks import LEADER, MAX_ATTEMPTS, Ending, Result
+from graphrag_index.pipeline.tasks import LEADER, MAX_ATTEMPTS, Ending, Result, remove_finished_work
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.leases import Leases
 from tests.fixtures.object_server import new_bucket, serve_objects, set_credentials
@@ -81,6 +81,19 @@ def test_a_leader_without_others_does_its_tasks_and_keeps_their_results(
         assert second.done == []
         second.close(Ending(0, "", ("part-1",)))
     assert keys(address) == {"work/board.json", "work/results/part-1"}
+
+
+def test_what_was_kept_is_deleted_when_nobody_leads(address: str, function: Path) -> None:
+    bucket = Bucket(address)
+    bucket.write("current.json", b"{}")
+    with closing(Leader(address)) as leader:
+        leader.board.wait(leader.board.submit("part-1", b"1", function))
+        remove_finished_work(bucket)
+        assert "work/results/part-1" in keys(address)
+        leader.close(Ending(0, "", ("part-1",)))
+    remove_finished_work(bucket)
+    assert keys(address) == set()
+    assert bucket.exists("current.json")
 
 
 def test_results_stay_after_a_failure(address: str, function: Path) -> None:
