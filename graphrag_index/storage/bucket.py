@@ -1,7 +1,7 @@
 """Objects in a bucket of S3, Google Cloud Storage or Azure, with conditional writing.
 
 An address is `s3://bucket/folder`, `gs://bucket/folder` or `az://container/folder`. Behind a
-question mark it may name another server of the protocol of S3, and a region:
+question mark it may name another server of the same protocol, and a region:
 `s3://bucket/folder?endpoint=http://localhost:9000&region=eu-central-1`. Credentials come from the
 environment, as the programs of the provider read them: variables such as AWS_ACCESS_KEY_ID, or the
 role of the machine.
@@ -10,7 +10,7 @@ role of the machine.
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,7 @@ class Bucket:
                 "s3://bucket/folder?endpoint=https://SERVER&region=REGION."
             )
         self._options = {name: values[-1] for name, values in options.items()}
+        self._is_google = parts.scheme == "gs"
 
     @cached_property
     def _store(self) -> Any:
@@ -57,7 +58,9 @@ class Bucket:
                 f"{self.url} is in a bucket: install what reads it, "
                 'pip install "graphrag-index[bucket]".'
             ) from None
-        config: Any = self._options
+        config: Any = dict(self._options)
+        if self._is_google and "endpoint" in config:
+            config["base_url"] = config.pop("endpoint")
         options: Any = {"timeout": timedelta(seconds=REQUEST_SECONDS)}
         if self._options.get("endpoint", "").startswith("http://"):
             options["allow_http"] = True
@@ -80,11 +83,11 @@ class Bucket:
         """
         from obstore.exceptions import NotModifiedError
 
-        options: Any = {"if_none_match": unless} if unless else None
+        options: Any = {"if_none_match": unless.rpartition(" ")[2]} if unless else None
         with self._explain_errors(key):
             try:
                 found = self._store.get(key, options=options)
-                return bytes(found.bytes()), str(found.meta["e_tag"])
+                return bytes(found.bytes()), self._etag(found.meta)
             except NotModifiedError:
                 return None
 
@@ -122,11 +125,14 @@ class Bucket:
         """
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        mode: Any = {"e_tag": etag} if etag else "create"
+        mode: Any = "create"
+        if etag:
+            generation, _, e_tag = etag.rpartition(" ")
+            mode = {"e_tag": e_tag, **({"version": generation} if generation else {})}
         for pause in CONFLICT_PAUSES:
             with self._explain_errors(key, writes=True):
                 try:
-                    return str(self._store.put(key, content, mode=mode)["e_tag"])
+                    return self._etag(self._store.put(key, content, mode=mode))
                 except (AlreadyExistsError, PreconditionError):
                     pass
             try:
@@ -158,14 +164,26 @@ class Bucket:
     def delete(self, keys: list[str]) -> None:
         """Delete objects; objects that are gone already do not matter."""
         with self._explain_errors("objects"):
-            if keys:
+            if not keys:
+                return
+            try:
                 self._store.delete(keys)
+            except FileNotFoundError:
+                # Azure and Google delete one after the other, and stop at one that is gone.
+                for key in keys:
+                    with suppress(FileNotFoundError):
+                        self._store.delete(key)
 
     def list_objects(self, prefix: str | None = None) -> Iterator[Mapping[str, Any]]:
         """Yield the path, size, e_tag and last_modified of the objects below a prefix."""
         with self._explain_errors(prefix or "its list"):
             for batch in self._store.list(prefix):
                 yield from batch
+
+    def _etag(self, described: Mapping[str, Any]) -> str:
+        """Return the etag; Google compares generations when it writes, so they stand before it."""
+        generation = f"{described['version']} " if self._is_google else ""
+        return f"{generation}{described['e_tag']}"
 
     @contextmanager
     def _explain_errors(self, key: str, *, writes: bool = False) -> Iterator[None]:

@@ -8,26 +8,45 @@ import pytest
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.storage import bucket as bucket_module
 from graphrag_index.storage.bucket import Bucket, is_bucket
+from tests.fixtures.azure_server import (
+    new_container,
+    serve_azure_objects,
+    set_azure_credentials,
+)
+from tests.fixtures.google_server import serve_google_objects, set_google_credentials
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serve_objects() as address:
-        yield address
+@pytest.fixture(scope="module", params=["s3", "gs", "az"])
+def provider(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    """A server of each provider, and its address."""
+    servers = {"s3": serve_objects, "gs": serve_google_objects, "az": serve_azure_objects}
+    with servers[request.param]() as address:
+        yield request.param, address
 
 
 @pytest.fixture
-def proxy(server: str) -> Iterator[FaultyProxy]:
-    proxy = FaultyProxy(server)
+def proxy(provider: tuple[str, str]) -> Iterator[FaultyProxy]:
+    proxy = FaultyProxy(provider[1])
     yield proxy
     proxy.close()
 
 
 @pytest.fixture
-def bucket(server: str, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    set_credentials(monkeypatch)
-    return Bucket(new_bucket(server).replace(server, proxy.address))
+def bucket(
+    provider: tuple[str, str], proxy: FaultyProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Bucket:
+    scheme, server = provider
+    if scheme == "s3":
+        set_credentials(monkeypatch)
+        address = new_bucket(server)
+    elif scheme == "gs":
+        set_google_credentials(monkeypatch, tmp_path)
+        address = f"gs://{tmp_path.name}/base?endpoint={server}"
+    else:
+        set_azure_credentials(monkeypatch)
+        address = new_container(server)
+    return Bucket(address.replace(server, proxy.address))
 
 
 def test_an_address_of_a_bucket_is_told_from_a_folder() -> None:
@@ -113,9 +132,11 @@ def test_a_wrong_key_is_told(bucket: Bucket, proxy: FaultyProxy, status: int) ->
         bucket.read("a")
 
 
-def test_a_bucket_that_does_not_exist_is_told(server: str, bucket: Bucket) -> None:
-    missing = Bucket(f"s3://missing/base?endpoint={server}&region=us-east-1")
-    with pytest.raises(TableError, match="There is no bucket of s3://missing/base: create it"):
-        missing.create("a", b"one")
-    with pytest.raises(FileNotFoundError):
-        missing.read("a")
+def test_a_bucket_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    with serve_objects() as server:
+        missing = Bucket(f"s3://missing/base?endpoint={server}&region=us-east-1")
+        with pytest.raises(TableError, match="no bucket of s3://missing/base: create it"):
+            missing.create("a", b"one")
+        with pytest.raises(FileNotFoundError):
+            missing.read("a")
