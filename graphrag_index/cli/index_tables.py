@@ -57,7 +57,7 @@ def write_overview(output: Path, out: TextIO) -> None:
     """Print an overview of an index; draw its tables with rich if `out` is a terminal."""
     store, version = open_index(output)
     by = f"written by the workflow {version.workflow} of graphrag-index {version.program}"
-    head = f"Version {version.number} of {store.output}, {by}"
+    head = f"Version {version.number} of {store.place}, {by}"
     sections = [section for section in _overview_sections(store, version) if section.rows]
     if not out.isatty():
         out.write("\n\n".join([head, *map(format_table, sections)]) + "\n")
@@ -98,7 +98,8 @@ def _overview_sections(store: TableStore, version: Version) -> Iterator[PrintedT
         for path in store.output.rglob("*")
         if path.is_file() and not path.is_symlink()
     )
-    yield PrintedTable("On disk", ("folder", "size"), [(store.output.name, decimal(size))])
+    folder = store.output.name if store.working_copy is None else "copy of the bucket"
+    yield PrintedTable("On disk", ("folder", "size"), [(folder, decimal(size))])
 
     counts = scan_table(store, version, "documents").group_by("language").len()
     languages = counts.sort("len", "language", descending=[True, False])

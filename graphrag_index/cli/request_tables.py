@@ -209,7 +209,7 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
     """Print changes of the input, the steps that a run would execute, and their requests."""
     is_update = found.version is not None
     if not found.run:
-        place = f"{found.output} is up to date (version {found.version})"
+        place = f"{found.place} is up to date (version {found.version})"
         print(f"Nothing would change: {place}.", file=out)
     elif found.changes is not None:
         since = f"Since version {found.version}" if is_update else "There is no index yet"

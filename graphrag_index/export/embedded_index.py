@@ -45,7 +45,7 @@ def embed_index(store: TableStore, version: Version, limits: PartLimits) -> dict
     )
     if chosen.is_empty():
         raise TableError(
-            f"The index in {store.output} has no entities to draw: "
+            f"The index in {store.place} has no entities to draw: "
             "`graphrag-index show` without --html tells what it has."
         )
     relationships = _read_relationships(scan, chosen, limits.relationships)

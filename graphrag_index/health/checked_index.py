@@ -22,6 +22,7 @@ from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.storage.versions import INDEX_FILE
+from graphrag_index.storage.working_copy import WorkingCopy
 from graphrag_index.text.languages import read_lists
 
 _LISTS = read_lists("health/checked_tables")
@@ -90,6 +91,12 @@ class CheckedIndex:
 
     def __post_init__(self) -> None:
         self._columns = {name: set(t.collect_schema()) for name, t in self.tables.items()}
+
+    @property
+    def place(self) -> str:
+        """The folder or the bucket of the index, for people."""
+        copy = WorkingCopy.open(self.path)
+        return str(self.path) if copy is None else copy.bucket.url
 
     @property
     def is_own(self) -> bool:

@@ -43,7 +43,7 @@ Bars = Sequence[tuple[str, int]]
 
 def report_as_text(health: IndexHealth) -> str:
     """Return the text report: a line per check, findings with examples, and statistics."""
-    lines = [f"{health.index.path}", f"  {health.index.made_by}", ""]
+    lines = [f"{health.index.place}", f"  {health.index.made_by}", ""]
     width = max(len(outcome.title) for outcome in health.outcomes)
     for outcome in health.outcomes:
         head = f"  {_state_label(outcome):<5} {outcome.title:<{width}}"
@@ -168,7 +168,7 @@ def report_as_json(health: IndexHealth) -> dict[str, Any]:
     documents = statistics.documents.head(_MAX_JSON_DOCUMENTS)
     graph = statistics.graph
     return {
-        "index": str(health.index.path),
+        "index": health.index.place,
         "made_by": health.index.made_by,
         "version": health.index.version,
         "failed": health.failed,
@@ -208,7 +208,7 @@ def write_page(health: IndexHealth, file: Path) -> None:
     """Write the report as an HTML page; replace `file` atomically."""
     template = files(__package__).joinpath("health_page.html").read_text(encoding="utf-8")
     parts = {
-        "place": escape(str(health.index.path)),
+        "place": escape(health.index.place),
         "made_by": escape(health.index.made_by),
         "verdict": escape(_describe_outcome(health)),
         "outcome": "failed" if health.failed else "passed",

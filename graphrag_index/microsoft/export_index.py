@@ -88,7 +88,7 @@ def export(
             _write_additional_data(tables, folder / OWN_FOLDER)
         except pl.exceptions.PolarsError as error:
             raise TableError(
-                f"A table in {store.output} is damaged ({describe_error(error)[:200]}): run "
+                f"A table in {store.place} is damaged ({describe_error(error)[:200]}): run "
                 "`graphrag-index run` to write it again."
             ) from error
         for name, table in vectors.items():
@@ -108,7 +108,7 @@ def export(
 def _open_tables(store: TableStore, version: Version) -> dict[str, pl.LazyFrame]:
     if missing := [name for name in _REQUIRED_TABLES if name not in version.tables]:
         raise TableError(
-            f"The index in {store.output} has no table {', '.join(missing)}: Microsoft GraphRAG "
+            f"The index in {store.place} has no table {', '.join(missing)}: Microsoft GraphRAG "
             "needs it, run a workflow that writes it."
         )
     tables = {

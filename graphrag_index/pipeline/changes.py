@@ -176,7 +176,7 @@ def digest_table(store: TableStore, name: str, tables: Mapping[str, StoredTable]
 class DryRun:
     """The result of a dry run."""
 
-    output: Path
+    place: str  # the folder or the bucket of the index
     version: int | None  # number of the current version
     run: Sequence[str]  # names of the steps that would run
     kept: Sequence[str]  # names of the steps whose tables would be reused
@@ -231,7 +231,7 @@ def dry_run(
         costs = estimate(*asked, prompts=prompts)
     number = current.number if current else None
     name = loader.name if loader else None
-    return DryRun(store.output, number, run, kept, name, changes, unread, costs)
+    return DryRun(store.place, number, run, kept, name, changes, unread, costs)
 
 
 def compare_with_index(

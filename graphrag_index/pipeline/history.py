@@ -53,7 +53,7 @@ def lock_output(store: TableStore) -> Any:
         lock = FileLock(store.output / LOCK_FILE, timeout=0).acquire()
     except Timeout:
         raise WorkflowError(
-            f"Another run is writing to {store.output}: wait for it to finish, "
+            f"Another run is writing to {store.place}: wait for it to finish, "
             "or give this one another folder with `--set output=FOLDER`."
         ) from None
     if store.working_copy is not None:
@@ -68,7 +68,7 @@ def lock_output(store: TableStore) -> Any:
 def make_output_folder_error(store: TableStore) -> SettingsError:
     """Return the error for an output path that is not a folder."""
     return SettingsError(
-        f"The output {store.output} is not a folder: name another with `--set output=FOLDER`."
+        f"The output {store.place} is not a folder: name another with `--set output=FOLDER`."
     )
 
 
@@ -127,7 +127,7 @@ def roll_back(store: TableStore, number: int) -> Version:
         if missing:
             raise TableError(
                 f"Version {number} cannot be made current: {missing[0]} is missing or damaged in "
-                f"{store.output}. The index is as it was."
+                f"{store.place}. The index is as it was."
             )
         if replace(earlier, number=current.number) == current:
             return current

@@ -82,7 +82,7 @@ def import_index(
     current = store.read_pointer()
     if current is not None and not replace:
         raise InputError(
-            f"{store.output} already has an index (version {current.number}). With --replace, the "
+            f"{store.place} already has an index (version {current.number}). With --replace, the "
             "imported index becomes current; `graphrag-index rollback` restores the old index."
         )
     model = _check_vector_model(source, settings, root) if vectors and source.vectors else None

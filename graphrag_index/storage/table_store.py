@@ -104,7 +104,7 @@ class TableStore:
         version = read_index_file(self.folder(number) / INDEX_FILE) if number in known else None
         if version is None:
             kept = ", ".join(map(str, known)) or "none"
-            raise TableError(f"{self.output} has no version {number}; it has: {kept}.")
+            raise TableError(f"{self.place} has no version {number}; it has: {kept}.")
         return version
 
     def versions(self) -> list[int]:
@@ -308,9 +308,7 @@ def open_index(output: Path) -> tuple[TableStore, Version]:
     store = TableStore(output)
     version = store.read_pointer()
     if version is None:
-        raise TableError(
-            f"There is no index in {store.output} yet: run `graphrag-index run` first."
-        )
+        raise TableError(f"There is no index in {store.place} yet: run `graphrag-index run` first.")
     return store, version
 
 

@@ -73,7 +73,9 @@ class IndexStore:
         backend = TableStore(output)
         version = backend.read_pointer() if as_of is None else backend.read_version(as_of)
         if version is None:
-            raise TableError(f"There is no index in {output}: make one with `graphrag-index run`.")
+            raise TableError(
+                f"There is no index in {backend.place}: make one with `graphrag-index run`."
+            )
         return cls(backend, version, models, root)
 
     @cached_property
@@ -116,7 +118,7 @@ class IndexStore:
         """Raise `TableError` if this version has been deleted since it was opened."""
         if self.backend.is_gone(self.version.number):
             raise TableError(
-                f"Version {self.version.number} of {self.backend.output} was deleted while it was "
+                f"Version {self.version.number} of {self.backend.place} was deleted while it was "
                 "open: open the index again."
             )
 
@@ -138,7 +140,7 @@ class IndexStore:
         lacks_vectors = self.has_table("text_unit_text") and not self.has_table("text_unit_vectors")
         if lacks_vectors or not self.has_table("community_places"):
             raise TableError(
-                f"The index in {self.backend.output} has no tables for searches. Check that "
+                f"The index in {self.backend.place} has no tables for searches. Check that "
                 f"workflows/{self.version.workflow}.yaml ends with the step create_search_tables, "
                 "and run `graphrag-index run`."
             )
@@ -183,13 +185,13 @@ class IndexStore:
         tables = self.version.tables
         if table in EMBEDDED_COLUMNS and not any(map(self.has_table, EMBEDDED_COLUMNS)):
             raise TableError(
-                f"The index in {self.backend.output} has no vectors, which this search needs. Run "
+                f"The index in {self.backend.place} has no vectors, which this search needs. Run "
                 "`graphrag-index run` with a workflow that has the step generate_text_embeddings. "
                 "For an imported index, add `--set workflow=imported`."
             )
         if table not in tables:
             raise TableError(
-                f"The index in {self.backend.output} has no table {table}: its workflow, "
+                f"The index in {self.backend.place} has no table {table}: its workflow, "
                 f"{self.version.workflow}, does not write it."
             )
         return tables[table]

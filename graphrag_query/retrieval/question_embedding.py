@@ -137,7 +137,7 @@ class QuestionEmbedder:
         fix = f"{'run `graphrag-index run`, or ' if is_newest else ''}restore the setting"
         version = "" if is_newest else f", version {index.version.number},"
         return SettingsError(
-            f"The vectors of {index.backend.output}{version} were made by "
+            f"The vectors of {index.backend.place}{version} were made by "
             f"{describe_vector_identity(self.identity)}, and the settings now say "
             f"{describe_vector_identity(current)}: {fix}."
         )
@@ -148,13 +148,13 @@ class QuestionEmbedder:
         name = index.settings.generate_text_embeddings.model
         if not index.backend.is_ours:
             return ModelError(
-                f"The vectors of {index.backend.output} have {self.dimension:,} numbers, and "
+                f"The vectors of {index.backend.place} have {self.dimension:,} numbers, and "
                 f"model {name} gives {n_numbers:,} for a question: set "
                 "generate_text_embeddings.model to the model that made these vectors, or "
                 f"models.{name}.dimensions to {self.dimension}."
             )
         return ModelError(
-            f"The vectors of {index.backend.output} have {self.dimension} numbers, and model "
+            f"The vectors of {index.backend.place} have {self.dimension} numbers, and model "
             f"{name} gives {n_numbers} for a question: another model now has this name. Restore "
             f"the old model, or set models.{name}.dimensions to {n_numbers} and run "
             "`graphrag-index run`."
