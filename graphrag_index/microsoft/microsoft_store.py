@@ -71,6 +71,11 @@ class MicrosoftStore:
         self.version = self._describe_as_version(settings)
 
     @property
+    def place(self) -> str:
+        """The folder of the index, for people."""
+        return str(self.output)
+
+    @property
     def gaps(self) -> tuple[str, ...]:
         """One sentence about each defect of this index; answers show the sentences."""
         notes = [self.lacks_vectors] if self.lacks_vectors else []
