@@ -9,15 +9,17 @@ role of the machine.
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from graphrag_index.errors import SettingsError, TableError
+
+Found = TypeVar("Found")
 
 SCHEMES = ("s3", "gs", "az")
 # A request is repeated after a failure of the network or the server, with growing pauses.
@@ -26,11 +28,35 @@ RETRY_SECONDS = 120
 REQUEST_SECONDS = 60
 # Seconds to wait after the server has refused one of two requests at the same time.
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
+# Seconds to wait for an object that must be there: some servers show new objects late.
+LATE_PAUSES = (0.1, 0.3, 1, 3)
 
 
 def is_bucket(address: str) -> bool:
     """Return whether an address names a bucket, such as `s3://bucket/folder`."""
     return urlsplit(address).scheme in SCHEMES and "://" in address
+
+
+def wait_for(read: Callable[[], Found]) -> Found:
+    """Read an object that another process has written; raise FileNotFoundError if it is lost."""
+    for pause in LATE_PAUSES:
+        try:
+            return read()
+        except FileNotFoundError:
+            time.sleep(pause)
+    return read()
+
+
+def _repeat_conflicts(write: Callable[[], object]) -> None:
+    """Write without a condition; repeat it after a conflict with another request."""
+    from obstore.exceptions import AlreadyExistsError
+
+    for pause in CONFLICT_PAUSES:
+        with suppress(AlreadyExistsError):
+            write()
+            return
+        time.sleep(pause)
+    write()
 
 
 class Bucket:
@@ -109,7 +135,7 @@ class Bucket:
     def upload(self, path: Path, key: str) -> None:
         """Upload a file. An object of the same name must have the same content."""
         with self._explain_errors(key, writes=True):
-            self._store.put(key, path)
+            _repeat_conflicts(lambda: self._store.put(key, path))
 
     def create(self, key: str, content: bytes) -> bool:
         """Create an object; return False if there is one with another content.
@@ -159,7 +185,7 @@ class Bucket:
     def write(self, key: str, content: bytes) -> None:
         """Write an object, whether there is one or not."""
         with self._explain_errors(key, writes=True):
-            self._store.put(key, content)
+            _repeat_conflicts(lambda: self._store.put(key, content))
 
     def delete(self, keys: list[str]) -> None:
         """Delete objects; objects that are gone already do not matter."""
@@ -167,7 +193,7 @@ class Bucket:
             if not keys:
                 return
             try:
-                self._store.delete(keys)
+                _repeat_conflicts(lambda: self._store.delete(keys))
             except FileNotFoundError:
                 # Azure and Google delete one after the other, and stop at one that is gone.
                 for key in keys:

@@ -22,11 +22,20 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphrag_index.errors import TableError, WorkflowError
 from graphrag_index.storage.atomic import digest_file, temporary_path, write_json
-from graphrag_index.storage.bucket import Bucket, is_bucket
+from graphrag_index.storage.bucket import Bucket, is_bucket, wait_for
+from graphrag_index.storage.commits import (
+    CURRENT,
+    NO_COMMIT,
+    OBJECTS,
+    Commit,
+    Commits,
+    StoredFile,
+    object_key,
+)
 from graphrag_index.storage.user_cache import cache_folder
 from graphrag_index.storage.versions import INDEX_FILE
 
@@ -35,7 +44,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CURRENT, COMMITS, OBJECTS = "current.json", "commits", "objects"
 STATE_FILE = ".bucket.json"
 # A run holds this lock of the folder; readers leave the folder as it is meanwhile.
 LOCK_FILE = ".lock"
@@ -47,45 +55,6 @@ PATTERNS = ("versions/*/*", "lancedb/**/*")
 # An object that no commit names may belong to a run that has not committed yet.
 MIN_AGE_OF_GARBAGE = timedelta(days=1)
 TRANSFERS_AT_ONCE = 8
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file of the index: the key of its object, and its size in bytes."""
-
-    object: str
-    n_bytes: int
-
-    def is_content_of(self, path: Path) -> bool:
-        """Return whether a file on this machine has the content of the object."""
-        size = path.stat().st_size
-        return size == self.n_bytes and self.object == object_key(path, digest_file(path))
-
-
-def object_key(path: Path, digest: str) -> str:
-    """Return the key of the object for the content of a file."""
-    return f"{OBJECTS}/{digest}-{path.name}"
-
-
-@dataclass(frozen=True)
-class Commit:
-    """The content of a commit. `writer` tells it from the commits of others."""
-
-    number: int
-    version: int
-    files: Mapping[str, StoredFile]
-    writer: str = ""
-
-    def to_json(self) -> bytes:
-        return json.dumps(asdict(self), sort_keys=True, indent=1).encode()
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "Commit":
-        files = {path: StoredFile(**file) for path, file in content["files"].items()}
-        return cls(content["number"], content["version"], files, content["writer"])
-
-
-NO_COMMIT = Commit(0, 0, {})
 
 
 def _read_state(folder: Path) -> "_State":
@@ -121,6 +90,7 @@ class WorkingCopy:
     def __init__(self, folder: Path, state: _State) -> None:
         self.folder, self._read_state, self._time_of_state = folder, state, 0
         self.bucket = Bucket(state.address)
+        self._commits = Commits(self.bucket)
         self._refreshed = float("-inf")
 
     @property
@@ -169,41 +139,33 @@ class WorkingCopy:
         """Fetch the files of the newest commit, and make it current on this machine.
 
         A reader asks for `current.json` only. A writer also looks for a commit whose writer was
-        killed before it moved `current.json`, and moves it.
+        killed before it moved `current.json`, and moves it. A server that shows an old
+        `current.json` for a while does not take a newer commit from this machine.
         """
-        etag = self._state.etag
+        known, etag = self._state.commit.number, self._state.etag
         try:
             found = self.bucket.read(CURRENT, unless=etag)
         except FileNotFoundError:
             found, etag = (b'{"commit": 0}', ""), None
-        number = self._state.commit.number
+        number = known
         if found is not None:
             number, etag = int(json.loads(found[0])["commit"]), found[1] or None
+        if number < known:
+            if self._commits.has(known):
+                number = known
+            elif not number:
+                raise TableError(
+                    f"{self.bucket.url} is empty, and had version {self._state.commit.version}: "
+                    f"restore it, or delete {self.folder}, the copy on this machine, and begin anew."
+                )
         if for_writing:
-            while (later := self._find_commit(number + 1)) is not None:
-                number, etag = later.number, self._move_current(later.number, etag)
-        if number != self._state.commit.number:
-            commit = self._find_commit(number)
-            if commit is None:
-                raise TableError(f"{self.bucket.url} has lost its commit {number}: restore it.")
-            self._check_out(commit)
+            while (later := self._commits.find(number + 1)) is not None:
+                number, etag = later.number, self._commits.move_current(later.number, etag)
+        if number != known:
+            self._check_out(self._commits.read(number))
         if etag != self._state.etag or found is not None:
             self._state.etag = etag
             self._write_state()
-
-    def _find_commit(self, number: int) -> Commit | None:
-        try:
-            return Commit.from_json(self.bucket.read_json(f"{COMMITS}/{number}.json"))
-        except FileNotFoundError:
-            return None
-
-    def _move_current(self, number: int, etag: str | None) -> str | None:
-        """Move `current.json` to a commit; another writer may have moved it there already."""
-        moved = self.bucket.replace(CURRENT, json.dumps({"commit": number}).encode(), etag)
-        if moved is None:
-            found = self.bucket.read(CURRENT)
-            moved = found[1] if found is not None else None
-        return moved
 
     def _check_out(self, commit: Commit) -> None:
         """Make the files on this machine those of a commit; `index.json` is written last."""
@@ -263,7 +225,7 @@ class WorkingCopy:
     def _download(self, file: StoredFile, path: Path) -> None:
         temporary = temporary_path(path)
         try:
-            self.bucket.download(file.object, temporary)
+            wait_for(lambda: self.bucket.download(file.object, temporary))
             if object_key(path, digest_file(temporary)) != file.object:
                 raise TableError(
                     f"{self.bucket.url}/{file.object} is damaged or was cut off: try again, or "
@@ -306,14 +268,14 @@ class WorkingCopy:
             return
         number = before.number + 1
         commit = Commit(number, version, files, uuid.uuid4().hex)
-        if not self.bucket.create(f"{COMMITS}/{number}.json", commit.to_json()):
+        if not self._commits.create(commit):
             raise WorkflowError(
                 f"Another run has changed {self.bucket.url} while this one was running, and its "
                 "version stays. Run again: replies that were paid for are kept."
             )
         # From here on the commit is made: a writer that is killed now has finished.
         state.commit = commit
-        state.etag = self._move_current(number, state.etag)
+        state.etag = self._commits.move_current(number, state.etag)
         self._write_state()
         ledger = before.files.get(LEDGER_FILE)
         if ledger is not None and ledger != files.get(LEDGER_FILE):
@@ -368,7 +330,7 @@ class WorkingCopy:
         current = self._state.commit
         named = {file.object for file in current.files.values()}
         earlier, number = [], current.number - 1
-        while (commit := self._find_commit(number)) is not None:
+        while (commit := self._commits.find(number)) is not None:
             earlier.append(commit)
             number -= 1
         unused = {file.object for commit in earlier for file in commit.files.values()}
@@ -377,7 +339,7 @@ class WorkingCopy:
         unused.update(one["path"] for one in listed if one["last_modified"] < before)
         self.bucket.delete(sorted(unused - named))
         # The oldest goes first: a commit is found from the one after it.
-        self.bucket.delete([f"{COMMITS}/{commit.number}.json" for commit in reversed(earlier)])
+        self._commits.delete([commit.number for commit in reversed(earlier)])
 
 
 def locate_output(root: Path, settings: "Settings") -> Path:

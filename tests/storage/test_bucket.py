@@ -113,7 +113,11 @@ def test_a_conflict_with_another_request_is_repeated(bucket: Bucket, proxy: Faul
     etag = bucket.replace("a", b"one", None)
     proxy.faults += [("PUT", "/a", 409), ("PUT", "/a", 412)]
     assert bucket.replace("a", b"two", etag) is not None
-    assert not proxy.faults
+    proxy.faults += [("PUT", "/a", 409), ("POST", "delete", 409), ("DELETE", "/a", 409)]
+    bucket.write("a", b"three")
+    bucket.delete(["a"])
+    assert not bucket.exists("a")
+    assert ("PUT", "/a", 409) not in proxy.faults
 
 
 def test_a_server_that_always_fails_is_told_in_one_sentence(

@@ -19,10 +19,12 @@ from graphrag_index.storage import bucket as bucket_module
 from graphrag_index.storage import working_copy
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.working_copy import Commit, WorkingCopy, locate_working_copy
+from graphrag_index.storage.commits import Commit
+from graphrag_index.storage.working_copy import WorkingCopy, locate_working_copy
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.kill_history import WITH_VECTORS, Stopped, numbers_of
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
+from tests.fixtures.stale_reads import StaleReads
 
 Tables = dict[str, pl.DataFrame]
 WORDS = "community_full_content"
@@ -290,8 +292,59 @@ def test_a_bucket_that_cannot_be_reached(
         machines.read("c")
 
 
+def test_a_server_that_shows_changes_late_changes_nothing(
+    machines: Machines, server: str, expected: list[Tables]
+) -> None:
+    proxy = FaultyProxy(server)
+    machines.address = machines.address.replace(server, proxy.address)
+    machines.run("a", 1)
+    machines.monkeypatch.setattr(bucket_module, "LATE_PAUSES", (0.05,) * 40)
+    machines.monkeypatch.setattr(bucket_module, "CONFLICT_PAUSES", (0.05,) * 40)
+    proxy.stale = StaleReads(proxy.host, seconds=0.5)
+    machines.run("a", 2)
+    for name in ("a", "b", "b", "a", "c", "a", "b"):
+        # The machine that wrote a version never goes back; another one sees it late, but whole.
+        found = machines.read(name)
+        assert equal(found, expected[1]) or (name != "a" and equal(found, expected[0]))
+    assert proxy.stale.n_told > 3
+    proxy.close()
+
+
+def test_an_old_pointer_does_not_take_a_version_away(machines: Machines) -> None:
+    machines.run("a", 1)
+    bucket = Bucket(machines.address)
+    old = bucket.read("current.json")
+    machines.run("a", 2)
+    bucket.write("current.json", old[0])  # type: ignore[index]
+    assert read_number(machines, "b") == 1
+    assert read_number(machines, "a") == 2
+    # A writer moves the pointer again.
+    assert machines.run("c", 3).version.number == 3
+    assert read_number(machines, "b") == 3
+    bucket.delete(["current.json"])
+    assert read_number(machines, "b") == 3
+    assert machines.run("b", 2).version.number == 4
+    assert read_number(machines, "a") == 4
+
+
+def test_a_bucket_that_was_emptied_is_told(machines: Machines) -> None:
+    machines.run("a", 1)
+    bucket = Bucket(machines.address)
+    bucket.delete([one["path"] for one in bucket.list_objects()])
+    machines.monkeypatch.setattr(bucket_module, "LATE_PAUSES", ())
+    with pytest.raises(TableError, match=r"is empty, and had version 1: restore it, or delete /"):
+        machines.run("a", 2)
+
+
+def read_number(machines: Machines, name: str) -> int:
+    version = machines.store(name).read_pointer()
+    assert version is not None
+    return version.number
+
+
 def test_an_object_that_is_cut_off_or_lost_is_told(machines: Machines) -> None:
     machines.run("a", 1)
+    machines.monkeypatch.setattr(bucket_module, "LATE_PAUSES", ())
     bucket = Bucket(machines.address)
     [key] = [one["path"] for one in bucket.list_objects("objects/") if "squares-" in one["path"]]
     content, _ = bucket.read(key)  # type: ignore[misc]

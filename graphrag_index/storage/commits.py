@@ -1,0 +1,116 @@
+"""Commits of an index in a bucket: the files of the index, and the pointer to the newest commit."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from graphrag_index.errors import TableError
+from graphrag_index.storage.atomic import digest_file
+from graphrag_index.storage.bucket import CONFLICT_PAUSES, Bucket, wait_for
+
+CURRENT, COMMITS, OBJECTS = "current.json", "commits", "objects"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of the index: the key of its object, and its size in bytes."""
+
+    object: str
+    n_bytes: int
+
+    def is_content_of(self, path: Path) -> bool:
+        """Return whether a file on this machine has the content of the object."""
+        size = path.stat().st_size
+        return size == self.n_bytes and self.object == object_key(path, digest_file(path))
+
+
+def object_key(path: Path, digest: str) -> str:
+    """Return the key of the object for the content of a file."""
+    return f"{OBJECTS}/{digest}-{path.name}"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The content of a commit. `writer` tells it from the commits of others."""
+
+    number: int
+    version: int
+    files: Mapping[str, StoredFile]
+    writer: str = ""
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True, indent=1).encode()
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Commit":
+        files = {path: StoredFile(**file) for path, file in content["files"].items()}
+        return cls(content["number"], content["version"], files, content["writer"])
+
+
+NO_COMMIT = Commit(0, 0, {})
+
+
+class Commits:
+    """The commits in a bucket. A server may show objects, and changes of objects, late."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def find(self, number: int) -> Commit | None:
+        """Read a commit, if there is one of this number."""
+        try:
+            return Commit.from_json(self._bucket.read_json(_key(number)))
+        except FileNotFoundError:
+            return None
+
+    def read(self, number: int) -> Commit:
+        """Read a commit that must be there."""
+        try:
+            return Commit.from_json(wait_for(lambda: self._bucket.read_json(_key(number))))
+        except FileNotFoundError:
+            raise TableError(
+                f"{self._bucket.url} has lost its commit {number}: restore it from a backup."
+            ) from None
+
+    def has(self, number: int) -> bool:
+        """Return whether a commit that was there is still there."""
+        with suppress(FileNotFoundError):
+            wait_for(lambda: self._bucket.read(_key(number)))
+            return True
+        return False
+
+    def create(self, commit: Commit) -> bool:
+        """Create a commit; return False if another writer has created the one of its number."""
+        return self._bucket.create(_key(commit.number), commit.to_json())
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """Delete commits, in this order."""
+        self._bucket.delete([_key(number) for number in numbers])
+
+    def move_current(self, number: int, etag: str | None) -> str | None:
+        """Make a commit the current one; another writer may have made a later one current.
+
+        Returns the etag of the pointer.
+        """
+        content = json.dumps({"commit": number}).encode()
+        for pause in CONFLICT_PAUSES:
+            moved = self._bucket.replace(CURRENT, content, etag)
+            if moved is not None:
+                return moved
+            with suppress(FileNotFoundError):
+                found = self._bucket.read(CURRENT)
+                assert found is not None
+                etag = found[1]
+                if int(json.loads(found[0])["commit"]) >= number:
+                    break
+            # The server shows an old pointer. If it does so for long, the next writer moves it.
+            time.sleep(pause)
+        return etag
+
+
+def _key(number: int) -> str:
+    return f"{COMMITS}/{number}.json"
