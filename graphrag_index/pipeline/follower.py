@@ -24,6 +24,7 @@ from graphrag_index.pipeline.tasks import (
     describe_program,
     read_board,
 )
+from graphrag_index.storage.bucket import wait_for
 from graphrag_index.storage.leases import RENEWALS, Leases
 
 # Maximum number of requests to models that a worker sends at once.
@@ -187,7 +188,7 @@ class Follower:
         path = self._folder / function
         if not path.exists():
             try:
-                found = self._bucket.read(f"{WORK}/functions/{function}")
+                found = wait_for(lambda: self._bucket.read(f"{WORK}/functions/{function}"))
             except FileNotFoundError:
                 raise GraphRAGError(f"{self._bucket.url} has no {function} any more.") from None
             assert found is not None

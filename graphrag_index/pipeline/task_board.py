@@ -319,11 +319,15 @@ class TaskBoard:
             return False
         assert found is not None
         result = Result.decode(found[0])
-        if not result.is_final:
-            # The task may be submitted again at once.
+        if result is None or not result.is_final:
+            # The task is done again: a request that failed may be submitted at once.
             self.bucket.delete([key])
             self._delete(_objects_of(task.name))
             task.is_published = False
+        if result is None:
+            self._known.discard(task.name)
+            self._published_before.discard(task.name)
+            return False
         self.cpu_seconds_of_others += result.header.get("cpu_seconds", 0.0)
         self._end(task, result)
         return True

@@ -15,15 +15,20 @@ result is created once, and never changes. A worker that leads after another fin
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import closing, suppress
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from graphrag_index import __version__
 from graphrag_index.storage.bucket import Bucket
+from graphrag_index.storage.leases import Leases
 
 WORK = "work"
 LEADER, BOARD = f"{WORK}/leader.json", f"{WORK}/board.json"
 # A task whose workers were killed this often is not tried again.
 MAX_ATTEMPTS = 3
+# Seconds of the lease of a process that deletes finished work; it is renewed.
+SECONDS_TO_REMOVE = 30.0
 # Shortest pause between two rounds, and longest with and without open tasks, in seconds.
 MIN_PAUSE, MAX_BUSY_PAUSE, MAX_PAUSE = 0.1, 0.25, 1.0
 
@@ -35,17 +40,27 @@ class Result(NamedTuple):
     content: bytes
 
     def encode(self) -> bytes:
-        return json.dumps(dict(self.header)).encode() + b"\n" + self.content
+        header = {**self.header, "digest": _digest(self.content)}
+        return json.dumps(header).encode() + b"\n" + self.content
 
     @classmethod
-    def decode(cls, encoded: bytes) -> "Result":
-        header, _, content = encoded.partition(b"\n")
-        return cls(json.loads(header), content)
+    def decode(cls, encoded: bytes) -> "Result | None":
+        """Read a result; return None if it is damaged."""
+        first, _, content = encoded.partition(b"\n")
+        with suppress(ValueError):
+            header = json.loads(first)
+            if header.pop("digest", None) == _digest(content):
+                return cls(header, content)
+        return None
 
     @property
     def is_final(self) -> bool:
         """Whether the task is done; a request to a model that failed may be sent again."""
         return not self.header.get("failed")
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 class Ending(NamedTuple):
@@ -75,5 +90,7 @@ def read_board(bucket: Bucket, unless: str | None) -> tuple[Any, str] | None:
 
 def remove_finished_work(bucket: Bucket) -> None:
     """Delete what workers have kept for their next run, unless one of them leads a run."""
-    if not bucket.exists(LEADER):
-        bucket.delete(sorted(str(one["path"]) for one in bucket.list_objects(f"{WORK}/")))
+    with closing(Leases(bucket, SECONDS_TO_REMOVE)) as leases:
+        if leases.take(LEADER) is not None:
+            listed = (str(one["path"]) for one in bucket.list_objects(f"{WORK}/"))
+            bucket.delete(sorted(path for path in listed if path != LEADER))

@@ -121,6 +121,20 @@ def test_a_task_that_another_worker_has_leased_is_left_to_it(address: str, funct
         assert leader.done == []
 
 
+def test_a_damaged_result_is_made_again(address: str, function: Path) -> None:
+    bucket = Bucket(address)
+    bucket.write("work/tasks/part-1", b"1")
+    bucket.write("work/results/part-1", Result({}, b"one").encode()[:-1])
+    bucket.write("work/results/part-2", b"not even a header")
+    with closing(Leader(address)) as leader:
+        for number in ("1", "2"):
+            done = leader.board.submit(f"part-{number}", number.encode(), function)
+            assert leader.board.wait(done).content == number.encode() * 2
+        stored = bucket.read("work/results/part-1")
+        assert stored is not None
+        assert Result.decode(stored[0]) == Result({}, b"11")
+
+
 def test_a_task_whose_worker_is_gone_is_done_by_the_leader(address: str, function: Path) -> None:
     bucket = Bucket(address)
     bucket.write("work/tasks/part-1", b"1")

@@ -1,5 +1,6 @@
 """Runs that workers on several machines share: what they make, and what kills do to them."""
 
+import random
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +16,14 @@ from graphrag_index.storage.bucket import Bucket
 from tests.conftest import copy_project
 from tests.fixtures.commands import call
 from tests.fixtures.model_project import KEY, write_project
-from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
+from tests.fixtures.object_server import (
+    Fault,
+    FaultyProxy,
+    new_bucket,
+    serve_objects,
+    set_credentials,
+)
+from tests.fixtures.stale_reads import StaleReads
 from tests.fixtures.workers import run_alone, start_workers
 from tests.model_server import Server
 
@@ -87,7 +95,7 @@ def kill_and_compare(
     n_kills: int,
     seed: int,
 ) -> int:
-    with start_workers(root, address, tmp_path / "machines", 3, lease_seconds=3) as workers:
+    with start_workers(root, address, tmp_path / "machines", 5, lease_seconds=3) as workers:
         workers.kill_some(n_kills, 2.0, seed)
         assert set(workers.wait().values()) == {0}
         assert workers.digests() == expected
@@ -103,6 +111,28 @@ def test_killed_workers_lose_nothing(
     root: Path, address: str, tmp_path: Path, proxy: FaultyProxy, expected: dict[str, str]
 ) -> None:
     assert kill_and_compare(root, address, tmp_path, proxy, expected, 3, seed=1) > 1
+
+
+def test_a_server_that_fails_and_shows_changes_late_costs_only_time(
+    root: Path, address: str, tmp_path: Path, proxy: FaultyProxy, expected: dict[str, str]
+) -> None:
+    proxy.stale, chance = StaleReads(proxy.host, seconds=0.5), random.Random(1)
+    n_faults = 0
+
+    def fail_sometimes(method: str, path: str) -> Fault | None:
+        nonlocal n_faults
+        if chance.random() > 0.03:
+            return None
+        n_faults += 1
+        return chance.choice([500, 503, "slow", "lost reply", 409 if method == "PUT" else 500])
+
+    proxy.take_fault = fail_sometimes  # type: ignore[method-assign]
+    with start_workers(root, address, tmp_path / "machines", 2, lease_seconds=5) as workers:
+        assert set(workers.wait().values()) == {0}
+        n_stale, proxy.stale = proxy.stale.n_told, None
+        assert workers.digests() == expected
+    assert n_faults > 5
+    assert n_stale > 20
 
 
 @pytest.mark.slow
