@@ -47,6 +47,33 @@ def wait_for(read: Callable[[], Found]) -> Found:
     return read()
 
 
+class _BrokenReplyError(Exception):
+    """The content of a reply has ended early; `__cause__` is the error of the library."""
+
+
+@contextmanager
+def _tell_broken() -> Iterator[None]:
+    """Tell a reply that breaks off from a request that has failed again and again."""
+    from obstore.exceptions import GenericError
+
+    try:
+        yield
+    except GenericError as error:
+        raise _BrokenReplyError from error
+
+
+def _repeat_broken(read: Callable[[], Found]) -> Found:
+    """Read the content of a reply; repeat it after one that has broken off."""
+    for pause in LATE_PAUSES:
+        with suppress(_BrokenReplyError):
+            return read()
+        time.sleep(pause)
+    try:
+        return read()
+    except _BrokenReplyError as error:
+        raise (error.__cause__ or error) from None
+
+
 def _repeat_conflicts(write: Callable[[], object]) -> None:
     """Write without a condition; repeat it after a conflict with another request."""
     from obstore.exceptions import AlreadyExistsError
@@ -110,12 +137,14 @@ class Bucket:
         from obstore.exceptions import NotModifiedError
 
         options: Any = {"if_none_match": unless.rpartition(" ")[2]} if unless else None
-        with self._explain_errors(key):
-            try:
-                found = self._store.get(key, options=options)
-                return bytes(found.bytes()), self._etag(found.meta)
-            except NotModifiedError:
-                return None
+        with self._explain_errors(key), suppress(NotModifiedError):
+            return _repeat_broken(lambda: self._get(key, options))
+        return None
+
+    def _get(self, key: str, options: Any) -> tuple[bytes, str]:
+        found = self._store.get(key, options=options)
+        with _tell_broken():
+            return bytes(found.bytes()), self._etag(found.meta)
 
     def read_json(self, key: str) -> Any:
         """Read a small JSON object; raise FileNotFoundError if it is missing."""
@@ -128,8 +157,17 @@ class Bucket:
 
     def download(self, key: str, path: Path) -> None:
         """Write the content of an object to a file; raise FileNotFoundError if it is missing."""
-        with self._explain_errors(key), path.open("wb") as file:
-            for chunk in self._store.get(key):
+        with self._explain_errors(key):
+            _repeat_broken(lambda: self._get_to_file(key, path))
+
+    def _get_to_file(self, key: str, path: Path) -> None:
+        with path.open("wb") as file:
+            chunks = iter(self._store.get(key))
+            while True:
+                with _tell_broken():
+                    chunk = next(chunks, None)
+                if chunk is None:
+                    return
                 file.write(chunk)
 
     def upload(self, path: Path, key: str) -> None:

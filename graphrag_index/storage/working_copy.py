@@ -156,7 +156,7 @@ class WorkingCopy:
             elif not number:
                 raise TableError(
                     f"{self.bucket.url} is empty, and had version {self._state.commit.version}: "
-                    f"restore it, or delete {self.folder}, the copy on this machine, and begin anew."
+                    f"restore it, or delete {self.folder}, the copy on this machine, to begin anew."
                 )
         if for_writing:
             while (later := self._commits.find(number + 1)) is not None:

@@ -108,6 +108,27 @@ def test_a_request_that_fails_once_is_repeated(
     assert not proxy.faults
 
 
+def test_a_reply_that_breaks_off_is_asked_for_again(
+    bucket: Bucket, proxy: FaultyProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The library goes on with some broken replies itself.
+    monkeypatch.setattr(bucket_module, "MAX_RETRIES", 0)
+    monkeypatch.setattr(bucket_module, "LATE_PAUSES", (0, 0))
+    content = b"one" * 100_000
+    bucket.create("a", content)
+    proxy.faults += [("GET", "/a", "cut")] * 2
+    found = bucket.read("a")
+    assert found is not None
+    assert found[0] == content
+    proxy.faults += [("GET", "/a", "cut")] * 2
+    bucket.download("a", tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == content
+    assert not proxy.faults
+    proxy.faults += [("GET", "/a", "cut")] * 3
+    with pytest.raises(TableError, match="cannot be reached, or failed at a; try again"):
+        bucket.read("a")
+
+
 def test_a_conflict_with_another_request_is_repeated(bucket: Bucket, proxy: FaultyProxy) -> None:
     proxy.faults += [("PUT", "/a", 409)]
     etag = bucket.replace("a", b"one", None)

@@ -18,8 +18,8 @@ from graphrag_index.pipeline.run import RunResult, Watcher, run_workflow
 from graphrag_index.storage import bucket as bucket_module
 from graphrag_index.storage import working_copy
 from graphrag_index.storage.bucket import Bucket
-from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.commits import Commit
+from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.working_copy import WorkingCopy, locate_working_copy
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.kill_history import WITH_VECTORS, Stopped, numbers_of
