@@ -1,4 +1,4 @@
-"""Commits of an index in a bucket: the files of the index, and the pointer to the newest commit."""
+"""Commits of an index in a bucket: its files, and the pointer to the newest commit."""
 
 import json
 import time
