@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from graphrag_index.errors import SettingsError
+
 # Effort, length and unread verdicts: their differences are not tested, and less is better.
 EFFORT = ("seconds", "cpu_seconds", "tokens", "cost", "words", "judge_unread")
 
@@ -37,6 +39,15 @@ _BY_FAMILY = {name.partition("@")[0]: meaning for name, meaning in MEANINGS.item
 def meaning(measure: str) -> str:
     """Return the meaning of a measure such as recall@10; empty if it has none."""
     return _BY_FAMILY.get(measure.partition("@")[0], "")
+
+
+def check_measures(names: Iterable[str]) -> None:
+    """Raise SettingsError for a name that no evaluation has a measure of."""
+    for name in names:
+        family, mark, cutoff = name.partition("@")
+        known = f"{family}@{'n' if family == 'coverage' else 'k'}" if mark else name
+        if known not in MEANINGS or (mark and not cutoff.isdecimal()):
+            raise SettingsError(f"There is no measure {name!r}, but {', '.join(MEANINGS)}.")
 
 
 def largest_cutoffs(measures: Iterable[str]) -> list[str]:

@@ -127,6 +127,7 @@ def run_evaluation(
 ) -> None:
     """Measure searches on questions with known answers; a model may judge the answers."""
     from graphrag_evaluation.layouts import read_questions
+    from graphrag_evaluation.measures import check_measures
     from graphrag_evaluation.project_folders import spent_in
     from graphrag_evaluation.report import report_folder as reports
     from graphrag_evaluation.report.record_results import record_evaluation
@@ -138,6 +139,7 @@ def run_evaluation(
     options = Judging(root, judge, second_judge, criteria, budget, estimate)
     check_judging(options)
     limits = parse_limits("--fail-below", fail_below)
+    check_measures(limits)
     tokens = _parse_budgets(budgets)
     asked = read_questions(questions)
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]

@@ -54,8 +54,13 @@ def test_a_mean_below_its_limit_fails(
     assert told.exit_code == 0
 
 
-@pytest.mark.parametrize("limit", ["recall@10", "recall@10=high", "recall@10=nan", "speed=1"])
+@pytest.mark.parametrize(
+    "limit", ["recall@10", "recall@10=high", "recall@10=nan", "speed=1", "recall@x=1", "mrr@1=1"]
+)
 def test_a_wrong_limit_is_told(questions: Path, sample_project: Path, limit: str) -> None:
     arguments = ["evaluate", str(questions), "--root", str(sample_project), "--no-report"]
     told = CliRunner().invoke(app, [*arguments, "--fail-below", limit])
     assert isinstance(told.exception, SettingsError)
+    # No question was asked.
+    assert "Answered" not in told.output
+    assert told.stdout == ""
