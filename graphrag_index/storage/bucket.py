@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -30,6 +30,8 @@ REQUEST_SECONDS = 60
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
 # Seconds to wait for an object that must be there: some servers show new objects late.
 LATE_PAUSES = (0.1, 0.3, 1, 3)
+# The library says so of a reply whose content has ended early.
+BROKEN_REPLY = "response body error"
 
 
 def is_bucket(address: str) -> bool:
@@ -47,31 +49,18 @@ def wait_for(read: Callable[[], Found]) -> Found:
     return read()
 
 
-class _BrokenReplyError(Exception):
-    """The content of a reply has ended early; `__cause__` is the error of the library."""
-
-
-@contextmanager
-def _tell_broken() -> Iterator[None]:
-    """Tell a reply that breaks off from a request that has failed again and again."""
+def _repeat_broken(request: Callable[[], Found]) -> Found:
+    """Send a request; repeat it after a reply that has broken off, which the library does not."""
     from obstore.exceptions import GenericError
 
-    try:
-        yield
-    except GenericError as error:
-        raise _BrokenReplyError from error
-
-
-def _repeat_broken(read: Callable[[], Found]) -> Found:
-    """Read the content of a reply; repeat it after one that has broken off."""
     for pause in LATE_PAUSES:
-        with suppress(_BrokenReplyError):
-            return read()
+        try:
+            return request()
+        except GenericError as error:
+            if BROKEN_REPLY not in str(error):
+                raise
         time.sleep(pause)
-    try:
-        return read()
-    except _BrokenReplyError as error:
-        raise (error.__cause__ or error) from None
+    return request()
 
 
 def _repeat_conflicts(write: Callable[[], object]) -> None:
@@ -80,10 +69,10 @@ def _repeat_conflicts(write: Callable[[], object]) -> None:
 
     for pause in CONFLICT_PAUSES:
         with suppress(AlreadyExistsError):
-            write()
+            _repeat_broken(write)
             return
         time.sleep(pause)
-    write()
+    _repeat_broken(write)
 
 
 class Bucket:
@@ -143,8 +132,7 @@ class Bucket:
 
     def _get(self, key: str, options: Any) -> tuple[bytes, str]:
         found = self._store.get(key, options=options)
-        with _tell_broken():
-            return bytes(found.bytes()), self._etag(found.meta)
+        return bytes(found.bytes()), self._etag(found.meta)
 
     def read_json(self, key: str) -> Any:
         """Read a small JSON object; raise FileNotFoundError if it is missing."""
@@ -162,12 +150,7 @@ class Bucket:
 
     def _get_to_file(self, key: str, path: Path) -> None:
         with path.open("wb") as file:
-            chunks = iter(self._store.get(key))
-            while True:
-                with _tell_broken():
-                    chunk = next(chunks, None)
-                if chunk is None:
-                    return
+            for chunk in self._store.get(key):
                 file.write(chunk)
 
     def upload(self, path: Path, key: str) -> None:
@@ -196,7 +179,8 @@ class Bucket:
         for pause in CONFLICT_PAUSES:
             with self._explain_errors(key, writes=True):
                 try:
-                    return self._etag(self._store.put(key, content, mode=mode))
+                    put = partial(self._store.put, key, content, mode=mode)
+                    return self._etag(_repeat_broken(put))
                 except (AlreadyExistsError, PreconditionError):
                     pass
             try:
@@ -241,8 +225,9 @@ class Bucket:
     def list_objects(self, prefix: str | None = None) -> Iterator[Mapping[str, Any]]:
         """Yield the path, size, e_tag and last_modified of the objects below a prefix."""
         with self._explain_errors(prefix or "its list"):
-            for batch in self._store.list(prefix):
-                yield from batch
+            yield from _repeat_broken(
+                lambda: [one for batch in self._store.list(prefix) for one in batch]
+            )
 
     def _etag(self, described: Mapping[str, Any]) -> str:
         """Return the etag; Google compares generations when it writes, so they stand before it."""

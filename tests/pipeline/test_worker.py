@@ -113,6 +113,7 @@ def test_killed_workers_lose_nothing(
     assert kill_and_compare(root, address, tmp_path, proxy, expected, 3, seed=1) > 1
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_and_shows_changes_late_costs_only_time(
     root: Path, address: str, tmp_path: Path, proxy: FaultyProxy, expected: dict[str, str]
 ) -> None:

@@ -123,6 +123,11 @@ def test_a_reply_that_breaks_off_is_asked_for_again(
     proxy.faults += [("GET", "/a", "cut")] * 2
     bucket.download("a", tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == content
+    # The replies that refuse a request have a content too.
+    proxy.faults += [("GET", "/none", "cut"), ("PUT", "/a", "cut")]
+    with pytest.raises(FileNotFoundError):
+        bucket.read("none")
+    assert not bucket.create("a", b"two")
     assert not proxy.faults
     proxy.faults += [("GET", "/a", "cut")] * 3
     with pytest.raises(TableError, match="cannot be reached, or failed at a; try again"):
