@@ -30,8 +30,9 @@ REQUEST_SECONDS = 60
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
 # Seconds to wait for an object that must be there: some servers show new objects late.
 LATE_PAUSES = (0.1, 0.3, 1, 3)
-# The library says so of a reply whose content has ended early.
-BROKEN_REPLY = "response body error"
+# The library says so of a reply whose content has ended early, and of one whose rest it has asked
+# for after the object has changed.
+BROKEN_REPLIES = ("response body error", "416 Range Not Satisfiable")
 
 
 def is_bucket(address: str) -> bool:
@@ -57,7 +58,7 @@ def _repeat_broken(request: Callable[[], Found]) -> Found:
         try:
             return request()
         except GenericError as error:
-            if BROKEN_REPLY not in str(error):
+            if not any(text in str(error) for text in BROKEN_REPLIES):
                 raise
         time.sleep(pause)
     return request()
