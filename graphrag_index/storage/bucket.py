@@ -30,9 +30,13 @@ REQUEST_SECONDS = 60
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
 # Seconds to wait for an object that must be there: some servers show new objects late.
 LATE_PAUSES = (0.1, 0.3, 1, 3)
-# The library says so of a reply whose content has ended early, and of one whose rest it has asked
-# for after the object has changed.
-BROKEN_REPLIES = ("response body error", "416 Range Not Satisfiable")
+# The library says so of a reply whose content has ended early. It asks for the rest of some: not
+# every server sends a part of an object, and the object may have changed.
+BROKEN_REPLIES = (
+    "response body error",
+    "Content-Range header not present",
+    "416 Range Not Satisfiable",
+)
 
 
 def is_bucket(address: str) -> bool:
