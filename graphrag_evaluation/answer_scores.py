@@ -8,18 +8,32 @@ from typing import NamedTuple
 from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_index.text.citations import check_citations, find_cited_rows
-from graphrag_index.text.normalize import fold
+from graphrag_index.text.normalize import UNSPACED, fold
 from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question_words import content_words
 
+# In a script without spaces between words, each letter counts as a word.
+_WORD = re.compile(rf"{UNSPACED}|(?:(?!{UNSPACED})\S)+")
 _CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
 _MARKS_AFTER_STOP = re.compile(r"([.!?…][\"'”’)]*)((?:\s*\[(?:\d+|Data: [^]]*)\])+)")
 # Sentences with fewer content words, such as headings and greetings, state nothing to support.
 MIN_WORDS_OF_STATEMENT = 2
 # Share of the information of a sentence that the text units it cites must have.
 MIN_SUPPORTED_SHARE = 0.5
+
+
+def count_words(text: str) -> int:
+    """Count the words of a text."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def first_words(text: str, n: int) -> str:
+    """Return a text up to its word number `n`, with single spaces."""
+    plain = " ".join(text.split())
+    ends = [word.end() for word in _WORD.finditer(plain)][:n]
+    return plain[: ends[-1]] if ends else ""
 
 
 def outcome_scores(question: EvaluationQuestion, answer: Answer) -> dict[str, float]:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphrag_evaluation.answer_scores import citation_scores, outcome_scores
+from graphrag_evaluation.answer_scores import citation_scores, count_words, outcome_scores
 from graphrag_evaluation.gold_passages import CUTOFFS, find_gold, ranked_passages
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.retrieval_scores import retrieval_scores
@@ -192,7 +192,7 @@ def _run_question(system: System, question: EvaluationQuestion, budgets: Sequenc
         "tokens": float(answer.usage.prompt_tokens + answer.usage.completion_tokens),
     }
     if not answer.outcome.is_failure:
-        scores["words"] = float(len(answer.text.split()))
+        scores["words"] = float(count_words(answer.text))
     if answer.usage.cost is not None:
         scores["cost"] = answer.usage.cost
     found = set().union(*ranked)

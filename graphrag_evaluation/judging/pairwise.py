@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from graphrag_evaluation.answer_scores import count_words, first_words
 from graphrag_evaluation.judging.criteria import TEXT, make_request
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import compare_paired, holm_p_values
@@ -57,9 +58,9 @@ class Pair:
 
     def requests(self, prompts: Prompts) -> list[Request]:
         """Return the requests for both orders, with the answers cut to the same length."""
-        texts = [result.answer.text.split() for result in self.results]
-        n_words = min(map(len, texts))
-        answers = [" ".join(words[:n_words]) for words in texts]
+        texts = [result.answer.text for result in self.results]
+        n_words = min(map(count_words, texts))
+        answers = [first_words(text, n_words) for text in texts]
         question = self.results[0].question
         return [
             request

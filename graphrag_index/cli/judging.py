@@ -72,14 +72,18 @@ def check_judging(options: Judging) -> None:
     from graphrag_evaluation.judging.judge import check_criteria, check_judge
     from graphrag_index.cli import load_project_settings
 
-    if options.second == options.judge:
-        raise SettingsError(
-            f"--second-judge {options.second} is the judge itself: name another chat model."
-        )
     check_criteria(options.criteria)
     settings = load_project_settings(options.root, None)
-    for name in filter(None, (options.judge, options.second)):
+    judges = [*filter(None, (options.judge, options.second))]
+    for name in judges:
         check_judge(name, settings)
+    # A model under two names agrees with itself, which says nothing about its verdicts.
+    models = {settings.models[name].identity()["model"] for name in judges}
+    if len(models) < len(judges):
+        raise SettingsError(
+            f"--second-judge {options.second} is the judge itself, {models.pop()}: name another "
+            "chat model."
+        )
 
 
 def judge_results(

@@ -348,8 +348,18 @@ def test_the_command_estimates_and_names_wrong_judges(sample_project: Path, tmp_
     assert str(told.exception).startswith("--judge nobody: there is no such model")
     told = CliRunner().invoke(app, [*arguments, "chat", "--judge-with", "taste"])
     assert "--judge-with taste: choose from" in str(told.exception)
-    told = CliRunner().invoke(app, [*arguments, "chat", "--second-judge", "chat"])
-    assert "is the judge itself: name another chat model" in str(told.exception)
+    settings = (sample_project / "settings.yaml").read_text(encoding="utf-8")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    # The same model under another name.
+    twin = settings.replace(
+        "\n  chat:\n", "\n  twin: {model: gpt-5-mini, temperature: 1.0}\n  chat:\n"
+    )
+    (folder / "settings.yaml").write_text(twin, encoding="utf-8")
+    for name in ("chat", "twin"):
+        given = ["evaluate", str(path), "--root", str(folder), "--judge", "chat"]
+        told = CliRunner().invoke(app, [*given, "--second-judge", name])
+        assert f"--second-judge {name} is the judge itself, gpt-5-mini: name" in str(told.exception)
     for option in (["--second-judge", "chat"], ["--budget", "1"], ["--estimate"]):
         told = CliRunner().invoke(app, [*arguments[:-1], *option])
         assert str(told.exception).startswith(f"{option[0]} needs --judge")

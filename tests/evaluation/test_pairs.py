@@ -51,13 +51,24 @@ def test_an_answer_wins_if_it_wins_in_both_orders(
     assert (found.winner, found.is_flip) == (winner, is_flip)
 
 
-def test_answers_are_shown_at_equal_length_in_both_orders(tmp_path: Path) -> None:
-    pair = Pair("long", "short", (result("one two three four"), result("five six")))
+@pytest.mark.parametrize(
+    ("long", "short", "cut"),
+    [
+        ("one\ntwo three four", "five six", "one two"),
+        # Scripts without spaces between words.
+        ("南極に行った。帰った。", "英国へ", "南極に"),
+        ("Scott は南極に行った。", "Wild は", "Scott は"),
+    ],
+)
+def test_answers_are_shown_at_equal_length_in_both_orders(
+    long: str, short: str, cut: str, tmp_path: Path
+) -> None:
+    pair = Pair("long", "short", (result(long), result(short)))
     prompts = Prompts(tmp_path, "graphrag_evaluation")
     asked = [request.messages[1]["content"] for request in pair.requests(prompts)]
     assert asked == [
         f"Question: Who?\n\nFirst answer:\n{first}\n\nSecond answer:\n{second}"
-        for first, second in (("one two", "five six"), ("five six", "one two"))
+        for first, second in ((cut, short), (short, cut))
     ]
 
 
