@@ -7,7 +7,7 @@ winner such as "Answer 1": ``{"question": …, "Diversity": {"Winner": "Answer 2
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ from graphrag_evaluation.statistics import (
 )
 from graphrag_index.errors import SettingsError, why_unread
 
+# Names of the answers of a record that does not name the systems.
+_UNNAMED = "Answer 1", "Answer 2"
 _PLACES = {"first": 0, "answer 1": 0, "1": 0, "second": 1, "answer 2": 1, "2": 1}
 
 
@@ -44,7 +46,9 @@ class PositionBias:
     """The influence of the order of the answers on verdicts.
 
     `first_share` is the share of the first place in the verdicts that name a winner, with its
-    interval; 0.5 is fair. The p-value is that of flips of the places of a question together.
+    interval; 0.5 is fair. The p-value is that of flips of the places of a question together, in
+    which both orders of two systems weigh the same: a better system is no bias. It is None if two
+    systems were never shown in both orders.
     `flip_rate` is the share of the pairs seen in both orders in which the same place won twice.
     `wins` has for each system the share of its wins when shown first, and when shown second.
     """
@@ -54,7 +58,7 @@ class PositionBias:
     first_share: float
     low: float
     high: float
-    p_value: float
+    p_value: float | None
     flip_rate: float | None
     n_both_orders: int
     wins: Mapping[str, tuple[float | None, float | None]]
@@ -62,7 +66,7 @@ class PositionBias:
     @property
     def is_biased(self) -> bool:
         """Whether the wins of one place are more than chance."""
-        return self.p_value < MAX_P_VALUE
+        return self.p_value is not None and self.p_value < MAX_P_VALUE
 
 
 def read_verdicts(path: Path) -> list[RecordedVerdict]:
@@ -91,7 +95,7 @@ def read_verdicts(path: Path) -> list[RecordedVerdict]:
 
 
 def _parse_record(record: Mapping[str, Any], number: str, where: str) -> Iterator[RecordedVerdict]:
-    shown = str(record.get("first", "Answer 1")), str(record.get("second", "Answer 2"))
+    shown = str(record.get("first", _UNNAMED[0])), str(record.get("second", _UNNAMED[1]))
     question = str(record.get("question", record.get("id", number)))
     named = [("", record)]
     named += [(name, value) for name, value in record.items() if isinstance(value, Mapping)]
@@ -115,9 +119,11 @@ def measure_position_bias(verdicts: Sequence[RecordedVerdict]) -> PositionBias:
     interval = bootstrap_interval([float(verdict.place == 0) for verdict in decided])
     if interval is None:
         raise SettingsError("No verdict names a winner.")
+    weights = _weigh_orders(decided)
     sums: dict[str, float] = defaultdict(float)
     for verdict in decided:
-        sums[verdict.question] += 1.0 if verdict.place == 0 else -1.0
+        weight = weights[verdict.shown]
+        sums[verdict.question] += weight if verdict.place == 0 else -weight
     flips = _find_flips(verdicts)
     systems = dict.fromkeys(name for verdict in verdicts for name in verdict.shown)
     return PositionBias(
@@ -126,13 +132,26 @@ def measure_position_bias(verdicts: Sequence[RecordedVerdict]) -> PositionBias:
         first_share=interval.mean,
         low=interval.low,
         high=interval.high,
-        p_value=sign_flip_p_value(np.array(list(sums.values())), SEED),
+        p_value=(
+            sign_flip_p_value(np.array(list(sums.values())), SEED)
+            if any(weights.values())
+            else None
+        ),
         flip_rate=sum(flips) / len(flips) if flips else None,
         n_both_orders=len(flips),
         wins={
             name: (_win_share(decided, name, 0), _win_share(decided, name, 1)) for name in systems
         },
     )
+
+
+def _weigh_orders(verdicts: Sequence[RecordedVerdict]) -> dict[tuple[str, str], float]:
+    """Return the weight of a verdict by order of the systems; 0 if the other order is missing."""
+    counts = Counter(verdict.shown for verdict in verdicts)
+    return {
+        shown: 1.0 if shown == _UNNAMED else min(n, counts[shown[::-1]]) / n
+        for shown, n in counts.items()
+    }
 
 
 def _win_share(verdicts: Sequence[RecordedVerdict], system: str, place: int) -> float | None:

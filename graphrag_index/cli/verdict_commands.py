@@ -22,10 +22,11 @@ def verdicts(
     if as_json:
         print(json.dumps({**asdict(found), "is_biased": found.is_biased}, indent=2))
         return
+    p = "" if found.p_value is None else f", p {found.p_value:.4f}"
     share = f"{found.first_share:.1%} [{found.low:.1%}, {found.high:.1%}]"
     print(
         f"{found.n:,} verdicts with a winner, {found.n_ties:,} ties. The answer that was shown "
-        f"first won {share}, p {found.p_value:.4f}."
+        f"first won {share}{p}."
     )
     if found.flip_rate is not None:
         print(
@@ -33,6 +34,8 @@ def verdicts(
             "same place won twice."
         )
     said = "biased by position" if found.is_biased else "no bias of position is shown"
+    if found.p_value is None:
+        said = "not known, since no two systems were shown in both orders"
     print(f"Verdict on the judge: {said}.\n")
     rows = [("system", "wins shown first", "wins shown second")]
     for name, shares in found.wins.items():
