@@ -51,7 +51,10 @@ def tune(
         bool, typer.Option("--optimize", help="Improve the instructions by GEPA.")
     ] = False,
     max_replies: Annotated[
-        int, typer.Option("--max-replies", min=1, help="With --optimize: replies to score.")
+        int,
+        typer.Option(
+            "--max-replies", min=1, help="With --optimize: begin no round after so many replies."
+        ),
     ] = 200,
     budget: Budget = None,
     estimate: Annotated[
