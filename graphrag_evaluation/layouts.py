@@ -21,6 +21,7 @@ _ANSWERS = ("answers", "answer", "reference", "aliases", "answer_aliases")
 _STATEMENTS = ("statements", "gold_statements", "assertions", "evidence")
 _CONTEXTS = ("reference_contexts",)
 _DOCUMENTS = ("documents", "gold", "gold_documents", "ref_urls")
+_IS_ANSWERABLE = ("is_answerable", "answerable")
 _SPLIT = ("split",)
 
 
@@ -96,21 +97,33 @@ def _parse_question(record: Any, place: str, number: str) -> EvaluationQuestion:
         kind=str(_first_value(record, _KIND) or ""),
         documents=tuple(dict.fromkeys(_gold_documents(record))),
         spans=tuple(
-            GoldSpan(
-                str(span["document"]),
-                int(span["start_char"]),
-                int(span["end_char"]),
-                str(span.get("text", "")),
-            )
-            for span in record.get("spans") or ()
-        )
-        # The place of a passage that is only a text is found by its text.
-        or tuple(GoldSpan("", 0, 0, text) for text in _texts(_first_value(record, _CONTEXTS))),
+            _parse_span(span)
+            for span in record.get("spans") or _texts(_first_value(record, _CONTEXTS))
+        ),
         statements=tuple(_texts(_first_value(record, _STATEMENTS))),
         answers=tuple(dict.fromkeys(answers)),
-        is_answerable=bool(record.get("is_answerable", record.get("answerable", True))),
+        is_answerable=_parse_flag(_first_value(record, _IS_ANSWERABLE)),
         split=str(_first_value(record, _SPLIT) or ""),
     )
+
+
+def _parse_span(span: Any) -> GoldSpan:
+    """Return a gold span; the place of a passage that is only a text is found by its text."""
+    fields = {"text": span} if isinstance(span, str) else span
+    document, text = str(fields.get("document", "")), str(fields.get("text", ""))
+    if text.strip() and not fields.get("end_char"):
+        return GoldSpan(document, 0, 0, text)
+    start, end = int(fields["start_char"]), int(fields["end_char"])
+    if not (document and 0 <= start < end):
+        raise ValueError(f"the span {start} to {end} is not in a document")
+    return GoldSpan(document, start, end, text)
+
+
+def _parse_flag(value: Any) -> bool:
+    """Return whether a value says yes; a missing one does."""
+    # A table of texts has "False" and "True".
+    said = {"true": True, "1": True, "false": False, "0": False, "none": True}
+    return said[str(value).strip().lower()]
 
 
 def _gold_documents(record: Mapping[str, Any]) -> Iterator[str]:

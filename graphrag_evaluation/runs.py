@@ -57,7 +57,7 @@ def run_systems(
     Raises `SettingsError` if no gold document of any question is in an index.
     """
     for system in systems:
-        _check_gold(system, questions)
+        missing_documents(system, questions)
     results: dict[str, list[Result]] = {system.name: [] for system in systems}
     has_llm = any(system.index.has_llm for system in systems)
     # No question waits for the model's reply to another one.
@@ -90,7 +90,7 @@ def run_system(
 
     Raises `SettingsError` if no gold document of any question is in the index.
     """
-    _check_gold(system, questions)
+    missing_documents(system, questions)
     return [_run_question(system, question, budgets) for question in questions]
 
 
@@ -160,16 +160,21 @@ def _run_in_worker(questions: Sequence[EvaluationQuestion]) -> list[list[Result]
     return _run_chunk(_worker_systems, questions, _worker_budgets)
 
 
-def _check_gold(system: System, questions: Sequence[EvaluationQuestion]) -> None:
-    """Raise `SettingsError` if the index has no gold document of any question."""
+def missing_documents(system: System, questions: Sequence[EvaluationQuestion]) -> set[str]:
+    """Return the names of gold documents that the index does not have.
+
+    Raises `SettingsError` if it has none of them.
+    """
     spans = (span.document for question in questions for span in question.spans)
     gold = {name for question in questions for name in question.documents} | set(spans) - {""}
-    if gold and not gold & system.document_numbers.keys():
+    missing = gold - system.document_numbers.keys()
+    if gold and missing == gold:
         raise SettingsError(
             f"None of the {len(gold)} gold documents is in the index of {system.name}: the "
             f"questions name documents such as {min(gold)!r}, and the index has documents such as "
             f"{min(system.document_numbers, default='none')!r}."
         )
+    return missing
 
 
 def _run_question(system: System, question: EvaluationQuestion, budgets: Sequence[int]) -> Result:

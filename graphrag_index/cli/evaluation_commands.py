@@ -25,7 +25,7 @@ from graphrag_index.cli.judging import (
 )
 from graphrag_index.cli.question_commands import make
 from graphrag_index.cli.verdict_commands import verdicts
-from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError
+from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, format_count
 
 if TYPE_CHECKING:
     from graphrag_evaluation.questions import EvaluationQuestion
@@ -157,6 +157,7 @@ def run_evaluation(
                 "--estimate needs answers, which a model would be paid for: add "
                 "--set search.model=none to estimate with answers without a model."
             )
+        _tell_missing(systems, asked)
         # The versions of one project have one ledger.
         projects = {place.folder.resolve() for place in places}
         before = [*map(spent_in, projects)]
@@ -212,6 +213,22 @@ def _told_when_stopped() -> Iterator[None]:
             file=sys.stderr,
         )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _tell_missing(systems: "Sequence[System]", questions: "Sequence[EvaluationQuestion]") -> None:
+    """Print how many gold documents an index does not have."""
+    from graphrag_evaluation.runs import missing_documents
+
+    told: set[frozenset[str]] = {frozenset()}
+    for system in systems:
+        # The searches of one index lack the same documents.
+        if (missing := frozenset(missing_documents(system, questions))) not in told:
+            told.add(missing)
+            print(
+                f"Not in the index of {system.name}: {format_count('gold documents', len(missing))}"
+                f", such as {min(missing)!r}, which count as missed.",
+                file=sys.stderr,
+            )
 
 
 def _tell_failed(results: "Mapping[str, Sequence[Result]]") -> int:

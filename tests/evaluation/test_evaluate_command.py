@@ -38,6 +38,20 @@ def test_searches_are_compared(questions: Path, sample_project: Path) -> None:
     assert "recall@10" in told.stdout
 
 
+def test_gold_documents_that_the_index_lacks_are_told(
+    questions: Path, sample_project: Path
+) -> None:
+    other = {"question": "Who led the Quest?", "documents": ["quest.txt", "nowhere.txt"]}
+    with questions.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(other))
+    arguments = ["evaluate", str(questions), "--root", str(sample_project), "--no-report"]
+    told = CliRunner().invoke(app, [*arguments, "--methods", "local,basic"])
+    assert told.stderr == (
+        "Not in the index of local: 2 gold documents, such as 'nowhere.txt', which count as "
+        "missed.\n"
+    )
+
+
 def test_a_mean_below_its_limit_fails(
     questions: Path, sample_project: Path, tmp_path: Path
 ) -> None:

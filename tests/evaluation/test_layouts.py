@@ -88,6 +88,11 @@ def test_a_compressed_list_is_read(tmp_path: Path) -> None:
             b'{"question": "a", "spans": [{"document": "x", "start_char": 1e999, "end_char": 2}]}',
             "question 1: a field",
         ),
+        (
+            b'{"question": "a", "spans": [{"document": "x", "start_char": 9, "end_char": 5}]}',
+            "question 1: .*the span 9 to 5 is not in a document",
+        ),
+        (b'{"question": "a", "is_answerable": "maybe"}', "question 1: a field"),
         (b'{"question": "a", "supporting_facts": [[]]}', "question 1: a field"),
         (b'{"question": "a", "paragraphs": ["b"]}', "question 1: a field"),
     ],
@@ -127,3 +132,24 @@ def test_blank_contexts_and_answers_are_no_gold(tmp_path: Path) -> None:
     [question] = read(tmp_path, record)
     assert question.answers == ()
     assert [span.text for span in question.spans] == ["Scott."]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_answerable"),
+    [(True, True), (False, False), (None, True), ("False", False), ("true", True), (0, False)],
+)
+def test_whether_a_question_can_be_answered_may_be_a_word(
+    value: object, is_answerable: bool, tmp_path: Path
+) -> None:
+    [question] = read(tmp_path, {"question": "Who?", "answerable": value})
+    assert question.is_answerable is is_answerable
+
+
+def test_a_span_may_be_only_a_text(tmp_path: Path) -> None:
+    spans = [{"text": "Scott led it."}, "Crean served.", {"document": "a", "text": "Wild did."}]
+    [question] = read(tmp_path, {"question": "Who?", "spans": spans})
+    assert [(one.document, one.text) for one in question.spans] == [
+        ("", "Scott led it."),
+        ("", "Crean served."),
+        ("a", "Wild did."),
+    ]
