@@ -172,6 +172,15 @@ class Answer:
     reports: tuple[RatedReport, ...] = ()  # the best first
     sub_questions: tuple[SubQuestion, ...] = ()  # in the order in which they were asked
 
+    @property
+    def source_count(self) -> str:
+        """The number of documents that the answer cites, as " from one document alone".
+
+        Nothing that is cited confirms a single document. Empty without citations.
+        """
+        n = len({citation.document_id for citation in self.citations})
+        return f" from {n:,} documents" if n > 1 else " from one document alone" if n else ""
+
     def with_options(self, options: tuple[str, ...]) -> "Answer":
         """Add options to the command of the suggestion."""
         if self.suggestion is None:

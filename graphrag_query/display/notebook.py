@@ -103,7 +103,8 @@ def format_place(citation: "Citation") -> str:
 def _describe_outcome(answer: "Answer") -> str:
     """Describe the outcome of a search, the number of rows that it read, and its cost."""
     looked = ", ".join(format_count(name, n) for name, n in answer.looked_at.items())
-    parts = [f"{answer.outcome.replace('_', ' ')} by {answer.method} search"]
+    outcome = f"{answer.outcome.replace('_', ' ')}{answer.source_count}"
+    parts = [f"{outcome} by {answer.method} search"]
     if looked:
         parts.append(f"looked at {looked}")
     usage = answer.usage

@@ -38,8 +38,9 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
 
 def summarize_answer(answer: Answer) -> str:
     """Return one line with the outcome, the number of rows that were read, and the cost."""
+    outcome = f"{answer.outcome}{answer.source_count}"
     looked = ", ".join(format_count(name, n) for name, n in answer.looked_at.items())
-    parts = [f"{answer.outcome}: looked at {looked}" if looked else str(answer.outcome)]
+    parts = [f"{outcome}: looked at {looked}" if looked else outcome]
     usage = answer.usage
     if usage.calls:
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"

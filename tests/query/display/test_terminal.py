@@ -1,9 +1,11 @@
 """What a stream of Markdown becomes in a terminal."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_query.display.terminal import split_paragraphs
+from graphrag_query.answer import Answer, Citation, Outcome
+from graphrag_query.display.terminal import split_paragraphs, summarize_answer
 
 TEXT = """# Ice
 
@@ -47,3 +49,20 @@ def test_a_stream_is_shown_by_paragraphs_in_whatever_pieces_it_comes(cuts: list[
 def test_a_paragraph_is_shown_before_the_next_has_ended() -> None:
     stream = split_paragraphs(iter(["One", " is.\n\n", "Two", " is", " not", " yet"]))
     assert next(stream) == "One is."
+
+
+@pytest.mark.parametrize(
+    ("documents", "begin"),
+    [
+        ("", "answered, in"),
+        ("aa", "answered from one document alone, in"),
+        ("aba", "answered from 2 documents, in"),
+    ],
+)
+def test_an_answer_from_one_document_is_marked(documents: str, begin: str) -> None:
+    citations = tuple(
+        Citation(number, "Ice", document, "ice.txt", 0, 9, "It is ice", 0)
+        for number, document in enumerate(documents, 1)
+    )
+    answer = Answer("What?", "Ice.", Outcome.ANSWERED, citations=citations)
+    assert summarize_answer(answer).startswith(begin)
