@@ -29,4 +29,7 @@ def spent_in(project: Path) -> Spending:
     if not (folder / FILE).exists():
         return Spending()
     with closing(Ledger(folder, read_only=True)) as ledger:
+        # A full disk leaves a file without tables.
+        if not ledger.fetch_rows("SELECT 1 FROM sqlite_schema WHERE name = 'calls'"):
+            return Spending()
         return ledger.spent_for(ledger.version)

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from graphrag_evaluation.project_folders import EVALUATIONS, spent_in
 from graphrag_index.errors import ExitCode
+from graphrag_index.llm.ledger import FILE
+from graphrag_index.llm.request import Spending
 from tests.fixtures.commands import call, command, environment, start, wait_for
 from tests.fixtures.honest_judge import honest
 from tests.model_server import ChatRequest, Faults, Server, answer_from_text
@@ -65,6 +68,13 @@ def test_the_versions_of_one_project_pay_together(
     options = ["--methods", "basic", "--against", "@1", "--no-report"]
     told = call(root, "evaluate", str(questions), *options)
     assert f"Answers: {len(set(asked(server)))} requests sent for $" in told.stderr
+
+
+def test_a_ledger_that_a_full_disk_left_without_tables_is_empty(tmp_path: Path) -> None:
+    folder = tmp_path / EVALUATIONS
+    folder.mkdir()
+    (folder / FILE).touch()
+    assert spent_in(tmp_path) == Spending()
 
 
 def test_searches_that_failed_are_told(
