@@ -15,7 +15,14 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.limits import price_of_model
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
-from graphrag_index.llm.request import EXPECTED_TOKENS, Outcome, Request, Spending, prompt_tokens
+from graphrag_index.llm.request import (
+    EXPECTED_TOKENS,
+    Outcome,
+    Request,
+    Spending,
+    prompt_tokens,
+    request_key,
+)
 from graphrag_index.schema.settings.project_settings import Settings
 
 # Step under which the ledger stores the requests to judges.
@@ -143,7 +150,9 @@ class Judge:
         The cost is None if the price of the model is not known.
         """
         settings = self.settings.models[self.name]
-        requests = [task.request for task in tasks if task.request is not None]
+        asked = [task.request for task in tasks if task.request is not None]
+        # Equal answers of several systems are judged once.
+        requests = list({request_key(one, settings): one for one in asked}.values())
         n_tokens = sum(prompt_tokens(request, settings) for request in requests)
         price = price_of_model(settings)
         if price is None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.attempts import Attempt, QuarantinedError, attempt_after_timeout
@@ -141,12 +142,15 @@ class ChatModel(RemoteModel):
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Send all requests that are not cached; yield outcomes in the order of the requests.
 
-        Raises `ModelError` if the server does not answer or rejects all requests, and
-        `BudgetError` if the next call could exceed the budget. Replies that have arrived are
-        kept in the ledger. A cancelled question raises `CancelledQuestionError`.
+        Equal requests are sent once. Replies that have arrived are kept in the ledger. Raises
+        `ModelError` if the server does not answer or rejects all requests, and `BudgetError` if
+        the next call could exceed the budget. A cancelled question raises
+        `CancelledQuestionError`.
         """
         cancellation = current_cancellation()
         waiting: deque[Future[Outcome]] = deque()
+        # By key, the calls in `waiting`: later, the ledger has their replies.
+        sent: WeakValueDictionary[str, Future[Outcome]] = WeakValueDictionary()
         ahead = PREPARED_PER_CALL * self.settings.concurrency
         try:
             for request in requests:
@@ -156,8 +160,10 @@ class ChatModel(RemoteModel):
                 if outcome is None:
                     # Count tokens in this thread: loading an encoding would block the event loop.
                     n_tokens = prompt_tokens(chain.request, self.settings)
-                    call = self._finish_chain(chain, n_tokens, cancellation)
+                    key, equal = chain.key, sent.get(chain.key)
+                    call = self._finish_chain(chain, n_tokens, cancellation, equal)
                     future = self._loop.start_coroutine(call)
+                    sent.setdefault(key, future)
                 else:
                     future.set_result(outcome)
                 waiting.append(future)
@@ -177,10 +183,22 @@ class ChatModel(RemoteModel):
             self._save_used_keys()
 
     async def _finish_chain(
-        self, chain: RequestChain, n_tokens: int, cancellation: Cancellation
+        self,
+        chain: RequestChain,
+        n_tokens: int,
+        cancellation: Cancellation,
+        equal: Future[Outcome] | None,
     ) -> Outcome:
-        """Send the next request of a chain, with about `n_tokens`, and then its follow-ups."""
+        """Send the next request of a chain, with about `n_tokens`, and then its follow-ups.
+
+        `equal` is the call of an equal request: its reply is awaited instead, if it gets one.
+        """
         settings = self.settings
+        if equal is not None:
+            with suppress(Exception):
+                await asyncio.wrap_future(equal)
+            if (outcome := self._advance_over_cache(chain)) is not None:
+                return outcome
         with (
             cancellation.running_call(chain.outcome.spent),
             span(

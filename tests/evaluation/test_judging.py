@@ -215,6 +215,24 @@ def test_a_stopped_evaluation_goes_on_and_pays_nothing_twice(
         assert len(set(judged_bodies(server))) == len(judged_bodies(server)) == len(tasks)
 
 
+def test_equal_answers_are_judged_once(sample_project: Path, tmp_path: Path) -> None:
+    answer = Answer("Who?", "Shackleton led it.", Outcome.ANSWERED)
+    rows = [Result(QUESTIONS[1], answer, {}, [], [])]
+    with ExitStack() as stack:
+        places = [Place(sample_project)]
+        systems = open_systems(stack, plan_systems(places, ["local", "basic"]))
+        results = {system.name: rows for system in systems}
+        tasks = list_tasks(systems, results, ["relevance", "correctness"], sample_project)
+    server = Server(answer=honest, latency=0.1)
+    with server, judge_at(server, tmp_path, sample_project) as judge:
+        assert judge.estimate(tasks)[0] == 2
+        verdicts = judge.judge(tasks)
+    assert (len(tasks), len(judged_bodies(server)), verdicts.spent.calls) == (4, 2, 2)
+    scored = verdicts.add_scores(results)
+    assert scored["local"][0].scores == scored["basic"][0].scores
+    assert scored["basic"][0].scores["judged_correct"] == 1
+
+
 def judged_bodies(server: Server) -> list[bytes]:
     """Return the bodies of the requests that were judged, without the check of the server."""
     return [one.body for one in server.requests if b"You " in one.body]

@@ -57,6 +57,27 @@ def test_a_cached_reply_is_not_requested_again(model: Open) -> None:
         assert len(server.requests) == 3
 
 
+def test_equal_requests_are_sent_once(model: Open) -> None:
+    def then(words: list[str]) -> Asked | None:
+        return request(" ".join(words[1:]), then=then) if len(words) > 1 else None
+
+    texts = ["a b", "a b", "c", "a b"]
+    with Server(answer=words_of_text, latency=0.1) as server:
+        outcomes = list(model(server).replies([request(text, then=then) for text in texts]))
+        assert len(server.requests) == 3
+    expected = {"a b": (["a", "b"], ["b"]), "c": (["c"],)}
+    assert [outcome.values for outcome in outcomes] == [expected[text] for text in texts]
+    assert [outcome.spent.calls for outcome in outcomes] == [2, 0, 1, 0]
+
+
+def test_a_request_that_fails_fails_for_all_equal_ones(model: Open) -> None:
+    faults = Faults(by_text={"poison": "refusal"})
+    with Server(answer=words_of_text, latency=0.1, faults=faults) as server:
+        outcomes = ask(model(server), "poison b", "a", "poison b")
+    assert [bool(outcome.failure) for outcome in outcomes] == [True, False, True]
+    assert sum(b"poison" in asked.body for asked in server.requests) == 1
+
+
 def test_cache_keys_are_stable() -> None:
     # Every reply that was ever paid for is found by such a key.
     settings = ModelSettings(model="test-model")
