@@ -35,6 +35,8 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 MAX_NODES_UNSCALED = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
+# Deeper levels have many small parts, and each call of a GPU takes some milliseconds (assumed).
+MIN_EDGES_FOR_GPU = 100_000
 
 # A way to partition a graph: a function of a graph with edges, the settings and the level, which
 # returns the label of each node.
@@ -101,6 +103,16 @@ def partition_with_leidenalg(rows: SparseRows, settings: CreateCommunities, leve
     return np.array(found.membership, dtype=np.int64)
 
 
+def partition_with_cugraph(rows: SparseRows, settings: CreateCommunities, level: int) -> Integers:
+    """Partition a graph with Leiden on a GPU; a small graph with the engine `native`."""
+    if len(rows.indices) // 2 < MIN_EDGES_FOR_GPU:
+        return partition_with_graspologic(rows, settings, level)
+    from graphrag_index.communities.cugraph_leiden import partition_on_gpu
+
+    resolution = choose_resolution(settings, rows.n_nodes, level)
+    return partition_on_gpu(rows, resolution, settings.seed)
+
+
 LEIDEN_ENGINES: Mapping[str, Engine] = {
     "native": partition_with_graspologic,
     "igraph": partition_with_igraph,
@@ -108,6 +120,7 @@ LEIDEN_ENGINES: Mapping[str, Engine] = {
 }
 ENGINES: Mapping[str, Engine] = {
     **LEIDEN_ENGINES,
+    "cugraph": partition_with_cugraph,
     "core": partition_by_cores,
     **dict.fromkeys(HEURISTICS, partition_into_cores),
 }

@@ -41,16 +41,25 @@ from graphrag_index.communities.text_vectors import embed_text_units
 from graphrag_index.communities.themes import Themes, find_themes
 from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
-from graphrag_index.step import Shards, step
+from graphrag_index.step import Project, Shards, step
 from graphrag_index.storage.memo import read_number_lists, regroup_batches
 from graphrag_index.storage.table_store import Previous
 
 logger = logging.getLogger(__name__)
 
 
+def _check_engine(settings: CreateCommunities, _: Project) -> None:
+    """Raise SettingsError if the engine is not installed, before the run has cost anything."""
+    if settings.engine == "cugraph":
+        from graphrag_index.communities.cugraph_leiden import load_cugraph
+
+        load_cugraph()
+
+
 @step(
     writes=["communities", "community_lineage", "map_communities", "map_entities"],
     code_version=7,
+    check=_check_engine,
 )
 def create_communities(
     entities: pl.LazyFrame,

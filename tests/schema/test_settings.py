@@ -134,7 +134,7 @@ def test_a_value_replaces_a_default_in_the_text_of_settings(tmp_path: Path) -> N
         (
             "create_communities: {engine: louvain}",
             "settings.yaml: create_communities.engine is 'louvain': input should be 'native', "
-            "'igraph', 'leidenalg', 'microsoft', 'core', 'rkh', 'm2hc' or 'mrc'.",
+            "'igraph', 'leidenalg', 'cugraph', 'microsoft', 'core', 'rkh', 'm2hc' or 'mrc'.",
         ),
         (
             "load_documents: [input]",

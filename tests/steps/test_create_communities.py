@@ -280,9 +280,10 @@ def test_microsoft_finds_what_its_function_finds_on_edges_sorted_by_title():
     ) == sorted((level, sorted(members)) for (level, _), members in expected.items())
 
 
-def test_microsoft_with_cpm_is_refused():
-    with pytest.raises(SettingsError, match="microsoft supports only the quality modularity"):
-        parse_settings({"create_communities": {"engine": "microsoft", "quality": "cpm"}})
+@pytest.mark.parametrize("engine", ["cugraph", "microsoft"])
+def test_cpm_is_refused_where_an_engine_lacks_it(engine):
+    with pytest.raises(SettingsError, match=f"{engine} supports only the quality modularity"):
+        parse_settings({"create_communities": {"engine": engine, "quality": "cpm"}})
 
 
 @pytest.mark.parametrize("weight", [math.nan, math.inf, 0.0, -2.0, None])

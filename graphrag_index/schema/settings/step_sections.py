@@ -15,7 +15,9 @@ Positive = Annotated[int, Field(ge=1, le=_MAX)]
 ZeroTo10 = Annotated[int, Field(ge=0, le=10)]
 MoreThanNone = Annotated[float, Field(gt=0, le=1)]
 NonEmpty = Annotated[str, Field(min_length=1)]
-Engine = Literal["native", "igraph", "leidenalg", "microsoft", "core", "rkh", "m2hc", "mrc"]
+Engine = Literal[
+    "native", "igraph", "leidenalg", "cugraph", "microsoft", "core", "rkh", "m2hc", "mrc"
+]
 
 
 def _check_encoding(name: str, *other_names: str) -> str:
@@ -179,7 +181,8 @@ class CreateCommunities(Section):
         "resolution, iterations and seed; see docs/settings.md.",
     )
     quality: Literal["modularity", "cpm"] = setting(
-        "modularity", "Quality measure to maximize; the engine microsoft supports modularity only."
+        "modularity",
+        "Quality measure to maximize; the engines cugraph and microsoft know modularity only.",
     )
     resolution: float = setting(1.0, "Higher values give smaller communities.", gt=0, le=1_000_000)
     scale_resolution: bool = setting(
@@ -215,8 +218,8 @@ class CreateCommunities(Section):
 
     @model_validator(mode="after")
     def _check_engine_and_quality(self) -> "CreateCommunities":
-        if self.engine == "microsoft" and self.quality == "cpm":
-            raise ValueError("the engine microsoft supports only the quality modularity")
+        if self.engine in ("cugraph", "microsoft") and self.quality == "cpm":
+            raise ValueError(f"the engine {self.engine} supports only the quality modularity")
         return self
 
 
