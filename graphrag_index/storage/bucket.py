@@ -8,6 +8,7 @@ role of the machine.
 """
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,9 +23,10 @@ from graphrag_index.errors import SettingsError, TableError
 Found = TypeVar("Found")
 
 SCHEMES = ("s3", "gs", "az")
-# A request is repeated after a failure of the network or the server, with growing pauses.
-MAX_RETRIES = 8
-RETRY_SECONDS = 120
+# A request is repeated after a failure of the network or the server, with growing pauses: for this
+# time, or for a few seconds where it is better to know soon that the bucket does not answer.
+RETRY_SECONDS, MAX_RETRIES = 120, 1_000
+MAX_HASTY_RETRIES = 8
 REQUEST_SECONDS = 60
 # Seconds to wait after the server has refused one of two requests at the same time.
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
@@ -37,11 +39,22 @@ BROKEN_REPLIES = (
     "Content-Range header not present",
     "416 Range Not Satisfiable",
 )
+# The library asks these servers for the credentials of the machine, if the environment has none.
+CREDENTIAL_SERVERS = ("169.254.169.254", "metadata.google.internal")
 
 
 def is_bucket(address: str) -> bool:
-    """Return whether an address names a bucket, such as `s3://bucket/folder`."""
-    return urlsplit(address).scheme in SCHEMES and "://" in address
+    """Return whether an address names a bucket, such as `s3://bucket/folder`, and not a folder.
+
+    Raises SettingsError for an address that is neither, such as `s3:/bucket`.
+    """
+    has_scheme, is_known = "://" in address, urlsplit(address).scheme in SCHEMES
+    if has_scheme != is_known:
+        raise SettingsError(
+            f"{address} is neither a folder nor an address of a bucket: an address begins with "
+            "s3://, gs:// or az://."
+        )
+    return is_known
 
 
 def wait_for(read: Callable[[], Found]) -> Found:
@@ -81,23 +94,46 @@ def _repeat_conflicts(write: Callable[[], object]) -> None:
 
 
 class Bucket:
-    """The objects below one folder of a bucket."""
+    """The objects below one folder of a bucket.
 
-    def __init__(self, address: str) -> None:
+    Requests are repeated for long if `is_patient`, once the bucket has answered: an address that
+    has never answered is probably wrong.
+    """
+
+    def __init__(self, address: str, *, is_patient: bool = True) -> None:
+        self.address, self._is_patient, self._has_answered = address, is_patient, False
         parts = urlsplit(address)
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         options = parse_qs(parts.query)
         unknown = options.keys() - {"endpoint", "region"}
-        if not parts.netloc or unknown:
+        self._options = {name: values[-1] for name, values in options.items()}
+        server = urlsplit(self._options.get("endpoint", "https://SERVER"))
+        is_server = server.scheme in ("http", "https") and server.netloc
+        if not parts.netloc or unknown or not is_server:
             raise SettingsError(
                 f"{address} is no address of a bucket: write it as s3://bucket/folder, or as "
                 "s3://bucket/folder?endpoint=https://SERVER&region=REGION."
             )
-        self._options = {name: values[-1] for name, values in options.items()}
         self._is_google = parts.scheme == "gs"
 
     @cached_property
+    def hasty(self) -> "Bucket":
+        """The same objects, for requests that are repeated for a few seconds only."""
+        return Bucket(self.address, is_patient=False)
+
+    @property
     def _store(self) -> Any:
+        return self._patient_store if self._is_patient and self._has_answered else self._hasty_store
+
+    @cached_property
+    def _patient_store(self) -> Any:
+        return self._open_store(MAX_RETRIES)
+
+    @cached_property
+    def _hasty_store(self) -> Any:
+        return self._open_store(MAX_HASTY_RETRIES)
+
+    def _open_store(self, max_retries: int) -> Any:
         try:
             from obstore.store import from_url
         except ModuleNotFoundError:
@@ -112,16 +148,10 @@ class Bucket:
         if self._options.get("endpoint", "").startswith("http://"):
             options["allow_http"] = True
         retries: Any = {
-            "max_retries": MAX_RETRIES,
+            "max_retries": max_retries,
             "retry_timeout": timedelta(seconds=RETRY_SECONDS),
         }
-        with self._explain_errors("the settings"):
-            return from_url(
-                self.url,
-                config=config,
-                client_options=options,
-                retry_config=retries,
-            )
+        return from_url(self.url, config=config, client_options=options, retry_config=retries)
 
     def read(self, key: str, unless: str | None = None) -> tuple[bytes, str] | None:
         """Return the content and the etag of an object; None if its etag is `unless`.
@@ -251,19 +281,31 @@ class Bucket:
 
         try:
             yield
+            self._has_answered = True
         except (PermissionDeniedError, UnauthenticatedError):
             raise TableError(
                 f"The bucket of {self.url} does not allow it ({key}): check the credentials in "
                 "the environment, and what they may do."
             ) from None
         except (NotFoundError, FileNotFoundError):
+            self._has_answered = True
             if writes:
-                raise TableError(f"There is no bucket of {self.url}: create it.") from None
+                raise self._make_missing_error() from None
             raise FileNotFoundError(f"{self.url}/{key}") from None
         except (BaseError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            text = " ".join(str(error).partition("Debug source")[0].split())
+            text = " ".join(re.split(r"Debug source|<\?xml", str(error))[0].split()).rstrip(" :")
+            if "404 Not Found" in text:  # the list of a bucket that does not exist
+                raise self._make_missing_error() from None
+            if any(server in text for server in CREDENTIAL_SERVERS):
+                raise TableError(
+                    f"There are no credentials for {self.url}: put them into the environment, or "
+                    f"give this machine a role. It says: {text}"
+                ) from None
             raise TableError(
                 f"{self.url} cannot be reached, or failed at {key}; try again. It says: {text}"
             ) from None
+
+    def _make_missing_error(self) -> TableError:
+        return TableError(f"There is no bucket of {self.url}: create it, or correct its name.")

@@ -94,7 +94,7 @@ class Commits:
     def move_current(self, number: int, etag: str | None) -> str | None:
         """Make a commit the current one; another writer may have made a later one current.
 
-        Returns the etag of the pointer.
+        Returns the etag of the pointer; None if it names a later commit.
         """
         content = json.dumps({"commit": number}).encode()
         for pause in CONFLICT_PAUSES:
@@ -105,8 +105,8 @@ class Commits:
                 found = self._bucket.read(CURRENT)
                 assert found is not None
                 etag = found[1]
-                if int(json.loads(found[0])["commit"]) >= number:
-                    break
+                if int(json.loads(found[0])["commit"]) > number:
+                    return None
             # The server shows an old pointer. If it does so for long, the next writer moves it.
             time.sleep(pause)
         return etag

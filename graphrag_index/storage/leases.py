@@ -129,7 +129,8 @@ class Leases:
 
     def _renew(self, lease: Lease) -> None:
         try:
-            etag = self.bucket.replace(lease.key, self._make_content(lease.attempt), lease.etag)
+            content = self._make_content(lease.attempt)
+            etag = self.bucket.hasty.replace(lease.key, content, lease.etag)
         except TableError:
             return  # The next renewal may succeed before the lease expires.
         if etag is None:

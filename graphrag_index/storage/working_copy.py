@@ -138,13 +138,14 @@ class WorkingCopy:
     def pull(self, *, for_writing: bool = False) -> None:
         """Fetch the files of the newest commit, and make it current on this machine.
 
-        A reader asks for `current.json` only. A writer also looks for a commit whose writer was
-        killed before it moved `current.json`, and moves it. A server that shows an old
-        `current.json` for a while does not take a newer commit from this machine.
+        A reader asks for `current.json` only. A writer also writes it as it is: if that is not
+        allowed, its run must not begin. Then it looks for a commit whose writer was killed before
+        it moved `current.json`, and moves it. A server that shows an old `current.json` for a while
+        does not take a newer commit from this machine.
         """
         known, etag = self._state.commit.number, self._state.etag
         try:
-            found = self.bucket.read(CURRENT, unless=etag)
+            found = (self.bucket if for_writing else self.bucket.hasty).read(CURRENT, unless=etag)
         except FileNotFoundError:
             found, etag = (b'{"commit": 0}', ""), None
         number = known
@@ -159,10 +160,13 @@ class WorkingCopy:
                     f"restore it, or delete {self.folder}, the copy on this machine, to begin anew."
                 )
         if for_writing:
+            etag = self._commits.move_current(number, etag)
             while (later := self._commits.find(number + 1)) is not None:
                 number, etag = later.number, self._commits.move_current(later.number, etag)
         if number != known:
             self._check_out(self._commits.read(number))
+        elif LEDGER_FILE in self._state.commit.files:
+            self._take_ledger(self._state.commit.files[LEDGER_FILE])
         if etag != self._state.etag or found is not None:
             self._state.etag = etag
             self._write_state()
@@ -309,7 +313,7 @@ class WorkingCopy:
         """Add the replies of a ledger in the bucket to the one on this machine."""
         from graphrag_index.storage.ledger_copies import merge_ledger
 
-        if self._state.files.get(LEDGER_FILE) == file:
+        if self._state.files.get(LEDGER_FILE) == file and (self.folder / LEDGER_FILE).exists():
             return
         # The name of a file is part of the key of its object.
         snapshot = self.folder / ".fetched" / LEDGER_FILE

@@ -117,7 +117,7 @@ def test_killed_workers_lose_nothing(
 def test_a_server_that_fails_and_shows_changes_late_costs_only_time(
     root: Path, address: str, tmp_path: Path, proxy: FaultyProxy, expected: dict[str, str]
 ) -> None:
-    proxy.stale, chance = StaleReads(proxy.host, seconds=0.5), random.Random(1)
+    proxy.stale, chance = StaleReads(proxy.host), random.Random(1)
     n_faults = 0
 
     def fail_sometimes(method: str, path: str) -> Fault | None:

@@ -51,11 +51,20 @@ def bucket(
 
 def test_an_address_of_a_bucket_is_told_from_a_folder() -> None:
     assert all(map(is_bucket, ["s3://a/b", "gs://a", "az://a/b?endpoint=http://c"]))
-    assert not any(map(is_bucket, ["output", "/s3/a", "C:\\data", "s3:/a", "http://a/b"]))
+    assert not any(map(is_bucket, ["output", "/s3/a", "C:\\data", "C:/data", "s3"]))
     assert Bucket("s3://a/b/?endpoint=http://c&region=d").url == "s3://a/b"
 
 
-@pytest.mark.parametrize("address", ["s3://", "s3:///folder", "s3://a/b?host=c"])
+@pytest.mark.parametrize("address", ["s3:/a/b", "s3:a", "gcs://a/b", "http://a/b"])
+def test_an_address_that_is_no_folder_either_is_refused(address: str) -> None:
+    with pytest.raises(SettingsError, match="an address begins with s3://, gs:// or az://"):
+        is_bucket(address)
+
+
+WRONG = ["s3://", "s3:///folder", "s3://a/b?host=c", "s3://a/b?endpoint=localhost:9000"]
+
+
+@pytest.mark.parametrize("address", WRONG)
 def test_an_address_that_names_no_bucket_is_refused(address: str) -> None:
     with pytest.raises(SettingsError, match="write it as s3://bucket/folder"):
         Bucket(address)
@@ -113,6 +122,7 @@ def test_a_reply_that_breaks_off_is_asked_for_again(
 ) -> None:
     # The library goes on with some broken replies itself, and so often.
     monkeypatch.setattr(bucket_module, "MAX_RETRIES", 2)
+    monkeypatch.setattr(bucket_module, "MAX_HASTY_RETRIES", 2)
     monkeypatch.setattr(bucket_module, "LATE_PAUSES", (0, 0))
     content = b"one" * 100_000
     bucket.create("a", content)
@@ -149,10 +159,28 @@ def test_a_conflict_with_another_request_is_repeated(bucket: Bucket, proxy: Faul
 def test_a_server_that_always_fails_is_told_in_one_sentence(
     bucket: Bucket, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bucket_module, "MAX_RETRIES", 1)
+    monkeypatch.setattr(bucket_module, "MAX_HASTY_RETRIES", 1)
     proxy.faults += [("PUT", "/a", 503)] * 9
     with pytest.raises(TableError, match=r"cannot be reached, or failed at a; try again.*503"):
         bucket.create("a", b"one")
+
+
+def test_a_bucket_that_has_answered_is_waited_for(
+    bucket: Bucket, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_module, "MAX_HASTY_RETRIES", 1)
+    many = 4
+    bucket.create("a", b"one")
+    proxy.faults += [("GET", "/a", 503)] * many
+    found = bucket.read("a")
+    assert found is not None
+    assert found[0] == b"one"
+    # A reader that has a version of its own, and a new address, are told soon.
+    for impatient in (bucket.hasty, Bucket(bucket.address)):
+        proxy.faults += [("GET", "/a", 503)] * many
+        with pytest.raises(TableError, match="cannot be reached, or failed at a; try again"):
+            impatient.read("a")
+        proxy.faults.clear()
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -168,5 +196,18 @@ def test_a_bucket_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -
         missing = Bucket(f"s3://missing/base?endpoint={server}&region=us-east-1")
         with pytest.raises(TableError, match="no bucket of s3://missing/base: create it"):
             missing.create("a", b"one")
+        with pytest.raises(TableError, match="no bucket of s3://missing/base: create it"):
+            list(missing.list_objects())
         with pytest.raises(FileNotFoundError):
             missing.read("a")
+
+
+def test_missing_credentials_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
+    monkeypatch.setattr(bucket_module, "MAX_HASTY_RETRIES", 0)
+    # The server for credentials of machines: nothing listens at this one.
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(bucket_module, "CREDENTIAL_SERVERS", ("127.0.0.1:9",))
+    with pytest.raises(TableError, match="There are no credentials for s3://a/b: put them into"):
+        Bucket("s3://a/b").read("x")

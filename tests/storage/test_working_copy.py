@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 import graphrag_query
-from graphrag_index.errors import GraphRAGError, TableError, WorkflowError
+from graphrag_index.errors import GraphRAGError, StepError, TableError, WorkflowError
+from graphrag_index.llm.ledger import Ledger
 from graphrag_index.pipeline.history import collect_garbage, roll_back
 from graphrag_index.pipeline.run import RunResult, Watcher, run_workflow
 from graphrag_index.storage import bucket as bucket_module
@@ -108,15 +109,61 @@ def test_a_reader_fetches_only_what_it_reads_and_once(
     proxy = FaultyProxy(server)
     machines.address = machines.address.replace(server, proxy.address)
     assert equal(machines.read("b"), expected[1])
+    # Nothing is listed: the keys are known.
+    assert not any("list-type" in path for _, path in proxy.requests)
     # Version 2 shares one table with version 1.
     old = machines.enter("b").glob("versions/1/*.parquet")
     assert [path.name.partition("-")[0] for path in old] == ["sizes"]
     proxy.requests.clear()
     assert equal(machines.read("b"), expected[1])
-    # Nothing is listed, and one request asks whether the index is still the same.
+    # One request asks whether the index is still the same.
     assert {method for method, path in proxy.requests} == {"GET"}
     assert {path.partition("/base/")[2] for _, path in proxy.requests} == {"current.json"}
     proxy.close()
+
+
+def test_a_run_lists_nothing(machines: Machines, server: str) -> None:
+    proxy = FaultyProxy(server)
+    machines.address = machines.address.replace(server, proxy.address)
+    for generation in (1, 2):
+        machines.run("a", generation)
+    assert {method for method, _ in proxy.requests} == {"GET", "PUT"}
+    assert not any("list-type" in path for _, path in proxy.requests)
+    proxy.close()
+
+
+def test_a_run_that_may_not_write_does_not_begin(machines: Machines, server: str) -> None:
+    class Steps(Watcher):
+        def step_started(self, *_: Any) -> Any:
+            raise AssertionError("a step has begun")
+
+    proxy = FaultyProxy(server)
+    machines.address = machines.address.replace(server, proxy.address)
+    proxy.faults += [("PUT", "", 403)]
+    with pytest.raises(TableError, match=r"does not allow it \(current\.json\)"):
+        machines.run("a", 1, Steps())
+    machines.run("a", 1)
+    proxy.faults += [("PUT", "", 403)]
+    with pytest.raises(TableError, match=r"does not allow it \(current\.json\)"):
+        machines.run("a", 2, Steps())
+    missing = machines.address.replace("s3://bucket", "s3://missing")
+    machines.address = missing
+    with pytest.raises(TableError, match=r"no bucket of s3://missing-.*: create it, or correct"):
+        machines.run("a", 1, Steps())
+    proxy.close()
+
+
+def test_a_ledger_that_is_not_there_is_fetched(machines: Machines) -> None:
+    machines.run("a", 1)
+    with closing(Ledger(machines.enter("a"), 1)) as ledger:
+        ledger.record_sent("key", "step", "unit", "model")
+        ledger.record_replies({"key": "reply"})
+    machines.run("a", 1)
+    for name in ("a", "b"):
+        (machines.enter(name) / "ledger.sqlite").unlink(missing_ok=True)
+        machines.run(name, 1)
+        with closing(Ledger(machines.enter(name), read_only=True)) as ledger:
+            assert ledger.find_entry("key") is not None
 
 
 def test_versions_are_rolled_back_and_deleted_by_any_machine(
@@ -255,8 +302,13 @@ def kill_writers(
         now.run("a", 1)
         now.run("a", 2)
         counter["left"] = number
-        with suppress(Stopped):
+        try:
             CHANGES[change](now)
+        except Stopped:
+            pass
+        except StepError as error:  # A step was fetching a table.
+            if not isinstance(error.__cause__, Stopped):
+                raise
         was_stopped, counter["left"] = not counter["left"], 0
         # Readers on other machines see the version before, or the one after.
         for name in ("a", "c"):
@@ -282,7 +334,7 @@ def test_a_bucket_that_cannot_be_reached(
     machines.address = machines.address.replace(server, proxy.address)
     assert equal(machines.read("b"), expected[0])
     proxy.close()
-    machines.monkeypatch.setattr(bucket_module, "MAX_RETRIES", 0)
+    machines.monkeypatch.setattr(bucket_module, "MAX_HASTY_RETRIES", 0)
     # A reader goes on with the version that is here, and says so; a writer does not.
     assert equal(machines.read("b"), expected[0])
     assert "Version 1, which is on this machine, is read meanwhile." in caplog.text
@@ -300,7 +352,7 @@ def test_a_server_that_shows_changes_late_changes_nothing(
     machines.run("a", 1)
     machines.monkeypatch.setattr(bucket_module, "LATE_PAUSES", (0.05,) * 40)
     machines.monkeypatch.setattr(bucket_module, "CONFLICT_PAUSES", (0.05,) * 40)
-    proxy.stale = StaleReads(proxy.host, seconds=0.5)
+    proxy.stale = StaleReads(proxy.host)
     machines.run("a", 2)
     for name in ("a", "b", "b", "a", "c", "a", "b"):
         # The machine that wrote a version never goes back; another one sees it late, but whole.
