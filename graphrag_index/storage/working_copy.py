@@ -164,12 +164,25 @@ class WorkingCopy:
             while (later := self._commits.find(number + 1)) is not None:
                 number, etag = later.number, self._commits.move_current(later.number, etag)
         if number != known:
-            self._check_out(self._commits.read(number))
+            try:
+                self._check_out(self._commits.read(number))
+            except TableError:
+                # `gc` deletes what only older commits need, also while it is fetched.
+                if self._read_current() == number:
+                    raise
+                self.pull(for_writing=for_writing)
+                return
         elif LEDGER_FILE in self._state.commit.files:
             self._take_ledger(self._state.commit.files[LEDGER_FILE])
         if etag != self._state.etag or found is not None:
             self._state.etag = etag
             self._write_state()
+
+    def _read_current(self) -> int:
+        """Return the number of the commit that is current now."""
+        found = self.bucket.read(CURRENT)
+        assert found is not None
+        return int(json.loads(found[0])["commit"])
 
     def _check_out(self, commit: Commit) -> None:
         """Make the files on this machine those of a commit; `index.json` is written last."""

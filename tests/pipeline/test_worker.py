@@ -205,6 +205,28 @@ def test_requests_to_models_are_sent_once_by_any_worker(
         assert KEY.encode() not in content[0]
 
 
+@pytest.mark.slow
+def test_many_kills_pay_only_for_requests_on_their_way_again(
+    asking: Path, server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, models: Server
+) -> None:
+    set_credentials(monkeypatch)
+    alone = run_alone(asking)
+    n_requests, n_killed = len(paid(models)), 0
+    for seed in count():
+        models.requests.clear()
+        address = new_bucket(server)
+        with start_workers(asking, address, tmp_path / f"machines-{seed}", 3) as workers:
+            workers.kill_some(10, 2.0, seed)
+            assert set(workers.wait().values()) == {0}
+            assert workers.digests() == alone
+        found = paid(models)
+        assert len(found) == n_requests
+        assert sum(found.values()) <= n_requests + workers.n_killed * CONCURRENCY
+        n_killed += workers.n_killed
+        if n_killed >= 40:
+            return
+
+
 def test_the_budget_is_that_of_all_workers(
     asking: Path, bucket_address: str, tmp_path: Path, models: Server
 ) -> None:

@@ -2,90 +2,27 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 import graphrag_query
-from graphrag_index.errors import GraphRAGError, StepError, TableError, WorkflowError
+from graphrag_index.errors import GraphRAGError, TableError, WorkflowError
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.pipeline.history import collect_garbage, roll_back
-from graphrag_index.pipeline.run import RunResult, Watcher, run_workflow
+from graphrag_index.pipeline.run import RunResult, Watcher
 from graphrag_index.storage import bucket as bucket_module
 from graphrag_index.storage import working_copy
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.commits import Commit
-from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.working_copy import WorkingCopy, locate_working_copy
-from graphrag_query.retrieval.index_store import IndexStore
-from tests.fixtures.kill_history import WITH_VECTORS, Stopped, numbers_of
-from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
+from graphrag_index.storage.working_copy import WorkingCopy
+from tests.fixtures.machines import Machines, Tables, equal, read
+from tests.fixtures.object_server import Fault, FaultyProxy, new_bucket, set_credentials
 from tests.fixtures.stale_reads import StaleReads
-
-Tables = dict[str, pl.DataFrame]
-WORDS = "community_full_content"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serve_objects() as address:
-        yield address
-
-
-class Machines:
-    """Machines that know nothing of each other but an address: each has a cache of its own."""
-
-    def __init__(self, folder: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.address, self.monkeypatch = folder, address, monkeypatch
-
-    def enter(self, name: str) -> Path:
-        """Be on a machine from now on; return the folder of the index there."""
-        self.monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(self.folder / name))
-        return locate_working_copy(self.address)
-
-    def run(self, name: str, generation: int, watcher: Watcher | None = None) -> RunResult:
-        self.enter(name)
-        settings = numbers_of(generation).model_copy(update={"output": self.address})
-        return run_workflow(WITH_VECTORS, settings, self.folder, {}, watcher)
-
-    def store(self, name: str) -> TableStore:
-        return TableStore(self.enter(name))
-
-    def read(self, name: str, number: int | None = None) -> Tables:
-        """Return all that a reader on a machine finds in a version."""
-        return read(self.enter(name), number)
-
-
-def read(output: Path, number: int | None = None) -> Tables:
-    index = IndexStore.open(output, as_of=number)
-    found = {name: index.scan(name).collect() for name in index.version.tables}
-    words = index.vectors(WORDS).find_matching_rows("number", 9, ["id"])
-    return {**found, "found by words": words.sort("id").select("id")}
-
-
-def equal(one: Tables, other: Tables) -> bool:
-    return one.keys() == other.keys() and all(one[name].equals(other[name]) for name in one)
-
-
-@pytest.fixture
-def machines(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
-    set_credentials(monkeypatch)
-    monkeypatch.setattr(working_copy, "SECONDS_BETWEEN_REFRESHES", 0)
-    return Machines(tmp_path, new_bucket(server), monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> list[Tables]:
-    """The tables of the generations 1 to 3, made in a folder."""
-    root = tmp_path_factory.mktemp("expected")
-    for generation in (1, 2, 3):
-        run_workflow(WITH_VECTORS, numbers_of(generation), root, {})
-    return [read(root / "output", number) for number in (1, 2, 3)]
 
 
 def test_machines_read_and_continue_what_another_has_written(
@@ -164,6 +101,30 @@ def test_a_ledger_that_is_not_there_is_fetched(machines: Machines) -> None:
         machines.run(name, 1)
         with closing(Ledger(machines.enter(name), read_only=True)) as ledger:
             assert ledger.find_entry("key") is not None
+
+
+@pytest.mark.parametrize("part", ["/commits/", "/objects/"])
+def test_a_version_that_is_deleted_while_it_is_fetched_gives_way_to_the_next(
+    part: str, machines: Machines, server: str, expected: list[Tables]
+) -> None:
+    machines.run("a", 1)
+    proxy, cleaned = FaultyProxy(server), threading.Event()
+    reader = Machines(
+        machines.folder, machines.address.replace(server, proxy.address), machines.monkeypatch
+    )
+    machines.monkeypatch.setattr(bucket_module, "LATE_PAUSES", (0,))
+
+    def clean_up(method: str, path: str) -> Fault | None:
+        if part in path and not cleaned.is_set():
+            cleaned.set()
+            machines.run("a", 2)
+            collect_garbage(machines.store("a"), 1)
+        return None
+
+    proxy.take_fault = clean_up  # type: ignore[method-assign]
+    assert equal(reader.read("b"), expected[1])
+    assert cleaned.is_set()
+    proxy.close()
 
 
 def test_versions_are_rolled_back_and_deleted_by_any_machine(
@@ -251,79 +212,6 @@ def test_a_run_that_another_has_overtaken_says_so(
         assert equal(machines.read(name), expected[1])
     assert machines.run("a", 3).version.number == 3
     assert equal(machines.read("b"), expected[2])
-
-
-CALLS = ("read", "download", "upload", "replace", "create", "delete")
-CHANGES: dict[str, Callable[[Machines], object]] = {
-    "run": lambda machines: machines.run("b", 3),
-    "rollback": lambda machines: roll_back(machines.store("b"), 1),
-    "gc": lambda machines: collect_garbage(machines.store("b"), 1),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_writer_may_be_killed_before_some_requests(
-    change: str, machines: Machines, server: str, expected: list[Tables]
-) -> None:
-    kill_writers(change, machines, server, expected, every=9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_writer_may_be_killed_before_any_request(
-    change: str, machines: Machines, server: str, expected: list[Tables]
-) -> None:
-    kill_writers(change, machines, server, expected, every=1)
-
-
-def kill_writers(
-    change: str, machines: Machines, server: str, expected: list[Tables], every: int
-) -> None:
-    after = {"run": expected[2], "rollback": expected[0], "gc": expected[1]}[change]
-    counter = {"left": 0}
-
-    def stop_before(name: str) -> Callable[..., Any]:
-        call = getattr(Bucket, name)
-
-        def counted(self: Bucket, *arguments: Any, **options: Any) -> Any:
-            if counter["left"]:
-                counter["left"] -= 1
-                if not counter["left"]:
-                    raise Stopped
-            return call(self, *arguments, **options)
-
-        return counted
-
-    for name in CALLS:
-        machines.monkeypatch.setattr(Bucket, name, stop_before(name))
-    for number in range(1, 500, every):
-        root = machines.folder / str(number)
-        now = Machines(root, new_bucket(server), machines.monkeypatch)
-        now.run("a", 1)
-        now.run("a", 2)
-        counter["left"] = number
-        try:
-            CHANGES[change](now)
-        except Stopped:
-            pass
-        except StepError as error:  # A step was fetching a table.
-            if not isinstance(error.__cause__, Stopped):
-                raise
-        was_stopped, counter["left"] = not counter["left"], 0
-        # Readers on other machines see the version before, or the one after.
-        for name in ("a", "c"):
-            found = now.read(name)
-            assert equal(found, expected[1]) or equal(found, after), (number, name)
-        # The killed writer, or another one, goes on.
-        if number % 2:
-            shutil.rmtree(root / "b")
-        if not (change == "rollback" and equal(now.read("d"), expected[0])):
-            CHANGES[change](now)
-        for name in ("a", "b", "c", "d"):
-            assert equal(now.read(name), after), (number, name)
-        if not was_stopped:
-            break
-    assert number > every
 
 
 def test_a_bucket_that_cannot_be_reached(
