@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -62,6 +63,20 @@ print(*sys.modules)
 """
 
 
+# Modules of runs on many machines, and of communities on a GPU.
+BEYOND_ONE_MACHINE = {"obstore", "ray", "cupy", "pylibcugraph", "boto3"}
+
+RUN = """
+import sys
+sys.modules |= dict.fromkeys(sys.argv.pop().split(","))
+from graphrag_index.__main__ import main
+try:
+    main()
+finally:
+    print("modules:", *(name for name, module in sys.modules.items() if module))
+"""
+
+
 def dependencies_without_a_comment(pyproject: str) -> list[str]:
     """Name the requirements that stand in a list of pyproject.toml with no comment above.
 
@@ -94,6 +109,25 @@ def test_every_dependency_has_a_lower_bound() -> None:
     assert [line for line in project["dependencies"] if ">=" not in line] == []
 
 
+def test_what_many_machines_need_is_neither_installed_nor_imported(tmp_path: Path) -> None:
+    required = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["dependencies"]
+    names = {re.split(r"[^\w-]", line)[0] for line in required}
+    assert names.isdisjoint(BEYOND_ONE_MACHINE)
+    shutil.copytree(REPOSITORY / "workflows", tmp_path / "workflows")
+    (tmp_path / "settings.yaml").write_text("workflow: embedded\n", encoding="utf-8")
+    (tmp_path / "input").mkdir()
+    text = "Tom Crean met Robert Scott in Cardiff. Tom Crean sailed with Robert Scott."
+    (tmp_path / "input" / "a.txt").write_text(text, encoding="utf-8")
+    arguments = ["run", "--quiet", "--root", str(tmp_path), ",".join(BEYOND_ONE_MACHINE)]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *arguments], capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    imported = {name.partition(".")[0] for name in done.stdout.partition("modules:")[2].split()}
+    assert "polars" in imported
+    assert imported.isdisjoint(BEYOND_ONE_MACHINE)
+
+
 @pytest.fixture(scope="module")
 def asked(sample_project: Path) -> dict[str, list[str]]:
     """What a fresh process has imported when it has asked a local and a global question."""
@@ -110,6 +144,7 @@ def asked(sample_project: Path) -> dict[str, list[str]]:
 
 def test_asking_imports_nothing_that_only_indexing_needs(asked: dict[str, list[str]]) -> None:
     assert asked["outcomes"] == ["answered", "answered"]
+    assert BEYOND_ONE_MACHINE.intersection(asked["modules"]) == set()
     assert ONLY_FOR_INDEXING.intersection(asked["modules"]) == set()
 
 
