@@ -10,7 +10,7 @@ from typing import NamedTuple
 from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import READERS, describe_os_error
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.storage.bucket import is_bucket
+from graphrag_index.storage.bucket import Bucket, is_bucket
 from graphrag_index.storage.fetched_folder import fetch_folder
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_index.text.normalize import translate_glob
@@ -39,6 +39,13 @@ def input_folder(settings: LoadDocuments, root: Path) -> Path:
     if is_bucket(settings.folder):
         return fetch_folder(settings.folder)
     return root / Path(settings.folder).expanduser()
+
+
+def name_input(settings: LoadDocuments, root: Path) -> str:
+    """Return the folder of the documents, or its address in a bucket, for messages."""
+    if is_bucket(settings.folder):
+        return Bucket(settings.folder).url
+    return str(input_folder(settings, root))
 
 
 def check_output_folder(settings: LoadDocuments, root: Path, output: Path) -> None:
@@ -107,11 +114,11 @@ def find_files(
         )
     if ignored:
         raise InputError(
-            f"The input folder {folder} has no file of a type that is read ({types}), only "
-            f"{join_names(sorted(ignored))}."
+            f"The input folder {name_input(settings, root)} has no file of a type that is read "
+            f"({types}), only {join_names(sorted(ignored))}."
         )
     raise InputError(
-        f"No file in the input folder {folder} matches load_documents.include "
+        f"No file in the input folder {name_input(settings, root)} matches load_documents.include "
         f"({join_names(settings.include)}) and not load_documents.exclude: change the patterns."
     )
 

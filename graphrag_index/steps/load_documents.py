@@ -13,7 +13,7 @@ from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
-from graphrag_index.readers.input_files import check_output_folder, find_files, input_folder
+from graphrag_index.readers.input_files import check_output_folder, find_files, name_input
 from graphrag_index.readers.text_html_pdf_office import get_markitdown_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
@@ -105,7 +105,7 @@ def load_documents(
                 documents, unread, n_characters = [], [], 0
         progress.advance(left)
     if files and not n_documents:
-        where = f"in {input_folder(settings, root)} could"
+        where = f"in {name_input(settings, root)} could"
         raise InputError(
             f"None of the {len(files):,} files {where} be read; "
             f"repair or replace them. The first: {first_problem}."

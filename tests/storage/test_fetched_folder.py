@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import InputError
+from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.workflow import Workflow
 from graphrag_index.readers.input_files import find_files
+from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_index.steps.load_documents import load_documents
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.fetched_folder import fetch_folder
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
@@ -78,3 +82,19 @@ def test_a_fetch_that_was_interrupted_is_taken_up(address: str, proxy: FaultyPro
 def test_a_folder_without_objects_is_told(address: str) -> None:
     with pytest.raises(InputError, match="There is no document in s3://bucket-"):
         fetched(address)
+
+
+def test_documents_that_cannot_be_read_are_told_with_their_address(
+    address: str, tmp_path: Path
+) -> None:
+    put(address, a="")
+    Bucket(address)._store.put("image.png", b"x")
+    for include, message in (
+        (["*.txt"], r"The only file in s3://bucket-\d+/base could not be read"),
+        (["*e", "image*"], r"The input folder s3://bucket-\d+/base has no file of a type"),
+        (["*.md"], r"No file in the input folder s3://bucket-\d+/base matches"),
+    ):
+        fetch_folder.cache_clear()
+        settings = Settings(load_documents=LoadDocuments(folder=address, include=include))
+        with pytest.raises(InputError, match=message):
+            run_workflow(Workflow("w", (load_documents,)), settings, tmp_path, {})
