@@ -3,8 +3,8 @@
 An address is `s3://bucket/folder`, `gs://bucket/folder` or `az://container/folder`. Behind a
 question mark it may name another server of the same protocol, and a region:
 `s3://bucket/folder?endpoint=http://localhost:9000&region=eu-central-1`. Credentials come from the
-environment, as the programs of the provider read them: variables such as AWS_ACCESS_KEY_ID, or the
-role of the machine.
+environment, as the programs of the provider read them: variables such as AWS_ACCESS_KEY_ID, the
+files of `aws configure`, or the role of the machine.
 """
 
 import json
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.storage.aws_profile import read_aws_profile
 
 Found = TypeVar("Found")
 
@@ -141,7 +142,8 @@ class Bucket:
                 f"{self.url} is in a bucket: install what reads it, "
                 'pip install "graphrag-index[bucket]".'
             ) from None
-        config: Any = dict(self._options)
+        profile = read_aws_profile() if self.url.startswith("s3://") else {}
+        config: Any = {**profile, **self._options}
         if self._is_google and "endpoint" in config:
             config["base_url"] = config.pop("endpoint")
         options: Any = {"timeout": timedelta(seconds=REQUEST_SECONDS)}

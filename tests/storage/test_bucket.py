@@ -202,7 +202,9 @@ def test_a_bucket_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -
             missing.read("a")
 
 
-def test_missing_credentials_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
     monkeypatch.setattr(bucket_module, "MAX_HASTY_RETRIES", 0)
