@@ -40,6 +40,8 @@ BROKEN_REPLIES = (
     "Content-Range header not present",
     "416 Range Not Satisfiable",
 )
+# It does not repeat conditional puts and deletions that got no reply, which do no harm here.
+NOT_REPEATED = re.compile(r"retries: 0,.*kind: (Timeout|Interrupted)", re.DOTALL)
 # The library asks these servers for the credentials of the machine, if the environment has none.
 CREDENTIAL_SERVERS = ("169.254.169.254", "metadata.google.internal")
 
@@ -69,14 +71,15 @@ def wait_for(read: Callable[[], Found]) -> Found:
 
 
 def _repeat_broken(request: Callable[[], Found]) -> Found:
-    """Send a request; repeat it after a reply that has broken off, which the library does not."""
+    """Send a request; repeat it where the library does not: without a reply, or a whole one."""
     from obstore.exceptions import GenericError
 
     for pause in LATE_PAUSES:
         try:
             return request()
         except GenericError as error:
-            if not any(text in str(error) for text in BROKEN_REPLIES):
+            told = str(error)
+            if not (any(text in told for text in BROKEN_REPLIES) or NOT_REPEATED.search(told)):
                 raise
         time.sleep(pause)
     return request()

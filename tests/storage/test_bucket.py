@@ -117,6 +117,21 @@ def test_a_request_that_fails_once_is_repeated(
     assert not proxy.faults
 
 
+def test_a_request_without_a_reply_in_time_is_repeated(
+    bucket: Bucket, proxy: FaultyProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_module, "REQUEST_SECONDS", 1)
+    proxy.faults += [("PUT", "/a", "hang"), ("GET", "/a", "hang"), ("GET", "/a", "hang")]
+    assert bucket.create("a", b"one")
+    assert bucket.read("a") is not None
+    bucket.download("a", tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == b"one"
+    proxy.faults += [("DELETE", "/a", "hang"), ("POST", "delete", "hang")]
+    bucket.delete(["a"])
+    assert not bucket.exists("a")
+    assert len(proxy.requests) >= 8
+
+
 def test_a_reply_that_breaks_off_is_asked_for_again(
     bucket: Bucket, proxy: FaultyProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
