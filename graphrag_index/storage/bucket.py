@@ -28,7 +28,10 @@ SCHEMES = ("s3", "gs", "az")
 # time, or for a few seconds where it is better to know soon that the bucket does not answer.
 RETRY_SECONDS, MAX_RETRIES = 120, 1_000
 MAX_HASTY_RETRIES = 8
-REQUEST_SECONDS = 60
+# Seconds without a byte of a reply; a large object may take as long as its bytes come.
+REPLY_SECONDS = 60
+# Parts of a file, of 5 MB each, that are uploaded at once.
+PARTS_AT_ONCE = 2
 # Seconds to wait after the server has refused one of two requests at the same time.
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
 # Seconds to wait for an object that must be there: some servers show new objects late.
@@ -149,7 +152,10 @@ class Bucket:
         config: Any = {**profile, **self._options}
         if self._is_google and "endpoint" in config:
             config["base_url"] = config.pop("endpoint")
-        options: Any = {"timeout": timedelta(seconds=REQUEST_SECONDS)}
+        options: Any = {
+            "timeout": timedelta(days=1),
+            "read_timeout": timedelta(seconds=REPLY_SECONDS),
+        }
         if self._options.get("endpoint", "").startswith("http://"):
             options["allow_http"] = True
         retries: Any = {
@@ -196,7 +202,9 @@ class Bucket:
     def upload(self, path: Path, key: str) -> None:
         """Upload a file. An object of the same name must have the same content."""
         with self._explain_errors(key, writes=True):
-            _repeat_conflicts(lambda: self._store.put(key, path))
+            # Parts that wait for a slow network must not wait for longer than REPLY_SECONDS.
+            put = partial(self._store.put, key, path, max_concurrency=PARTS_AT_ONCE)
+            _repeat_conflicts(put)
 
     def create(self, key: str, content: bytes) -> bool:
         """Create an object; return False if there is one with another content.

@@ -120,7 +120,7 @@ def test_a_request_that_fails_once_is_repeated(
 def test_a_request_without_a_reply_in_time_is_repeated(
     bucket: Bucket, proxy: FaultyProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bucket_module, "REQUEST_SECONDS", 1)
+    monkeypatch.setattr(bucket_module, "REPLY_SECONDS", 1)
     proxy.faults += [("PUT", "/a", "hang"), ("GET", "/a", "hang"), ("GET", "/a", "hang")]
     assert bucket.create("a", b"one")
     assert bucket.read("a") is not None
@@ -130,6 +130,19 @@ def test_a_request_without_a_reply_in_time_is_repeated(
     bucket.delete(["a"])
     assert not bucket.exists("a")
     assert len(proxy.requests) >= 8
+
+
+def test_an_object_may_take_longer_than_a_reply(
+    bucket: Bucket, proxy: FaultyProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_module, "REPLY_SECONDS", 1)
+    monkeypatch.setattr(bucket_module, "RETRY_SECONDS", 1)
+    content = bytes(range(256)) * 8_000
+    bucket.create("a", content)
+    proxy.faults += [("GET", "/a", "drip")]
+    bucket.download("a", tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == content
+    assert [method for method, _ in proxy.requests].count("GET") == 1
 
 
 def test_a_reply_that_breaks_off_is_asked_for_again(
