@@ -272,6 +272,31 @@ def test_replies_of_a_stopped_run_are_saved_for_another_machine(
     assert "the output is not in a bucket" in refused.stderr
 
 
+def test_purged_replies_do_not_stay_in_the_bucket(
+    asking: Path, bucket_address: str, tmp_path: Path
+) -> None:
+    bucket, ledger = Bucket(bucket_address), tmp_path / "ledger.sqlite"
+
+    def run(*options: str) -> int:
+        """Run; return the number of requests in the only ledger in the bucket."""
+        cache = {"GRAPHRAG_INDEX_CACHE": str(tmp_path / "here")}
+        told = call(
+            asking, "run", "--quiet", "--set", f"output={bucket_address}", *options, **cache
+        )
+        assert told.returncode == 0, told.stderr
+        listed = (str(one["path"]) for one in bucket.list_objects("objects/"))
+        [key] = [key for key in listed if key.endswith("ledger.sqlite")]
+        bucket.download(key, ledger)
+        with closing(sqlite3.connect(ledger)) as database:
+            [(n,)] = database.execute("SELECT count(*) FROM requests")
+        return int(n)
+
+    n_before = run()
+    min((asking / "input").iterdir()).unlink()
+    assert run() >= n_before
+    assert 0 < run("--purge") < n_before
+
+
 def test_a_folder_on_one_machine_has_no_workers(root: Path) -> None:
     told = call(root, "worker")
     assert told.returncode == ExitCode.WRONG_USE
