@@ -1,4 +1,4 @@
-"""Extractive reports: sentences from text units with citations; no model is needed."""
+"""Extractive reports: the choice of their sentences; no model is needed."""
 
 import math
 from collections import Counter
@@ -6,15 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from graphrag_index.reports.chosen_statements import Choice, Evidence
 from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.report import Finding, format_citation, join_titles
-from graphrag_index.reports.statements import (
-    SourceSpan,
-    Statement,
-    StatementWords,
-    choose_spans,
-)
+from graphrag_index.reports.report import join_titles
+from graphrag_index.reports.statements import StatementWords, choose_spans
 from graphrag_index.reports.theme_terms import Term
 from graphrag_index.text.sentences import distinctive_words
 
@@ -33,29 +29,6 @@ MAX_COMMON_WORD_SHARE = 0.6
 MAX_HEADING_NAMES = 3
 # Maximum number of terms in a title, and minimum weight of the second, as a share of the first.
 MAX_TITLE_TERMS, MIN_TERM_SHARE = 2, 0.35
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """A sentence that mentions entities of the community.
-
-    `entities` are the numbers of these entities, `relationships` of those between them. `source`
-    is the number of the text unit, `document` that of its document, `place` the position of the
-    sentence in the document. `days` are the first and last day of a date in the sentence.
-    """
-
-    text: str
-    entities: Sequence[int]
-    relationships: Sequence[int]
-    source: int
-    document: int
-    score: float
-    days: tuple[date, date] | None = None
-    place: tuple[int, int] = (0, 0)
-
-    @property
-    def span(self) -> SourceSpan:
-        return SourceSpan(self.source, self.document, *self.place)
 
 
 @dataclass(frozen=True)
@@ -83,7 +56,7 @@ def compose_title(terms: Sequence[Term], names: Sequence[str], language: str) ->
     return f"{theme[0].upper()}{theme[1:]}: {named}" if theme else named
 
 
-def write_findings(
+def choose_statements(
     evidence: Sequence[Evidence],
     names: Names,
     terms: Sequence[Term],
@@ -91,8 +64,8 @@ def write_findings(
     max_sentences: int,
     max_document_share: float = 1.0,
     language: str = "en",
-) -> tuple[str, tuple[Finding, ...], list[Statement]]:
-    """Choose the sentences of the summary and of each finding; they are the statements.
+) -> tuple[list[str], list[Choice]]:
+    """Choose the headings of the findings, and the sentences of the summary and of each finding.
 
     If the candidates are from at least `MIN_DOCUMENTS` documents, one document has at most the
     share `max_document_share` of the sentences.
@@ -121,11 +94,10 @@ def write_findings(
         if len(sizes) < MIN_DOCUMENTS or limit == 1 or max(used.values(), default=0) <= allowed:
             break
         limit = max(1, min(limit - 1, allowed))
-    findings = tuple(Finding(heading, _cite_sentences(chosen)) for heading, chosen in groups)
     parts = [(None, summary), *((at, chosen) for at, (_, chosen) in enumerate(groups))]
-    trace = _StatementSources(evidence, names.titles, words)
-    statements = [trace.make_statement(at, one) for at, chosen in parts for one in chosen]
-    return _cite_sentences(summary), findings, statements
+    sources = _StatementSources(evidence, names.titles, words)
+    choices = [Choice(at, *sources.find(one)) for at, chosen in parts for one in chosen]
+    return [heading for heading, _ in groups], choices
 
 
 def _group_by_member(evidence: Sequence[Evidence]) -> dict[int, list[Evidence]]:
@@ -149,15 +121,17 @@ class _StatementSources:
         titles: Mapping[int, str],
         words: dict[str, frozenset[str]],
     ) -> None:
+        self._positions = {sentence: at for at, sentence in enumerate(evidence)}
         # Without another document, nothing is searched.
         is_searched = len({sentence.document for sentence in evidence}) > 1
         self._mentioned = _group_by_member(evidence) if is_searched else {}
         self._titles, self._words = titles, words
 
-    def make_statement(self, finding: int | None, sentence: Evidence) -> Statement:
-        """Make a statement of a sentence and of those of other documents that state the same.
+    def find(self, sentence: Evidence) -> tuple[int, list[int]]:
+        """Return the number of documents that state a sentence, and the positions of sentences.
 
-        They mention the same members.
+        The first position is that of the sentence. The others mention the same members, and state
+        the same in other documents.
         """
         members = set(sentence.entities)
         known = (self._mentioned.get(entity, ()) for entity in members)
@@ -168,14 +142,15 @@ class _StatementSources:
             if other.document != sentence.document and members.issubset(other.entities)
         ]
         if not others:
-            return Statement(finding, sentence.text, 1, [sentence.span])
-        found = [(math.inf, sentence.span)]
+            return 1, [self._positions[sentence]]
         names = frozenset().union(*(self._find_words(self._titles[entity]) for entity in members))
         words = StatementWords.split(self._find_words(sentence.text), names)
+        found = {sentence.span: (math.inf, self._positions[sentence])}
         for other in others:
             if score := words.score(self._find_words(other.text)):
-                found.append((score, other.span))
-        return Statement(finding, sentence.text, *choose_spans(found))
+                found[other.span] = score, self._positions[other]
+        n_documents, spans = choose_spans((score, span) for span, (score, _) in found.items())
+        return n_documents, [found[span][1] for span in spans]
 
     def _find_words(self, text: str) -> frozenset[str]:
         return _find_words_once(text, self._words)
@@ -364,16 +339,3 @@ class _SentencePool:
 
 def _have_common_words(a: Collection[str], b: frozenset[str]) -> bool:
     return len(b.intersection(a)) > MAX_COMMON_WORD_SHARE * min(len(a), len(b))
-
-
-def _cite_sentences(sentences: Sequence[Evidence]) -> str:
-    """Join sentences; after each, cite its entities, their relationships and its text unit."""
-    cited = []
-    for sentence in sentences:
-        rows = {
-            "Entities": sentence.entities,
-            "Relationships": sentence.relationships,
-            "Sources": (sentence.source,),
-        }
-        cited.append(f"{sentence.text} {format_citation(rows)}")
-    return " ".join(cited)

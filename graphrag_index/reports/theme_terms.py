@@ -16,8 +16,10 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
+from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _WORDS, _NLP_WORDS = read_lists("reports/data/report_words"), read_lists("nlp/data/words")
@@ -33,6 +35,9 @@ _BEFORE_VERBS = {code: word_set(words) for code, words in _WORDS["before_verbs"]
 _NO_NOUN_ENDINGS = ("ed", "ing", "ly", "est", "ous", "ful", "ive", "able", "ible")
 # Maximum number of words in the list of the corpus. All other words count as rare as its last.
 MAX_CORPUS_WORDS = 50_000
+# Number of bits to which counts of the corpus are rounded up. So the weights of most words, and
+# with them most reports, stay the same when a few documents change.
+COUNT_BITS = 3
 # Maximum number of words of a report that become terms, and of characters of a word beside a term.
 MAX_WORDS, MAX_WORD_CHARS = 14, 30
 # Minimum number of text units of a report that contain a word.
@@ -44,7 +49,7 @@ MIN_SHARE_IN_PHRASE = 0.34
 
 
 class CorpusWords(NamedTuple):
-    """The number of sentences of the corpus, and of those with each word (`word`, `n`)."""
+    """The rounded number of sentences of the corpus, and of those with each word (`word`, `n`)."""
 
     n_sentences: int
     counts: pl.DataFrame
@@ -63,7 +68,16 @@ def count_corpus_words(parts: Iterable[tuple[int, pl.DataFrame]]) -> CorpusWords
     sizes, frames = zip((0, _NO_COUNTS), *parts, strict=True)
     counts = pl.concat(frames).group_by("word").agg(pl.sum("n"))
     counts = counts.sort("n", "word", descending=[True, False]).head(MAX_CORPUS_WORDS)
-    return CorpusWords(sum(sizes), counts)
+    rounded = _round_up(counts["n"].to_numpy().astype(np.int64))
+    [n_sentences] = _round_up(np.array([sum(sizes)]))
+    return CorpusWords(int(n_sentences), counts.with_columns(n=pl.Series(rounded)))
+
+
+def _round_up(counts: Integers) -> Integers:
+    """Round counts up to numbers with `COUNT_BITS` significant bits."""
+    unit = 1 << np.maximum(np.frexp(counts)[1] - COUNT_BITS, 0).astype(np.int64)
+    rounded: Integers = -(-counts // unit) * unit
+    return rounded
 
 
 _NO_COUNTS = pl.DataFrame(schema={"word": pl.String, "n": pl.UInt32})

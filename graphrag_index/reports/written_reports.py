@@ -1,19 +1,32 @@
 """Reports of a shard of communities, written from their candidate sentences."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.reports.chosen_statements import Evidence, write_findings
 from graphrag_index.reports.extent import describe_extent
-from graphrag_index.reports.extractive import Evidence, Names, compose_title, write_findings
+from graphrag_index.reports.extractive import Names, choose_statements, compose_title
 from graphrag_index.reports.report import Report, join_titles, make_report_rows
-from graphrag_index.reports.statements import make_statement_column
+from graphrag_index.reports.report_choices import (
+    ReportChoice,
+    hash_choice_inputs,
+    make_choice_columns,
+    read_choices,
+)
+from graphrag_index.reports.statements import Statement, make_statement_column
 from graphrag_index.reports.theme_terms import CorpusWords, find_terms, rank_words, split_words
 from graphrag_index.step import ShardFrames
+
+# Columns of candidate sentences that make an `Evidence`.
+_EVIDENCE = (
+    *("text", "entities", "relationships", "source", "document", "score"),
+    *("first_day", "last_day", "start_char", "end_char"),
+)
 
 
 def write_reports(
@@ -23,44 +36,107 @@ def write_reports(
     max_sentences: int,
     max_document_share: float,
 ) -> ShardFrames:
-    """Write the reports of a shard of communities."""
+    """Write the reports of a shard of communities, and return their choices too.
+
+    The frame `known` has choices of the last version. A choice with the same input is kept.
+    """
     entities, communities = shard["entities"], shard["communities"]
+    sentences, uses = _rank_sentences(shard["sentences"], corpus)
     titles, weight = (
         dict(entities.select("entity", name).iter_rows()) for name in ("title", "weight")
     )
-    sentences, uses = _rank_sentences(shard["sentences"], corpus)
-    columns = ("entities", "relationships", "source", "document", "score")
-    places = ("first_day", "last_day", "start_char", "end_char")
-    rows = list(sentences.select("language", "clarity", "text", *columns, *places).iter_rows())
-    found = list(uses.select("text", "word", "weight", "form").iter_rows())
-    spans, use_spans = (
-        pairwise(np.searchsorted(frame["report"], np.arange(communities.height + 1)).tolist())
-        for frame in (sentences, uses)
-    )
-    reports, stated = [], []
-    for row, span, use_span in zip(
-        communities.iter_rows(named=True), spans, use_spans, strict=True
-    ):
-        names = Names(weight, titles, row["main"])
-        named = [titles[entity] for entity in row["main"]]
-        language, evidence = _read_evidence(rows[slice(*span)])
-        terms = find_terms(found[slice(*use_span)], language, _words_of(named))
-        summary, findings, statements = write_findings(
-            evidence, names, terms, max_findings, max_sentences, max_document_share, language
+    mains = [[titles[entity] for entity in main] for main in communities["main"]]
+    hashes = pl.Series("input_hash", hash_choice_inputs(mains, sentences, uses, entities))
+    wanted = communities.select("community", hashes).with_row_index("report")
+    kept = wanted.join(shard["known"], on=["community", "input_hash"])
+    new = wanted.filter(~pl.col("report").is_in(kept["report"].implode()))
+    limits = (max_findings, max_sentences, max_document_share)
+    texts = _read_rows(sentences.select("report", "language", "clarity", *_EVIDENCE), new)
+    words = _read_rows(uses.select("report", "text", "word", "weight", "form"), new)
+    choices = {
+        at: _choose(
+            texts.get(at, ()),
+            words.get(at, ()),
+            Names(weight, titles, communities["main"][at].to_list()),
+            limits,
         )
+        for at in new["report"]
+    }
+    chosen = pl.concat([new, make_choice_columns(choices.values())], how="horizontal")
+    choices |= zip(kept["report"], read_choices(kept), strict=True)
+    ordered = [choices[at] for at in range(communities.height)]
+    reports, statements = _write_texts(ordered, communities, titles, sentences)
+    added = ["main", "n_documents", "first_date", "last_date", "kinds"]
+    ids = [dict(shard[name].iter_rows()) for name in ("text_units", "documents")]
+    column = make_statement_column(statements, *ids)
+    return {
+        "community_reports": make_report_rows(communities.drop(added), reports, column),
+        "report_choices": pl.concat([chosen, kept]).sort("report").drop("report"),
+    }
+
+
+def _read_rows(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, list[tuple[Any, ...]]]:
+    """Return the rows of some reports, by report and without the column `report`."""
+    own = rows.filter(pl.col("report").is_in(reports["report"].implode()))
+    groups = groupby(own.iter_rows(), lambda row: row[0])
+    return {report: [row[1:] for row in group] for report, group in groups}
+
+
+def _choose(
+    rows: Sequence[tuple[Any, ...]],
+    uses: Sequence[tuple[str, str, float, str]],
+    names: Names,
+    limits: tuple[int, int, float],
+) -> ReportChoice:
+    """Choose the title, the headings and the sentences of a report."""
+    languages = Counter(row[0] for row in rows)
+    language = max(languages, key=lambda code: languages[code], default="")
+    # Of sentences with a text, use those with the highest clarity.
+    clarity = max((row[1] for row in rows if row[2]), default=0)
+    positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
+    evidence = _make_evidence(rows[at][2:] for at in positions)
+    named = [names.titles[entity] for entity in names.main]
+    terms = find_terms(uses, language, _words_of(named))
+    headings, chosen = choose_statements(evidence, names, terms, *limits, language)
+    statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
+    return ReportChoice(compose_title(terms, named, language), headings, statements)
+
+
+def _make_evidence(rows: Iterable[Any]) -> list[Evidence]:
+    """Make evidence of rows with the columns `_EVIDENCE`."""
+    # The first and last day of a date, and the position of the sentence, are at the end of a row.
+    return [
+        Evidence(text, entities, links, source, document, score, (a, b) if a else None, (c, d))
+        for text, entities, links, source, document, score, a, b, c, d in rows
+    ]
+
+
+def _write_texts(
+    choices: Sequence[ReportChoice],
+    communities: pl.DataFrame,
+    titles: Mapping[int, str],
+    sentences: pl.DataFrame,
+) -> tuple[list[Report], list[list[Statement]]]:
+    """Write the reports of communities, and return their statements too."""
+    positions = [
+        sorted({at for one in choice.statements for at in one.sentences}) for choice in choices
+    ]
+    starts = np.searchsorted(sentences["report"], np.arange(len(choices))).tolist()
+    rows = [start + at for start, own in zip(starts, positions, strict=True) for at in own]
+    made = iter(_make_evidence(sentences.select(_EVIDENCE)[rows].iter_rows()))
+    reports, stated = [], []
+    for row, own, choice in zip(communities.iter_rows(named=True), positions, choices, strict=True):
+        evidence = dict(zip(own, made, strict=False))
+        summary, findings, statements = write_findings(evidence, choice.headings, choice.statements)
         if not summary:
             # Cite the entities, since no text mentions the members but repeated lines.
             cited = ", ".join(map(str, row["main"]))
-            title = join_titles(named)
+            title = join_titles([titles[entity] for entity in row["main"]])
             summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
-        title = compose_title(terms, named, language)
         summary = f"{summary} {describe_extent(row)}"
-        reports.append(Report(title, summary, findings, row["rank"], _explain_rank(row)))
+        reports.append(Report(choice.title, summary, findings, row["rank"], _explain_rank(row)))
         stated.append(statements)
-    added = ["main", "n_documents", "first_date", "last_date", "kinds"]
-    ids = [dict(shard[name].iter_rows()) for name in ("text_units", "documents")]
-    column = make_statement_column(stated, *ids)
-    return {"community_reports": make_report_rows(communities.drop(added), reports, column)}
+    return reports, stated
 
 
 def _rank_sentences(
@@ -89,20 +165,6 @@ def _rank_sentences(
     order = ["report", "score", "sentence"]
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")
     return scored.sort(order, descending=[False, True, False]), uses
-
-
-def _read_evidence(rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[Evidence]]:
-    """Return the language of most sentences, and the sentences with the highest clarity."""
-    languages = Counter(row[0] for row in rows)
-    rows = [row for row in rows if row[2]]
-    clarity = max((row[1] for row in rows), default=0)
-    # The first and last day of a date, and the position of the sentence, are at the end of a row.
-    evidence = [
-        Evidence(text, entities, links, source, document, score, (a, b) if a else None, (c, d))
-        for _, own, text, entities, links, source, document, score, a, b, c, d in rows
-        if own == clarity
-    ]
-    return max(languages, key=lambda code: languages[code], default=""), evidence
 
 
 def _words_of(names: Sequence[str]) -> frozenset[str]:

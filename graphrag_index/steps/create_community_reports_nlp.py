@@ -16,6 +16,7 @@ from graphrag_index.reports.candidate_sentences import (
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
+from graphrag_index.reports.report_choices import read_known_choices
 from graphrag_index.reports.theme_terms import count_corpus_words, count_words
 from graphrag_index.reports.title_members import choose_title_members, gather_titles
 from graphrag_index.reports.written_reports import write_reports
@@ -24,6 +25,7 @@ from graphrag_index.schema.settings.step_sections import CreateCommunityReportsN
 from graphrag_index.step import Partitions, Progress, ShardFrames, Shards, step
 from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.storage.memo import locate_list_values, read_batches
+from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.sentences import Quotations, are_quotable
 from graphrag_index.text.standalone import stand_alone, trim_sentences
@@ -67,7 +69,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports"], code_version=5)
+@step(writes=["community_reports", "report_choices"], code_version=6)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -78,9 +80,10 @@ def create_community_reports_nlp(
     documents: pl.LazyFrame,
     *,
     settings: CreateCommunityReportsNlp,
+    previous: Previous,
     progress: Progress,
     shards: Shards,
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Write a report on each community from sentences about its members, without a model.
 
     The title has terms that set the sentences apart from the corpus, and the main members. The
@@ -93,7 +96,8 @@ def create_community_reports_nlp(
     level, deepest first, then `community`.
 
     Candidate sentences are chosen report by report, but their texts are read document by document.
-    So they are partitioned by sentence before, and by report after their texts are read.
+    So they are partitioned by sentence before, and by report after their texts are read. The last
+    version's choice of a title, headings and sentences is kept if it depends on nothing new.
     """
     units = _read_text_units(base_text_units, documents)
     rows = rank_communities(communities)
@@ -136,11 +140,12 @@ def create_community_reports_nlp(
             "text_units": ("source", base_text_units.select("id").collect().to_series()),
             "documents": ("document", documents.select("id").collect().to_series()),
         }
-        work = _prepare_shards(rows, members, named, by_report, links, ids_by_number)
+        known = read_known_choices(previous)
+        work = _prepare_shards(rows, members, named, by_report, links, ids_by_number, known)
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
         shared = (count_corpus_words(counts), *limits)
         for n_reports, written in shards.map(write_reports, work, *shared):
-            yield written["community_reports"]
+            yield written
             progress.advance(n_reports)
 
 
@@ -327,6 +332,7 @@ def _prepare_shards(
     by_report: Partitions,
     links: RelationshipLookup,
     ids: Mapping[str, tuple[str, pl.Series]],
+    known: pl.DataFrame,
 ) -> Iterator[tuple[int, ShardFrames]]:
     """Yield (number of reports, shard): communities with their titles and candidate sentences.
 
@@ -368,6 +374,7 @@ def _prepare_shards(
                         relationships=links.find_between(sentences["entities"]),
                     ),
                     "entities": named[shown].select(entity=shown, title="title", weight="weight"),
+                    "known": known.join(part, on="community", how="semi", maintain_order="left"),
                     **{
                         name: sentences.select(pl.col(column).unique().sort()).with_columns(
                             id=values.gather(sentences[column].unique().sort())

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,9 +13,11 @@ from graphrag_index.reports.candidate_sentences import (
     choose_best_sentences,
     drop_repeats_of_siblings,
 )
+from graphrag_index.reports.chosen_statements import Evidence, write_findings
 from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.extractive import Evidence, Names, write_findings
+from graphrag_index.reports.extractive import Names, choose_statements
 from graphrag_index.reports.report import Finding, format_citation, join_titles
+from graphrag_index.reports.statements import Statement
 from graphrag_index.reports.theme_terms import Term
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
@@ -35,7 +38,14 @@ ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, so
 def write(
     *sentences: Evidence, main: Sequence[int] = (), findings: int = 6, most: int = 14
 ) -> tuple[str, tuple[Finding, ...]]:
-    return write_findings(sentences, Names(WEIGHT, TITLES, main), TERMS, findings, most)[:2]
+    return write_all(sentences, Names(WEIGHT, TITLES, main), TERMS, findings, most)[:2]
+
+
+def write_all(
+    sentences: Sequence[Evidence], *rest: Any
+) -> tuple[str, tuple[Finding, ...], list[Statement]]:
+    """Choose the sentences of a report and write it."""
+    return write_findings(dict(enumerate(sentences)), *choose_statements(sentences, *rest))
 
 
 def test_the_summary_covers_the_main_members_first() -> None:
@@ -141,12 +151,12 @@ def test_a_poisoned_document_has_at_most_its_share_and_each_statement_one_source
         replace(evidence("Storms broke masts of the Endurance.", 1), document=4),
     ]
     names = Names(WEIGHT, TITLES, [0])
-    summary, findings, statements = write_findings([*false, *true], names, TERMS, 6, 14, 0.5)
+    summary, findings, statements = write_all([*false, *true], names, TERMS, 6, 14, 0.5)
     said = [summary, *(finding.explanation for finding in findings)]
     assert sum(text.count("stole") for text in said) == 3
     assert sum(text.count("Data:") for text in said) == 6
     assert {one.n_documents for one in statements} == {1}
-    _, _, unlimited = write_findings([*false, *true[:1]], names, TERMS, 6, 14, 0.5)
+    _, _, unlimited = write_all([*false, *true[:1]], names, TERMS, 6, 14, 0.5)
     assert sum("stole" in one.text for one in unlimited) > 3
 
 
@@ -159,7 +169,7 @@ def test_a_statement_has_the_sentences_of_all_documents_that_state_it() -> None:
         replace(evidence("Crean sailed to Kerry with 27 men.", 0, 3), document=4),
         replace(evidence("So 27 men sailed to Elephant Island.", 0, 2), document=1),
     ]
-    _, _, statements = write_findings(sentences, Names(WEIGHT, TITLES, [0]), TERMS, 6, 14)
+    _, _, statements = write_all(sentences, Names(WEIGHT, TITLES, [0]), TERMS, 6, 14)
     found = {one.text: {span.document for span in one.spans} for one in statements}
     assert found["Shackleton sailed to Elephant Island with 27 men."] == {1, 2}
     assert found["Crean sailed to Kerry with 27 men."] == {4}

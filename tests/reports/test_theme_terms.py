@@ -65,3 +65,12 @@ def test_a_title_has_at_most_two_strong_terms_before_the_names() -> None:
     weak = [terms[0], Term("smoke", ("smoke",), 1.0)]
     assert compose_title(weak, names, "en") == "Fires: Sydney and Hill Top"
     assert compose_title([], names, "en") == "Sydney and Hill Top"
+
+
+def test_counts_of_the_corpus_are_rounded_up_to_three_bits() -> None:
+    numbers = {7: 7, 8: 8, 9: 10, 16: 16, 17: 20, 99: 112, 112: 112, 113: 128}
+    words = pl.DataFrame({"word": [f"w{n:03}" for n in numbers], "n": [*numbers]})
+    words = words.with_columns(pl.col("n").cast(pl.UInt32))
+    n_sentences, counts = count_corpus_words([(60, words), (61, words.clear())])
+    assert n_sentences == 128
+    assert dict(counts.sort("word").iter_rows()) == {f"w{n:03}": numbers[n] for n in numbers}

@@ -1,0 +1,119 @@
+"""The choices of reports without a model, which are kept while their input stays the same.
+
+The choice of a report is its title, its headings and its sentences. It takes long, and is stored in
+the table `report_choices`. The text of a report is written anew from its choice in each run, since
+it cites numbers of rows, which change with every document. So a choice and its input have no such
+numbers: sentences are positions among the candidate sentences of the report.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.reports.chosen_statements import Choice
+from graphrag_index.schema.list_columns import Integers, gather_lists, spread_lists
+from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_index.storage.memo import open_previous, read_or_fallback
+from graphrag_index.storage.table_store import Previous
+
+CHOICES_TABLE = TABLES["report_choices"]
+# Value of `finding` in the table for a sentence of the summary.
+_SUMMARY = -1
+# Separators of the values in a row, and of rows, in the input of a hash.
+_VALUE_END, _ROW_END = "\x1f", "\x1e"
+
+
+class ReportChoice(NamedTuple):
+    """The title and the headings of a report, and its sentences in their order."""
+
+    title: str
+    headings: Sequence[str]
+    statements: Sequence[Choice]
+
+
+def hash_choice_inputs(
+    mains: Sequence[Sequence[str]],
+    sentences: pl.DataFrame,
+    uses: pl.DataFrame,
+    entities: pl.DataFrame,
+) -> list[str]:
+    """Hash for each report everything that its choice depends on, except settings.
+
+    `mains` has the titles of the main members of each report. `sentences` are the candidates by
+    report, best first; `uses` are the uses of words that set reports apart. Numbers of rows are
+    replaced by their ranks among those of the report.
+    """
+    report = sentences["report"].to_numpy()
+    row, entity = spread_lists(sentences["entities"])
+    ranks, pairs = _rank_in_report(report[row], entity.to_numpy())
+    mentioned = gather_lists(row, pl.Series(ranks).cast(pl.String), sentences.height)
+    columns = ["text", "language", "clarity", "score", "first_day", "last_day"]
+    lines = sentences.with_columns(
+        mentioned.list.join(",").alias("entities"),
+        *(
+            pl.Series(name, _rank_in_report(report, sentences[name].to_numpy())[0])
+            for name in ("source", "document")
+        ),
+    ).select("report", *columns, "start_char", "end_char", "entities", "source", "document")
+    members = (
+        pl.DataFrame({"report": pairs >> 32, "entity": (pairs & 0xFFFFFFFF).astype(np.int32)})
+        .join(entities, on="entity", maintain_order="left")
+        .select("report", "title", "weight")
+    )
+    parts = [
+        _join_rows(frame, len(mains))
+        for frame in (lines, members, uses.select("report", "word", "weight", "form"))
+    ]
+    return [content_id(*texts, *main) for *texts, main in zip(*parts, mains, strict=True)]
+
+
+def _rank_in_report(report: Integers, numbers: Integers) -> tuple[Integers, Integers]:
+    """Return the rank of each number among those of its report, and the sorted distinct pairs."""
+    keys = (report.astype(np.int64) << 32) + numbers
+    pairs, place = np.unique(keys, return_inverse=True)
+    return place - np.searchsorted(pairs, report.astype(np.int64) << 32), pairs
+
+
+def _join_rows(rows: pl.DataFrame, n_reports: int) -> pl.Series:
+    """Join the values of all rows of each report to one text; rows are in order of reports."""
+    values = pl.all().exclude("report").cast(pl.String).fill_null("")
+    lines = rows.select(pl.concat_str(values, separator=_VALUE_END)).to_series()
+    return gather_lists(rows["report"].to_numpy(), lines, n_reports).list.join(_ROW_END)
+
+
+def read_known_choices(previous: Previous) -> pl.DataFrame:
+    """Read the choices of the last version, if the step had the same code and settings."""
+    tables = open_previous(previous, [CHOICES_TABLE]) if previous.is_same_step else None
+    none = CHOICES_TABLE.empty()
+    return none if tables is None else read_or_fallback(none, CHOICES_TABLE.name, tables[0].collect)
+
+
+def read_choices(rows: pl.DataFrame) -> list[ReportChoice]:
+    """Return the choice of each row of `report_choices`."""
+    return [
+        ReportChoice(title, headings, [_read_statement(**one) for one in statements])
+        for title, headings, statements in rows.select(*ReportChoice._fields).iter_rows()
+    ]
+
+
+def _read_statement(finding: int, n_documents: int, sentences: list[int]) -> Choice:
+    return Choice(None if finding == _SUMMARY else finding, n_documents, sentences)
+
+
+def make_choice_columns(choices: Iterable[ReportChoice]) -> pl.DataFrame:
+    """Return the columns of `report_choices` that have the choices."""
+    rows = [
+        (
+            choice.title,
+            choice.headings,
+            [
+                {**one._asdict(), "finding": _SUMMARY if one.finding is None else one.finding}
+                for one in choice.statements
+            ],
+        )
+        for choice in choices
+    ]
+    schema = {name: CHOICES_TABLE.schema[name] for name in ReportChoice._fields}
+    return pl.DataFrame(rows, schema, orient="row")

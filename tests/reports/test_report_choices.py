@@ -1,0 +1,121 @@
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from graphrag_index.reports.report_choices import hash_choice_inputs
+from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
+from graphrag_index.step import SerialShards, Silent
+from graphrag_index.steps.create_community_reports_nlp import create_community_reports_nlp
+from graphrag_index.storage.table_store import Previous, open_index
+
+SENTENCES: Mapping[str, Any] = {
+    "report": [0, 0, 1],
+    "text": ["Crean met Scott.", "Scott sailed.", "The ice broke."],
+    "language": ["en"] * 3,
+    "clarity": [2, 2, 1],
+    "score": [3.5, 2.25, 1.0],
+    "first_day": [None] * 3,
+    "last_day": [None] * 3,
+    "start_char": [0, 17, 40],
+    "end_char": [16, 30, 54],
+    "entities": [[4, 9], [9], [7]],
+    "source": [5, 6, 8],
+    "document": [2, 2, 3],
+}
+USES = {"report": [0], "word": ["ice"], "weight": [1.5], "form": ["ice"]}
+ENTITIES = {"entity": [4, 7, 9], "title": ["Crean", "Ice", "Scott"], "weight": [1.0, 2.0, 3.0]}
+MAINS = [["Crean", "Scott"], ["Ice"]]
+
+
+def hashes(
+    sentences: Mapping[str, Any] = SENTENCES,
+    uses: Mapping[str, Any] = USES,
+    entities: Mapping[str, Any] = ENTITIES,
+    mains: list[list[str]] = MAINS,
+) -> list[str]:
+    lists = {"entities": pl.List(pl.Int32)}
+    frames = (pl.DataFrame(sentences, schema_overrides=lists), pl.DataFrame(uses))
+    numbers = pl.DataFrame(entities, schema_overrides={"entity": pl.Int32})
+    return hash_choice_inputs(mains, *frames, numbers)
+
+
+def test_numbers_of_rows_do_not_matter_as_long_as_their_order_is_the_same() -> None:
+    moved = {
+        **{"entities": [[104, 209], [209], [1]], "source": [50, 60, 7], "document": [0, 0, 9]},
+    }
+    entities = {**ENTITIES, "entity": [104, 1, 209]}
+    assert hashes({**SENTENCES, **moved}, entities=entities) == hashes()
+    turned = {"entities": [[104, 209], [104], [1]]}
+    assert hashes({**SENTENCES, **turned}, entities=entities)[0] != hashes()[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("text", "Crean left Scott."),
+        ("score", 3.25),
+        ("clarity", 1),
+        ("start_char", 1),
+        ("source", 7),
+        ("document", 1),
+        ("entities", [4]),
+    ],
+)
+def test_a_changed_sentence_changes_the_hash_of_its_report_only(column: str, value: Any) -> None:
+    changed = {**SENTENCES, column: [value, *SENTENCES[column][1:]]}
+    first, second = hashes(changed)
+    assert first != hashes()[0]
+    assert second == hashes()[1]
+
+
+def test_members_their_weights_and_words_change_the_hash() -> None:
+    first, second = hashes()
+    heavier = {**ENTITIES, "weight": [1.5, 2.0, 3.0]}
+    assert hashes(entities=heavier)[0] != first
+    assert hashes(uses={**USES, "weight": [1.75]})[0] != first
+    assert hashes(mains=[["Scott", "Crean"], ["Ice"]])[0] != first
+    assert hashes(entities=heavier)[1] == second
+
+
+def test_a_report_without_sentences_has_a_hash() -> None:
+    none = {name: values[:2] for name, values in SENTENCES.items()}
+    assert len({*hashes(none), hashes()[1]}) == 3
+
+
+class OtherTitles(Previous):
+    """The last version with another title in each choice, and another hash for each second."""
+
+    def scan(self, name: str) -> pl.LazyFrame | None:
+        rows = super().scan(name)
+        assert rows is not None
+        is_other = pl.int_range(pl.len()) % 2 == 1
+        own_hash = pl.when(is_other).then(pl.lit("other")).otherwise("input_hash")
+        return rows.with_columns(title=pl.lit("Kept title"), input_hash=own_hash)
+
+
+@pytest.mark.parametrize("is_same_step", [True, False])
+def test_a_choice_is_kept_if_it_has_the_same_input_and_settings(
+    sample_project: Path, is_same_step: bool
+) -> None:
+    store, version = open_index(sample_project / "output")
+    tables = {name: store.scan(name, table) for name, table in version.tables.items()}
+    written = create_community_reports_nlp.function(
+        *(tables[read.table] for read in create_community_reports_nlp.reads),
+        settings=CreateCommunityReportsNlp(),
+        previous=OtherTitles(store, version, is_same_step),
+        progress=Silent(),
+        shards=SerialShards(),
+    )
+    parts = list(written)
+    reports, choices = (
+        pl.concat(part[name] for part in parts) for name in ("community_reports", "report_choices")
+    )
+    is_kept = pl.Series([is_same_step, False] * reports.height)[: reports.height]
+    assert (reports["title"] == "Kept title").to_list() == is_kept.to_list()
+    before = tables["community_reports"].collect()
+    own = pl.col("summary", "findings", "statements")
+    assert reports.select(own).equals(before.select(own))
+    assert choices.drop("title").equals(tables["report_choices"].drop("title").collect())
