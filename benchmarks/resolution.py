@@ -31,6 +31,7 @@ from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.resolve_entities import resolve_entities
+from graphrag_index.storage.table_store import Previous, TableStore
 
 # Of a hundred things.
 SHARE_WITH_VARIANT = 0.2
@@ -82,6 +83,7 @@ def measure(n_entities: int) -> list[str]:
         **tables,
         settings=ResolveEntities(),
         root=root,
+        previous=Previous(TableStore(root), None),
         chat_model=None,
         embedding_model=None,
         prompts=Prompts(root),

@@ -15,8 +15,6 @@ import polars as pl
 from graphrag_index.reports.chosen_statements import Choice
 from graphrag_index.schema.list_columns import Integers, gather_lists, spread_lists
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.storage.memo import open_previous, read_or_fallback
-from graphrag_index.storage.table_store import Previous
 
 CHOICES_TABLE = TABLES["report_choices"]
 # Value of `finding` in the table for a sentence of the summary.
@@ -81,13 +79,6 @@ def _join_rows(rows: pl.DataFrame, n_reports: int) -> pl.Series:
     values = pl.all().exclude("report").cast(pl.String).fill_null("")
     lines = rows.select(pl.concat_str(values, separator=_VALUE_END)).to_series()
     return gather_lists(rows["report"].to_numpy(), lines, n_reports).list.join(_ROW_END)
-
-
-def read_known_choices(previous: Previous) -> pl.DataFrame:
-    """Read the choices of the last version, if the step had the same code and settings."""
-    tables = open_previous(previous, [CHOICES_TABLE]) if previous.is_same_step else None
-    none = CHOICES_TABLE.empty()
-    return none if tables is None else read_or_fallback(none, CHOICES_TABLE.name, tables[0].collect)
 
 
 def read_choices(rows: pl.DataFrame) -> list[ReportChoice]:

@@ -6,7 +6,7 @@ Keys are hashes, split into partitions: all names of a key are in one partition.
 """
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ import polars as pl
 
 from graphrag_index.resolution.name_similarity import MIN_LETTERS_OF_NAME
 from graphrag_index.resolution.parsed_name import Name, is_initial
+from graphrag_index.schema.list_columns import gather_lists
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Partitions, ShardFrames, Shards
 from graphrag_index.storage.partitions import hash_partitions
 from graphrag_index.text.normalize import UNSPACED, fold
@@ -44,9 +46,8 @@ _KEY_COLUMNS = {
     "key": pl.UInt64,
     "is_reason": pl.Boolean,
 }
-_NAME_COLUMNS = {"number": pl.UInt32, "letters": pl.String, "n_words": pl.Int64}
-_TEXT_COLUMNS = {"number": pl.UInt32, "text": pl.String}
-_EXPLAINED_COLUMNS = {"acronym": pl.String, "letters": pl.String}
+_NAME_COLUMNS: dict[str, Any] = {"number": pl.UInt32, **TABLES["parsed_names"].schema}
+_TEXT_COLUMNS = {"block": pl.Int32, "text": pl.String}
 _PAIR_COLUMNS = {"block": pl.UInt8, "left": pl.UInt32, "right": pl.UInt32}
 
 
@@ -62,19 +63,29 @@ class Candidates(NamedTuple):
     explained: set[tuple[str, str]]
 
 
-def find_candidate_pairs(titles: pl.Series, shards: Shards) -> Candidates:
-    """Find candidate pairs of names by letters and words; the names are sorted by frequency."""
+def parse_names(titles: pl.Series, known: pl.DataFrame, shards: Shards) -> pl.DataFrame:
+    """Parse names and make their keys for all blocks except "spelling".
+
+    `known` are rows of `parsed_names`, which are used again. Returns rows of this table in the
+    order of the names, with their positions in the column `number`.
+    """
     numbered = titles.rename("title").to_frame().with_row_index("number")
-    parsed = [pl.DataFrame(schema=_NAME_COLUMNS)]
+    kept = numbered.join(known.unique("title"), on="title")
+    new = numbered.join(known, on="title", how="anti", maintain_order="left")
+    parts = [part["names"] for _, part in shards.map(_parse_shard, _split(new))]
+    return pl.concat([kept.select(*_NAME_COLUMNS), *parts]).sort("number")
+
+
+def find_candidate_pairs(names: pl.DataFrame, shards: Shards) -> Candidates:
+    """Find candidate pairs of parsed names, which are sorted by frequency."""
     found = [pl.DataFrame(schema=_PAIR_COLUMNS)]
-    explained: set[tuple[str, str]] = set()
-    n = 1 + len(titles) // NAMES_PER_PARTITION
+    n = 1 + names.height // NAMES_PER_PARTITION
     with shards.open_partitions(n, _KEY_COLUMNS) as keys:
-        for _, made in shards.map(_make_keys, _split(numbered)):
-            _append_keys(made["keys"], keys)
-            parsed.append(made["names"])
-            explained.update(made["explained"].iter_rows())
-        names = pl.concat(parsed)
+        for part in names.iter_slices(NAMES_PER_SHARD):
+            rows = part.select("number", "has_initials", "keys").explode("keys").unnest("keys")
+            rows = rows.drop_nulls("text")
+            is_reason = pl.col("has_initials") | (pl.col("block") != BLOCKS.index("initials"))
+            _append_keys(_hash_keys(rows.with_columns(is_reason=is_reason)), keys)
         for _, made in shards.map(_make_spelling_keys, _split(_select_long_names(names))):
             _append_keys(made["keys"], keys)
         work = ((number, {"keys": rows}) for number, rows in keys)
@@ -89,7 +100,8 @@ def find_candidate_pairs(titles: pl.Series, shards: Shards) -> Candidates:
         .agg(share_first_letters=(pl.col("block") == BLOCKS.index("first letters")).any())
         .sort("left", "right")
     )
-    return Candidates(pairs, explained)
+    explained = names.filter(pl.col("acronym") != "").select("acronym", "letters")
+    return Candidates(pairs, set(explained.iter_rows()))
 
 
 def find_similar_pairs(vectors: Vectors, numbers: npt.NDArray[np.int64]) -> pl.DataFrame:
@@ -119,20 +131,17 @@ def _append_keys(rows: pl.DataFrame, keys: Partitions) -> None:
     keys.append(rows, hash_partitions(rows["key"], keys.n))
 
 
-def _make_keys(shard: ShardFrames) -> ShardFrames:
-    """Parse some names, and make their keys for all blocks except "spelling"."""
-    parsed: list[tuple[int, str, int]] = []
-    explained: list[tuple[str, str]] = []
-    # For each block, the number of the name of each key, and the keys.
-    keys: dict[str, tuple[list[int], list[str]]] = {block: ([], []) for block in BLOCKS}
-    have_initials: list[bool] = []
-    for number, title in shard["names"].iter_rows():
+def _parse_shard(shard: ShardFrames) -> ShardFrames:
+    parsed: list[tuple[str, int, str, bool]] = []
+    owners: list[int] = []
+    keys: list[tuple[int, str]] = []
+    for at, title in enumerate(shard["names"]["title"]):
         name = Name(title)
         plain = name.plain
         words = set(plain.words)
-        parsed.append((number, plain.letters, len(words)))
+        acronym = ""
         if "acronym" in plain.left_out:
-            explained.append((fold(name.bracketed_words.replace(".", "")), plain.letters))
+            acronym = fold(name.bracketed_words.replace(".", ""))
         # Sort the words, so that "Anna Novak" and "Novak Anna" get the same key.
         in_any_order = "".join(sorted(plain.words))
         letters = {name.letters, plain.letters, "".join(name.words_without_umlauts), in_any_order}
@@ -141,23 +150,20 @@ def _make_keys(shard: ShardFrames) -> ShardFrames:
             "first letters": [name.letters] if name.is_acronym else name.acronyms,
             "words": [word for word in words if len(word) > 3],
         }
+        has_initials = False
         if name.may_be_person and not is_initial((parts := name.person_words)[-1]):
             found["initials"] = [f"{fold(parts[-1])} {fold(parts[0])[:1]}"]
-            have_initials.append(any(map(is_initial, parts[:-1])))
-        for block, texts in found.items():
-            keys[block][0].extend([number] * len(texts))
-            keys[block][1].extend(texts)
-    hashed = {
-        block: _hash_keys(block, pl.DataFrame(columns, _TEXT_COLUMNS))
-        for block, columns in keys.items()
-    }
-    is_reason = pl.Series(have_initials, dtype=pl.Boolean)
-    hashed["initials"] = hashed["initials"].with_columns(is_reason=is_reason)
-    return {
-        "names": pl.DataFrame(parsed, _NAME_COLUMNS, orient="row"),
-        "explained": pl.DataFrame(explained, _EXPLAINED_COLUMNS, orient="row"),
-        "keys": pl.concat(hashed.values()),
-    }
+            has_initials = any(map(is_initial, parts[:-1]))
+        parsed.append((plain.letters, len(words), acronym, has_initials))
+        own = sorted((BLOCKS.index(block), text) for block in found for text in found[block])
+        owners += [at] * len(own)
+        keys += own
+    columns = {name: _NAME_COLUMNS[name] for name in ("letters", "n_words", "acronym")}
+    schema = {**columns, "has_initials": pl.Boolean}
+    values = pl.DataFrame(keys, _TEXT_COLUMNS, orient="row").to_struct()
+    lists = gather_lists(np.array(owners, np.int64), values, len(parsed)).alias("keys")
+    rows = pl.DataFrame(parsed, schema, orient="row").with_columns(lists)
+    return {"names": pl.concat([shard["names"], rows], how="horizontal").select(*_NAME_COLUMNS)}
 
 
 def _make_spelling_keys(shard: ShardFrames) -> ShardFrames:
@@ -165,7 +171,9 @@ def _make_spelling_keys(shard: ShardFrames) -> ShardFrames:
     letters = pl.col("letters")
     at = shard["names"].with_columns(at=pl.int_ranges(0, letters.str.len_chars() + 1)).explode("at")
     shorter = pl.concat_str(letters.str.slice(0, pl.col("at")), letters.str.slice(pl.col("at") + 1))
-    return {"keys": _hash_keys("spelling", at.select("number", text=shorter))}
+    block = pl.lit(BLOCKS.index("spelling"), pl.Int32)
+    rows = at.select("number", block=block, text=shorter, is_reason=pl.lit(True))
+    return {"keys": _hash_keys(rows)}
 
 
 def _select_long_names(names: pl.DataFrame) -> pl.DataFrame:
@@ -178,14 +186,11 @@ def _select_long_names(names: pl.DataFrame) -> pl.DataFrame:
     return distinct.select("number", "letters").sort("number")
 
 
-def _hash_keys(block: str, keys: pl.DataFrame) -> pl.DataFrame:
-    """Return rows (`number`, `text`) of one block as rows of `_KEY_COLUMNS`."""
-    at = BLOCKS.index(block)
+def _hash_keys(keys: pl.DataFrame) -> pl.DataFrame:
+    """Return rows (`number`, `block`, `text`, `is_reason`) as rows of `_KEY_COLUMNS`."""
     # Add the number of the block, so that equal texts in two blocks are different keys.
-    key = pl.col("text").hash() + at
-    return keys.select(
-        pl.lit(at, pl.UInt8).alias("block"), "number", key.alias("key"), is_reason=pl.lit(True)
-    )
+    key = pl.col("text").hash() + pl.col("block").cast(pl.UInt64)
+    return keys.select(pl.col("block").cast(pl.UInt8), "number", key.alias("key"), "is_reason")
 
 
 def _pair_names(shard: ShardFrames) -> ShardFrames:

@@ -6,6 +6,7 @@ A score is the confidence (0 to 1) that two entities are the same thing.
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -31,6 +32,7 @@ from graphrag_index.resolution.name_similarity import (
     mean_different_things,
 )
 from graphrag_index.resolution.parsed_name import Name, kind_of_type
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, ShardFrames, Shards
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold
@@ -50,12 +52,7 @@ VECTOR_WEIGHT = 0.75
 
 # Number of pairs in a shard.
 PAIRS_PER_SHARD = 5_000
-_SIMILAR_COLUMNS: dict[str, Any] = {
-    "left": pl.Int64,
-    "right": pl.Int64,
-    "score": pl.Float64,
-    "evidence": pl.List(pl.String),
-}
+_COMPARED_COLUMNS = ("left", "right", *TABLES["compared_names"].columns)
 # Maximum number of characters of a description in the prompt.
 MAX_DESCRIPTION_CHARACTERS = 600
 # Keys of the answer in a reply, words that mean "same", and words that mean "different".
@@ -104,33 +101,42 @@ def _count_common_values(
 
 
 def compare_pairs(
-    pairs: pl.DataFrame, nodes: pl.DataFrame, shards: Shards
-) -> dict[tuple[int, int], Similarity]:
-    """Compare the names of candidate pairs; return the pairs of similar names, in their order.
+    pairs: pl.DataFrame, nodes: pl.DataFrame, known: pl.DataFrame, shards: Shards
+) -> pl.DataFrame:
+    """Compare the names of candidate pairs.
 
     `pairs` has `left`, `right` and `similarity`, which is null unless vectors found the pair.
-    `nodes` has the `title` and the `type` of each node.
+    `nodes` has the `title` and the `type` of each node. `known` are rows of `compared_names`,
+    which are used again. Returns rows of this table, with `left` and `right`, in their order.
     """
+    named = pairs.select(
+        *("left", "right", "similarity"),
+        *(
+            nodes[column].gather(pairs[side]).alias(name)
+            for side, names in (("left", ("title", "type")), ("right", ("other", "other_type")))
+            for column, name in zip(("title", "type"), names, strict=True)
+        ),
+    )
+    key = ["title", "other", "type", "other_type", "similarity"]
+    kept = named.join(known.unique(key), on=key, nulls_equal=True)
+    new = named.join(known, on=key, how="anti", nulls_equal=True, maintain_order="left")
+    work = ((None, {"pairs": part}) for part in new.iter_slices(PAIRS_PER_SHARD))
+    made = [part["pairs"] for _, part in shards.map(_compare_shard, work)]
+    return pl.concat([kept.select(_COMPARED_COLUMNS), *made]).sort("left", "right")
 
-    def split_pairs() -> Iterator[tuple[None, ShardFrames]]:
-        for part in pairs.select("left", "right", "similarity").iter_slices(PAIRS_PER_SHARD):
-            ends = pl.concat([part["left"], part["right"]]).unique().sort()
-            names = nodes[ends].select("title", "type").insert_column(0, ends.alias("node"))
-            yield None, {"pairs": part, "names": names}
 
-    return {
-        (left, right): Similarity(score, tuple(evidence))
-        for _, made in shards.map(_compare_shard, split_pairs())
-        for left, right, score, evidence in made["similar"].iter_rows()
-    }
+def find_similar(compared: pl.DataFrame) -> dict[tuple[int, int], Similarity]:
+    """Return the similarities of the compared names that are similar."""
+    rows = compared.drop_nulls("score").select("left", "right", "score", "evidence").iter_rows()
+    return {(left, right): Similarity(score, tuple(said)) for left, right, score, said in rows}
 
 
 def _compare_shard(shard: ShardFrames) -> ShardFrames:
-    rows = shard["names"].iter_rows()
-    names = {node: Name(title, kind_of_type(kind)) for node, title, kind in rows}
-    similar = []
-    for left, right, similarity in shard["pairs"].iter_rows():
-        a, b = names[left], names[right]
+    parse = cache(lambda title, kind: Name(title, kind_of_type(kind)))
+    rows = shard["pairs"].select("title", "type", "other", "other_type", "similarity")
+    found: list[Similarity | None] = []
+    for title, kind, other, other_kind, similarity in rows.iter_rows():
+        a, b = parse(title, kind), parse(other, other_kind)
         likeness = compare_names(a, b)
         if similarity is not None:
             reason = f"vectors alike ({similarity:.2f})"
@@ -138,9 +144,11 @@ def _compare_shard(shard: ShardFrames) -> ShardFrames:
                 likeness = replace(likeness, evidence=(*likeness.evidence, reason))
             elif not mean_different_things(a, b) and can_be_one_person(a, b):
                 likeness = Similarity(VECTOR_WEIGHT * similarity, (reason,))
-        if likeness is not None:
-            similar.append((left, right, likeness.score, likeness.evidence))
-    return {"similar": pl.DataFrame(similar, _SIMILAR_COLUMNS, orient="row")}
+        found.append(likeness)
+    score = pl.Series([one and one.score for one in found], dtype=pl.Float64)
+    evidence = pl.Series([one.evidence if one else () for one in found], dtype=pl.List(pl.String))
+    compared = shard["pairs"].with_columns(score=score, evidence=evidence)
+    return {"pairs": compared.select(_COMPARED_COLUMNS)}
 
 
 def score_pairs(

@@ -16,7 +16,7 @@ from graphrag_index.reports.candidate_sentences import (
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
-from graphrag_index.reports.report_choices import read_known_choices
+from graphrag_index.reports.report_choices import CHOICES_TABLE
 from graphrag_index.reports.theme_terms import count_corpus_words, count_words
 from graphrag_index.reports.title_members import choose_title_members, gather_titles
 from graphrag_index.reports.written_reports import write_reports
@@ -24,7 +24,7 @@ from graphrag_index.schema.list_columns import Integers, NumberLists, RowGroups,
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Partitions, Progress, ShardFrames, Shards, step
 from graphrag_index.steps.extract_graph_nlp import find_rows_at
-from graphrag_index.storage.memo import locate_list_values, read_batches
+from graphrag_index.storage.memo import locate_list_values, read_batches, read_known_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.sentences import Quotations, are_quotable
@@ -140,7 +140,7 @@ def create_community_reports_nlp(
             "text_units": ("source", base_text_units.select("id").collect().to_series()),
             "documents": ("document", documents.select("id").collect().to_series()),
         }
-        known = read_known_choices(previous)
+        known = read_known_rows(previous, CHOICES_TABLE)
         work = _prepare_shards(rows, members, named, by_report, links, ids_by_number, known)
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
         shared = (count_corpus_words(counts), *limits)

@@ -12,7 +12,11 @@ import polars as pl
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.resolution.blocking import find_candidate_pairs, find_similar_pairs
+from graphrag_index.resolution.blocking import (
+    find_candidate_pairs,
+    find_similar_pairs,
+    parse_names,
+)
 from graphrag_index.resolution.candidates import (
     ExtractedEntities,
     Node,
@@ -24,10 +28,19 @@ from graphrag_index.resolution.decisions_file import Decisions, PartConditions, 
 from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
 from graphrag_index.resolution.name_similarity import can_be_one_person, mean_different_things
 from graphrag_index.resolution.parsed_name import Name
-from graphrag_index.resolution.scoring import Pair, ask_model, compare_pairs, score_pairs
+from graphrag_index.resolution.scoring import (
+    Pair,
+    ask_model,
+    compare_pairs,
+    find_similar,
+    score_pairs,
+)
 from graphrag_index.schema.settings.step_sections import ResolveEntities
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Project, Shards, step
-from graphrag_index.storage.memo import regroup_batches
+from graphrag_index.storage.memo import read_known_rows, regroup_batches
+from graphrag_index.storage.table_store import Previous
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
@@ -36,6 +49,7 @@ logger = logging.getLogger(__name__)
 # documents.
 MAX_WARNINGS = 10
 
+PARSED, COMPARED = TABLES["parsed_names"], TABLES["compared_names"]
 # Tables that are not rewritten if nothing is merged.
 _REWRITTEN_TABLES = (
     "extracted_entities",
@@ -55,11 +69,14 @@ def _check_decisions_file(settings: ResolveEntities, project: Project) -> None:
 
 
 @step(
-    writes=[*_REWRITTEN_TABLES, "entity_resolutions", "doubtful_pairs"],
+    writes=[
+        *_REWRITTEN_TABLES,
+        *("entity_resolutions", "doubtful_pairs", "parsed_names", "compared_names"),
+    ],
     fingerprint=lambda settings, root: read_decisions(root / settings.file).fingerprint(),
     check=_check_decisions_file,
     asks=_select_model_services,
-    code_version=4,
+    code_version=5,
 )
 def resolve_entities(
     extracted_entities: pl.LazyFrame,
@@ -71,6 +88,7 @@ def resolve_entities(
     *,
     settings: ResolveEntities,
     root: Path,
+    previous: Previous,
     chat_model: ChatModel | None,
     embedding_model: EmbeddingModel | None,
     prompts: Prompts,
@@ -90,6 +108,8 @@ def resolve_entities(
         decision.
     doubtful_pairs
         One row per pair of entities that may be one thing but was not merged, best first.
+    parsed_names, compared_names
+        One row per name and per candidate pair, for the next run.
     """
     decisions = read_decisions(root / settings.file)
     found = ExtractedEntities(
@@ -103,9 +123,17 @@ def resolve_entities(
     scored: list[Pair] = []
     if settings.merge:
         titles = table.rows["title"]
-        candidates = find_candidate_pairs(titles, shards)
+        names = parse_names(titles, read_known_rows(previous, PARSED), shards)
+        for batch in names.select(*PARSED.columns).iter_slices(ROW_GROUP_SIZE):
+            yield {PARSED.name: batch}
+        candidates = find_candidate_pairs(names, shards)
+        del names
         pairs = _add_similar_pairs(candidates.pairs, titles, embedding_model, settings.max_embedded)
-        similar = compare_pairs(pairs, table.rows, shards)
+        compared = compare_pairs(pairs, table.rows, read_known_rows(previous, COMPARED), shards)
+        for batch in compared.select(*COMPARED.columns).iter_slices(ROW_GROUP_SIZE):
+            yield {COMPARED.name: batch}
+        similar = find_similar(compared)
+        del compared
         nodes = table.load({*nodes, *chain.from_iterable(similar)})
         scored = [
             pair
