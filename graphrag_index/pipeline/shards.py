@@ -206,7 +206,7 @@ class StepShards:
 
         A part is `function(shard, *shared)`. A single shard, and the first small ones, are
         processed at once and without files: workers would take longer to start. With
-        `keep_parts`, the parts are kept for the next run.
+        `keep_parts`, all parts are files, which are kept for the next run.
         """
         remaining = iter(shards)
         first = list(islice(remaining, 2))
@@ -215,7 +215,8 @@ class StepShards:
         waiting: deque[tuple[T, bytes, Path, Any]] = deque()
         for context, shard in chain(first, remaining):
             n_bytes += sum(frame.estimated_size() for frame in shard.values())
-            if n_bytes < MIN_BYTES_FOR_WORKERS:
+            is_small = n_bytes < MIN_BYTES_FOR_WORKERS
+            if is_small and not keep_parts:
                 with span("batch"):
                     done = function(shard, *shared)
                 yield context, done
@@ -227,6 +228,9 @@ class StepShards:
             if keep_parts:
                 self._kept.add(part)
                 self._fetch_earlier(part)
+            if is_small and not part.exists():
+                with span("batch"):
+                    make_part(file, rows, part)
             started = None if part.exists() else self._runner.start(file, rows, part)
             waiting.append((context, rows, part, started))
             if len(waiting) >= SHARDS_PER_WORKER * self._runner.n:

@@ -110,12 +110,15 @@ def test_few_rows_are_processed_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "parts").exists()
 
 
-def test_kept_parts_serve_the_next_run_and_other_parts_are_deleted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_rows", [1, N_ROWS])
+def test_kept_parts_serve_the_next_run_and_other_parts_are_deleted(
+    tmp_path: Path, n_rows: int
+) -> None:
     log = tmp_path / "log"
     log.mkdir()
 
     def run(folder: Path, numbers: list[int], keep_parts: bool = True) -> list[str]:
-        rows = ((n, {"numbers": pl.DataFrame({"n": [n] * N_ROWS})}) for n in numbers)
+        rows = ((n, {"numbers": pl.DataFrame({"n": [n] * n_rows})}) for n in numbers)
         with closing(Workers(1)) as workers:
             shards = StepShards(workers, folder, "code")
             parts = shards.map(square, rows, 1, log, keep_parts=keep_parts)
