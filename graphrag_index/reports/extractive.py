@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from graphrag_index.reports.chosen_statements import Choice, Evidence
+from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence
 from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.report import join_titles
@@ -94,7 +94,7 @@ def choose_statements(
         if len(sizes) < MIN_DOCUMENTS or limit == 1 or max(used.values(), default=0) <= allowed:
             break
         limit = max(1, min(limit - 1, allowed))
-    parts = [(None, summary), *((at, chosen) for at, (_, chosen) in enumerate(groups))]
+    parts = [(SUMMARY, summary), *((at, chosen) for at, (_, chosen) in enumerate(groups))]
     sources = _StatementSources(evidence, names.titles, words)
     choices = [Choice(at, *sources.find(one)) for at, chosen in parts for one in chosen]
     return [heading for heading, _ in groups], choices

@@ -151,13 +151,21 @@ def join_titles(titles: Sequence[str], language: str = "en") -> str:
     return f"{', '.join(titles[:-1])} {_CONJUNCTIONS.get(language, 'and')} {titles[-1]}"
 
 
-def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
-    """Format cited ids by section in Microsoft's citation syntax; leave out empty sections."""
+def format_citations(cited: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Format lists of cited ids by section in Microsoft's citation syntax; skip empty lists."""
     parts = []
     for section, ids in cited.items():
-        shown = [*map(str, ids[:MAX_CITED_IDS]), *["+more"] * (len(ids) > MAX_CITED_IDS)]
-        parts += [f"{section} ({', '.join(shown)})"] if shown else []
-    return f"[Data: {'; '.join(parts)}]"
+        shown = ids.list.head(MAX_CITED_IDS).cast(pl.List(pl.String)).list.join(", ")
+        rest = pl.when(ids.list.len() > MAX_CITED_IDS).then(pl.lit(", +more"))
+        part = pl.concat_str(pl.lit(f"{section} ("), shown, rest.otherwise(pl.lit("")), pl.lit(")"))
+        parts.append(pl.when(ids.list.len() > 0).then(part))
+    return pl.format("[Data: {}]", pl.concat_str(parts, separator="; ", ignore_nulls=True))
+
+
+def format_citation(cited: Mapping[str, Sequence[int]]) -> str:
+    """Format one citation."""
+    row = pl.DataFrame({section: [list(ids)] for section, ids in cited.items()})
+    return str(row.select(format_citations({name: pl.col(name) for name in cited})).item())
 
 
 # Cited rows by section, such as "Entities". A citation is a position (from 0) in these lists.

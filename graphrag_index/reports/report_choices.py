@@ -17,8 +17,6 @@ from graphrag_index.schema.list_columns import Integers, gather_lists, spread_li
 from graphrag_index.schema.tables import TABLES, content_id
 
 CHOICES_TABLE = TABLES["report_choices"]
-# Value of `finding` in the table for a sentence of the summary.
-_SUMMARY = -1
 # Separators of the values in a row, and of rows, in the input of a hash.
 _VALUE_END, _ROW_END = "\x1f", "\x1e"
 
@@ -81,28 +79,13 @@ def _join_rows(rows: pl.DataFrame, n_reports: int) -> pl.Series:
     return gather_lists(rows["report"].to_numpy(), lines, n_reports).list.join(_ROW_END)
 
 
-def read_choices(rows: pl.DataFrame) -> list[ReportChoice]:
-    """Return the choice of each row of `report_choices`."""
-    return [
-        ReportChoice(title, headings, [_read_statement(**one) for one in statements])
-        for title, headings, statements in rows.select(*ReportChoice._fields).iter_rows()
-    ]
-
-
-def _read_statement(finding: int, n_documents: int, sentences: list[int]) -> Choice:
-    return Choice(None if finding == _SUMMARY else finding, n_documents, sentences)
-
-
 def make_choice_columns(choices: Iterable[ReportChoice]) -> pl.DataFrame:
     """Return the columns of `report_choices` that have the choices."""
     rows = [
         (
             choice.title,
             choice.headings,
-            [
-                {**one._asdict(), "finding": _SUMMARY if one.finding is None else one.finding}
-                for one in choice.statements
-            ],
+            [one._asdict() for one in choice.statements],
         )
         for choice in choices
     ]

@@ -8,23 +8,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.reports.chosen_statements import Evidence, write_findings
+from graphrag_index.reports.chosen_statements import Evidence, PlacedStatements
 from graphrag_index.reports.extent import describe_extent
 from graphrag_index.reports.extractive import Names, choose_statements, compose_title
-from graphrag_index.reports.report import Report, join_titles, make_report_rows
+from graphrag_index.reports.report import Finding, Report, join_titles, make_report_rows
 from graphrag_index.reports.report_choices import (
     ReportChoice,
     hash_choice_inputs,
     make_choice_columns,
-    read_choices,
 )
-from graphrag_index.reports.statements import Statement, make_statement_column
 from graphrag_index.reports.theme_terms import CorpusWords, find_terms, rank_words, split_words
 from graphrag_index.step import ShardFrames
 
 # Columns of candidate sentences that make an `Evidence`.
 _EVIDENCE = (
-    *("text", "entities", "relationships", "source", "document", "score"),
+    *("text", "entities", "source", "document", "score"),
     *("first_day", "last_day", "start_char", "end_char"),
 )
 
@@ -53,25 +51,31 @@ def write_reports(
     limits = (max_findings, max_sentences, max_document_share)
     texts = _read_rows(sentences.select("report", "language", "clarity", *_EVIDENCE), new)
     words = _read_rows(uses.select("report", "text", "word", "weight", "form"), new)
-    choices = {
-        at: _choose(
+    choices = [
+        _choose(
             texts.get(at, ()),
             words.get(at, ()),
             Names(weight, titles, communities["main"][at].to_list()),
             limits,
         )
         for at in new["report"]
-    }
-    chosen = pl.concat([new, make_choice_columns(choices.values())], how="horizontal")
-    choices |= zip(kept["report"], read_choices(kept), strict=True)
-    ordered = [choices[at] for at in range(communities.height)]
-    reports, statements = _write_texts(ordered, communities, titles, sentences)
+    ]
+    chosen = pl.concat([new, make_choice_columns(choices)], how="horizontal")
+    chosen = pl.concat([chosen, kept]).sort("report")
+    placed = PlacedStatements(chosen, sentences)
+    texts_of_reports = zip(
+        communities.iter_rows(named=True),
+        chosen["title"],
+        chosen["headings"].to_list(),
+        *placed.write_texts(),
+        strict=True,
+    )
+    reports = [_write_report(titles, *texts) for texts in texts_of_reports]
     added = ["main", "n_documents", "first_date", "last_date", "kinds"]
-    ids = [dict(shard[name].iter_rows()) for name in ("text_units", "documents")]
-    column = make_statement_column(statements, *ids)
+    column = placed.make_column(shard["text_units"], shard["documents"])
     return {
         "community_reports": make_report_rows(communities.drop(added), reports, column),
-        "report_choices": pl.concat([chosen, kept]).sort("report").drop("report"),
+        "report_choices": chosen.drop("report"),
     }
 
 
@@ -106,37 +110,28 @@ def _make_evidence(rows: Iterable[Any]) -> list[Evidence]:
     """Make evidence of rows with the columns `_EVIDENCE`."""
     # The first and last day of a date, and the position of the sentence, are at the end of a row.
     return [
-        Evidence(text, entities, links, source, document, score, (a, b) if a else None, (c, d))
-        for text, entities, links, source, document, score, a, b, c, d in rows
+        Evidence(text, entities, source, document, score, (a, b) if a else None, (c, d))
+        for text, entities, source, document, score, a, b, c, d in rows
     ]
 
 
-def _write_texts(
-    choices: Sequence[ReportChoice],
-    communities: pl.DataFrame,
+def _write_report(
     titles: Mapping[int, str],
-    sentences: pl.DataFrame,
-) -> tuple[list[Report], list[list[Statement]]]:
-    """Write the reports of communities, and return their statements too."""
-    positions = [
-        sorted({at for one in choice.statements for at in one.sentences}) for choice in choices
-    ]
-    starts = np.searchsorted(sentences["report"], np.arange(len(choices))).tolist()
-    rows = [start + at for start, own in zip(starts, positions, strict=True) for at in own]
-    made = iter(_make_evidence(sentences.select(_EVIDENCE)[rows].iter_rows()))
-    reports, stated = [], []
-    for row, own, choice in zip(communities.iter_rows(named=True), positions, choices, strict=True):
-        evidence = dict(zip(own, made, strict=False))
-        summary, findings, statements = write_findings(evidence, choice.headings, choice.statements)
-        if not summary:
-            # Cite the entities, since no text mentions the members but repeated lines.
-            cited = ", ".join(map(str, row["main"]))
-            title = join_titles([titles[entity] for entity in row["main"]])
-            summary = f"No whole sentence speaks of {title}. [Data: Entities ({cited})]"
-        summary = f"{summary} {describe_extent(row)}"
-        reports.append(Report(choice.title, summary, findings, row["rank"], _explain_rank(row)))
-        stated.append(statements)
-    return reports, stated
+    row: Mapping[str, Any],
+    title: str,
+    headings: Sequence[str],
+    summary: str,
+    explanations: Sequence[str],
+) -> Report:
+    """Write the report of a community; `titles` has the titles of its entities."""
+    if not summary:
+        # Cite the entities, since no text mentions the members but repeated lines.
+        cited = ", ".join(map(str, row["main"]))
+        named = join_titles([titles[entity] for entity in row["main"]])
+        summary = f"No whole sentence speaks of {named}. [Data: Entities ({cited})]"
+    findings = tuple(map(Finding, headings, explanations))
+    summary = f"{summary} {describe_extent(row)}"
+    return Report(title, summary, findings, row["rank"], _explain_rank(row))
 
 
 def _rank_sentences(

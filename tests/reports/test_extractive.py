@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,11 +12,11 @@ from graphrag_index.reports.candidate_sentences import (
     choose_best_sentences,
     drop_repeats_of_siblings,
 )
-from graphrag_index.reports.chosen_statements import Evidence, write_findings
+from graphrag_index.reports.chosen_statements import Choice, Evidence, PlacedStatements
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.extractive import Names, choose_statements
 from graphrag_index.reports.report import Finding, format_citation, join_titles
-from graphrag_index.reports.statements import Statement
+from graphrag_index.reports.report_choices import ReportChoice, make_choice_columns
 from graphrag_index.reports.theme_terms import Term
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
@@ -25,7 +24,7 @@ WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
 
 
 def evidence(text: str, *entities: int, source: int = 0, score: float = 0.0) -> Evidence:
-    return Evidence(text, entities, (), source, 0, score or sum(WEIGHT[e] for e in entities))
+    return Evidence(text, entities, source, 0, score or sum(WEIGHT[e] for e in entities))
 
 
 TERMS = (Term("sea ice", ("ice",), 9.0), Term("boats", ("boats", "boat"), 8.0))
@@ -38,14 +37,25 @@ ENDURANCE_SANK = evidence("The Endurance sank in 1915 far from any land.", 1, so
 def write(
     *sentences: Evidence, main: Sequence[int] = (), findings: int = 6, most: int = 14
 ) -> tuple[str, tuple[Finding, ...]]:
-    return write_all(sentences, Names(WEIGHT, TITLES, main), TERMS, findings, most)[:2]
+    names = Names(WEIGHT, TITLES, main)
+    headings, chosen = choose_statements(sentences, names, TERMS, findings, most)
+    return write_texts(sentences, headings, chosen)
 
 
-def write_all(
-    sentences: Sequence[Evidence], *rest: Any
-) -> tuple[str, tuple[Finding, ...], list[Statement]]:
-    """Choose the sentences of a report and write it."""
-    return write_findings(dict(enumerate(sentences)), *choose_statements(sentences, *rest))
+def write_texts(
+    sentences: Sequence[Evidence], headings: Sequence[str], chosen: Sequence[Choice]
+) -> tuple[str, tuple[Finding, ...]]:
+    choice = make_choice_columns([ReportChoice("", headings, chosen)])
+    rows = [(0, s.text, list(s.entities), [], s.source, s.document, *s.place) for s in sentences]
+    schema = {
+        **{"report": pl.Int32, "text": pl.String, "entities": pl.List(pl.Int32)},
+        **{"relationships": pl.List(pl.Int32), "source": pl.Int32, "document": pl.Int32},
+        **{"start_char": pl.Int32, "end_char": pl.Int32},
+    }
+    frame = pl.DataFrame(rows, schema, orient="row")
+    placed = PlacedStatements(choice.with_columns(report=0), frame)
+    [summary], [explanations] = placed.write_texts()
+    return summary, tuple(map(Finding, headings, explanations))
 
 
 def test_the_summary_covers_the_main_members_first() -> None:
@@ -151,13 +161,15 @@ def test_a_poisoned_document_has_at_most_its_share_and_each_statement_one_source
         replace(evidence("Storms broke masts of the Endurance.", 1), document=4),
     ]
     names = Names(WEIGHT, TITLES, [0])
-    summary, findings, statements = write_all([*false, *true], names, TERMS, 6, 14, 0.5)
+    sentences = [*false, *true]
+    headings, statements = choose_statements(sentences, names, TERMS, 6, 14, 0.5)
+    summary, findings = write_texts(sentences, headings, statements)
     said = [summary, *(finding.explanation for finding in findings)]
     assert sum(text.count("stole") for text in said) == 3
     assert sum(text.count("Data:") for text in said) == 6
     assert {one.n_documents for one in statements} == {1}
-    _, _, unlimited = write_all([*false, *true[:1]], names, TERMS, 6, 14, 0.5)
-    assert sum("stole" in one.text for one in unlimited) > 3
+    _, unlimited = choose_statements([*false, *true[:1]], names, TERMS, 6, 14, 0.5)
+    assert sum("stole" in sentences[one.sentences[0]].text for one in unlimited) > 3
 
 
 def test_a_statement_has_the_sentences_of_all_documents_that_state_it() -> None:
@@ -169,11 +181,14 @@ def test_a_statement_has_the_sentences_of_all_documents_that_state_it() -> None:
         replace(evidence("Crean sailed to Kerry with 27 men.", 0, 3), document=4),
         replace(evidence("So 27 men sailed to Elephant Island.", 0, 2), document=1),
     ]
-    _, _, statements = write_all(sentences, Names(WEIGHT, TITLES, [0]), TERMS, 6, 14)
-    found = {one.text: {span.document for span in one.spans} for one in statements}
+    _, statements = choose_statements(sentences, Names(WEIGHT, TITLES, [0]), TERMS, 6, 14)
+    found = {
+        sentences[one.sentences[0]].text: {sentences[at].document for at in one.sentences}
+        for one in statements
+    }
     assert found["Shackleton sailed to Elephant Island with 27 men."] == {1, 2}
     assert found["Crean sailed to Kerry with 27 men."] == {4}
-    assert all(one.n_documents == len(one.spans) for one in statements)
+    assert all(one.n_documents == len(one.sentences) for one in statements)
 
 
 def test_a_document_with_many_sentences_leaves_candidates_to_other_documents() -> None:
