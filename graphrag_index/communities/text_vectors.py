@@ -94,14 +94,21 @@ def find_main_directions(matrix: "csr_array") -> Floats:
     size = min(DIMENSION + 16, n_rows, n_columns)
     found = matrix @ np.random.default_rng(0).standard_normal((n_columns, size))
     for _ in range(3):
-        found = matrix @ (matrix.T @ np.linalg.qr(found)[0])
-    rows = matrix.T @ np.linalg.qr(found)[0]
-    # The small matrix of inner products has the singular values; rows @ its vectors has the rest.
-    values, vectors = np.linalg.eigh(rows.T @ rows)
-    main = np.argsort(-values)[:DIMENSION]
-    main = main[values[main] > 1e-12 * values.max()]
-    components: Floats = rows @ (vectors[:, main] / np.sqrt(values[main]))
-    return components
+        found = matrix @ (matrix.T @ _find_main_axes(found))
+    return _find_main_axes(matrix.T @ _find_main_axes(found))[:, :DIMENSION]
+
+
+def _find_main_axes(columns: Floats) -> Floats:
+    """Return orthonormal columns that span the same space, in order of their singular values.
+
+    Unlike a QR decomposition, this needs no more than products of large matrices.
+    """
+    # The matrix of inner products has the singular values; columns @ its vectors has the rest.
+    values, vectors = np.linalg.eigh(columns.T @ columns)
+    main = np.argsort(-values)
+    main = main[values[main] > 1e-12 * values.max(initial=0)]
+    axes: Floats = columns @ (vectors[:, main] / np.sqrt(values[main]))
+    return axes
 
 
 def normalize_rows(rows: Floats) -> Floats:
