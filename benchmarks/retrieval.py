@@ -97,6 +97,19 @@ def embedded_minilm_untitled(dataset: Dataset) -> Retrieve:
     return embedded_minilm(dataset, titled=False)
 
 
+def basic(dataset: Dataset, titled: bool = True) -> Retrieve:
+    """As `embedded`, with basic search."""
+    settings = {"workflow": "embedded"}
+    project = write_project(dataset, "embedded" if titled else "untitled", settings, titled)
+    index(project)
+    return opened(project, dataset, method="basic")
+
+
+def basic_untitled(dataset: Dataset) -> Retrieve:
+    """As `basic`, of passages without titles."""
+    return basic(dataset, titled=False)
+
+
 def second_look(dataset: Dataset, titled: bool = True) -> Retrieve:
     """As `embedded`, with a second look of all-MiniLM-L6-v2 at the best passages."""
     settings = {"workflow": "embedded", "search": {"rerank_model": "all-MiniLM-L6-v2"}}
@@ -195,17 +208,24 @@ def index(project: Path, *overrides: str) -> None:
         sys.exit(run.returncode)
 
 
-def opened(project: Path, dataset: Dataset) -> Retrieve:
-    """Open an index; return what asks it for the passages of its local context."""
+def opened(project: Path, dataset: Dataset, method: str = "local") -> Retrieve:
+    """Open an index; return what asks it for the passages of its local or basic context."""
     import graphrag_query
     from graphrag_query.answering.llm import LLMPool
     from graphrag_query.question.question import Question
+    from graphrag_query.searches.basic_search import rank_text_units
     from graphrag_query.searches.local_search import find_evidence
 
     opened = graphrag_query.open(project / "output")
     models = LLMPool(opened.settings, project, project / "output")
     # Ids of the set may be numbers.
     ids = {str(passage["id"]): passage["id"] for passage in dataset.corpus}
+
+    def retrieve_basic(query: str, k: int) -> list[str]:
+        settings = opened.settings.basic_search.with_values({"top_k_text_units": k})
+        numbers = rank_text_units(Question(query, opened.store), settings)
+        units = opened.store.text_units(numbers)
+        return [ids[units[number]["document_id"]] for number in numbers]
 
     def retrieve(query: str, k: int) -> list[str]:
         settings = opened.settings.local_search.with_values({"top_k_text_units": k})
@@ -215,7 +235,7 @@ def opened(project: Path, dataset: Dataset) -> Retrieve:
             sys.exit(look.warnings[0])
         return [ids[unit["document_id"]] for unit in found.text_units.values()]
 
-    return retrieve
+    return retrieve_basic if method == "basic" else retrieve
 
 
 @contextmanager
@@ -244,6 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     factories = [
         *(embedded, embedded_untitled, recorded),
         *(embedded_minilm, embedded_minilm_untitled, second_look, second_look_untitled),
+        *(basic, basic_untitled),
     ]
     names = [factory.__name__ for factory in factories]
     parser.add_argument("--factories", nargs="+", choices=names, default=names[:3])
