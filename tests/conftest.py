@@ -33,12 +33,12 @@ REPOSITORY = Path(__file__).parent.parent
 
 
 @pytest.fixture(autouse=True)
-def log_level() -> Iterator[None]:
-    """Restore the level of the program's logger, which its command line sets."""
-    logger = logging.getLogger("graphrag_index")
-    level = logger.level
-    yield
-    logger.setLevel(level)
+def log_level() -> None:
+    """Reset the level of the program's logger, which its command line sets.
+
+    The fixtures of a session call the command line too, before the first test that uses them.
+    """
+    logging.getLogger("graphrag_index").setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")
