@@ -11,7 +11,7 @@ from graphrag_query.question.question import Question
 from graphrag_query.retrieval.report_sentences import locate_sentence
 
 # Number of words of a long sentence. Each further word lowers the score by this penalty.
-LONG_SENTENCE = 20
+LONG_SENTENCE = 25
 LONG_SENTENCE_PENALTY = 0.005
 # Maximum number of names of a theme in a list of themes without sentences.
 MAX_NAMES_IN_LIST = 2
@@ -43,6 +43,11 @@ class Theme:
         """The line above the sentences."""
         extent = f" ({self.extent})" if self.extent else ""
         return f"**{self.name}**{extent} {self.cited_as}".rstrip()
+
+    @property
+    def n_words(self) -> int:
+        """The number of words of the heading; its citation is no word."""
+        return len(self.name.split()) + len(self.extent.split())
 
     @property
     def short_heading(self) -> str:
@@ -123,7 +128,7 @@ def _choose_points(
         for theme in (theme for theme in themes if len(theme.chosen) == turn):
             heading = 0
             if not turn:
-                heading = 1 + len(theme.heading.split())
+                heading = 1 + theme.n_words
                 heading -= 0 if count_names else len(theme.short_heading.split())
             for point in theme.points:
                 words = distinctive_words(point.text)

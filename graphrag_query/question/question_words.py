@@ -22,6 +22,7 @@ from graphrag_index.text.languages import (
     detect_language,
     find_stems,
     language_of,
+    languages,
     read_lists,
     word_set,
 )
@@ -44,6 +45,13 @@ PLACE_OF_WORD = {
 }
 # Stems of words in questions about the whole corpus, which say nothing about the subject.
 STEMS_ABOUT_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["whole_corpus"])}
+# The same for words beside such words, which say something in other questions.
+STEMS_BESIDE_CORPUS = {
+    stem_word(word)
+    for word in word_set(WORD_LISTS["beside_whole_corpus"]).union(
+        *(language.function_words for language in languages().values())
+    )
+}
 # Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.

@@ -102,6 +102,12 @@ class IndexStore:
         return Links(self.open_mapped, self.n_rows("text_unit_rows"))
 
     @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages of the documents, as ISO 639-1 codes, where they are known."""
+        found = self.open_mapped("document_rows").columns("language")["language"].unique()
+        return frozenset(found.drop_nulls()) - {"und"}
+
+    @cached_property
     def embedder(self) -> QuestionEmbedder:
         """The embedding model for questions."""
         return QuestionEmbedder(self)

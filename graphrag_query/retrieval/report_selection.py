@@ -18,7 +18,11 @@ from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import STEMS_ABOUT_CORPUS, content_words
+from graphrag_query.question.question_words import (
+    STEMS_ABOUT_CORPUS,
+    STEMS_BESIDE_CORPUS,
+    content_words,
+)
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of reports that are compared with a question. More are read only from an index
@@ -71,10 +75,14 @@ def subject_words(question: Question) -> list[str]:
     The list is empty if the question asks about the whole corpus.
     """
     text = question.text
-    if "whole" in find_cues(text):
+    cues = find_cues(text)
+    if "whole" in cues:
         text = remove_cues(text, "whole", "summary", "listing")
-    words = content_words(text, question.language)
-    return [word for word in words if word not in STEMS_ABOUT_CORPUS]
+    words = [
+        word for word in content_words(text, question.language) if word not in STEMS_ABOUT_CORPUS
+    ]
+    is_empty = cues.keys() & {"whole", "summary"} and STEMS_BESIDE_CORPUS.issuperset(words)
+    return [] if is_empty else words
 
 
 def score_reports(question: Question) -> pl.DataFrame:

@@ -14,6 +14,7 @@ import numpy as np
 from graphrag_query.answering.extractive import word_weight
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.related_words import Floats, RelatedWords
 from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
     SIMILARITY_WEIGHT,
@@ -25,17 +26,20 @@ from graphrag_query.retrieval.text_unit_ranking import (
 MAX_TEXT_UNITS = 64
 # Maximum number of text units from which shares of the whole corpus are estimated.
 MAX_SAMPLED_TEXT_UNITS = 512
+# Maximum number of text units in other languages that are compared with a question.
+MAX_COMPARED_TEXT_UNITS = 8_192
 # Minimum number of text units for an estimate of their usual similarity to a question.
 MIN_SAMPLE = 50
 # Number of standard deviations by which the best text unit of a question stands out.
 MIN_DEVIATIONS = 1.6
-# Minimum score of a relevant text unit, as a share (0 to 1) of the best score.
-MIN_SHARE_OF_BEST_SCORE = 0.35
+# Minimum score of a relevant text unit, as a share (0 to 1) of the n-th best score: one text unit
+# on a thing that the question names must not outdo all others.
+MIN_SHARE_OF_BEST_SCORE, NTH_BEST = 0.35, 3
 # The level of the themes is the coarsest one on which no theme has more than this share (0 to 1)
 # of the relevant text units.
 MAX_SHARE_OF_THEME = 0.4
 # Maximum number of entities in the name of a theme.
-MAX_NAMES_OF_THEME = 3
+MAX_NAMES_OF_THEME = 2
 # Weight of an entity that a text unit describes. An entity that it only names has the weight 1.
 WEIGHT_OF_SUBJECT = 2.0
 
@@ -56,9 +60,32 @@ class Theme:
 def relevant_text_units(question: Question) -> dict[int, float]:
     """Map the text units that match a question best to their scores, the best first."""
     ranked = sorted(start_search(question)(), key=lambda unit: (-unit.own_score, unit.number))
-    min_score = MIN_SHARE_OF_BEST_SCORE * ranked[0].own_score if ranked else 0.0
     best = ranked[:MAX_TEXT_UNITS]
+    scores = [unit.own_score for unit in best[:NTH_BEST]]
+    min_score = MIN_SHARE_OF_BEST_SCORE * min(scores, default=0.0)
     return {unit.number: unit.own_score for unit in best if unit.own_score >= min_score}
+
+
+def text_units_in_other_languages(
+    question: Question, related: RelatedWords, weights: Floats
+) -> dict[int, float]:
+    """Map text units in other languages to the share of the question's words that they answer.
+
+    A word is answered by a related word. The shares (0 to 1) are weighted by `weights`, one for each word. Of a large corpus, only every n-th
+    text unit is read. The embedding model may read one language only, so words decide.
+    """
+    index = question.index
+    if not any(related.patterns):
+        return {}
+    table = index.open_mapped("text_unit_rows")
+    numbers = np.array(sample_text_units(index, MAX_COMPARED_TEXT_UNITS), np.int64)
+    documents = table.rows(numbers.tolist(), "document")["document"]
+    languages = index.open_mapped("document_rows").rows(documents.to_list(), "language")["language"]
+    numbers = numbers[(languages != question.language.code).to_numpy()]
+    matches = related.match_other_languages(table.rows(numbers.tolist(), "text")["text"])
+    shares = matches @ weights / (weights.sum() or 1.0)
+    best = np.lexsort((numbers, -shares))[:MAX_TEXT_UNITS]
+    return {int(numbers[at]): float(shares[at]) for at in best if shares[at] > 0}
 
 
 def score_text_units(
@@ -162,10 +189,10 @@ def stands_out(question: Question, text_units: Iterable[int]) -> bool:
     return best >= float(usual.mean() + (expected + MIN_DEVIATIONS) * usual.std())
 
 
-def sample_text_units(index: IndexStore) -> list[int]:
-    """Return every n-th text unit that the filters keep, at most `MAX_SAMPLED_TEXT_UNITS`."""
+def sample_text_units(index: IndexStore, most: int = MAX_SAMPLED_TEXT_UNITS) -> list[int]:
+    """Return every n-th text unit that the filters keep, at most `most`."""
     n_text_units = index.links.n_text_units
-    numbers = range(0, n_text_units, -(-n_text_units // MAX_SAMPLED_TEXT_UNITS) or 1)
+    numbers = range(0, n_text_units, -(-n_text_units // most) or 1)
     return [number for number in numbers if index.text_units_behind("Sources", number)]
 
 

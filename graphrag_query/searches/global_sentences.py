@@ -9,15 +9,9 @@ import polars as pl
 
 from graphrag_index.errors import format_count
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.normalize import fold
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.extractive import (
-    Candidate,
-    RankedSentence,
     TextUnit,
-    is_doubtful,
-    rank_sentences,
-    split_into_candidates,
 )
 from graphrag_query.answering.theme_answer import Point, Theme, write_themes
 from graphrag_query.answering.written_answer import (
@@ -32,11 +26,6 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     TYPE_OF_WORD,
     TYPES,
-    WORD,
-    WORD_LISTS,
-    content_words,
-    is_unreadable,
-    share_words,
 )
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import (
@@ -45,16 +34,13 @@ from graphrag_query.retrieval.report_selection import (
     reports_of_level,
     subject_words,
 )
-from graphrag_query.retrieval.report_sentences import locate_sentence, sourced_sentences
+from graphrag_query.retrieval.report_sentences import sourced_sentences
 from graphrag_query.retrieval.theme_passages import (
     community_paths,
     group_by_theme,
     name_groups,
-    relevant_text_units,
     sample_text_units,
     score_text_units,
-    stands_out,
-    weigh_words,
 )
 from graphrag_query.searches.counting import count_answer
 from graphrag_query.searches.main_entities import (
@@ -63,32 +49,23 @@ from graphrag_query.searches.main_entities import (
     find_named_entities,
     list_main_entities,
 )
+from graphrag_query.searches.subject_sentences import (
+    find_subject_matches,
+    rank_subject_sentences,
+)
 
 # Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 12
-# Maximum number of sentences whose vectors are compared with the question.
-MAX_EMBEDDED_SENTENCES = 64
-# Minimum cosine similarity between the best sentence and the question, and minimum share (0 to 1)
-# of the question's words in it, weighted by rarity. With the high similarity, no word is needed.
-MIN_SENTENCE_SIMILARITY = 0.3
-MIN_WORD_COVERAGE = 0.15
-HIGH_SIMILARITY = 0.48
-# Minimum relevance of a sentence in the answer, as a share (0 to 1) of the best relevance.
-MIN_SHARE_OF_BEST = 0.5
+# The other sentences are compared with the n-th best one.
+NTH_BEST = 3
+# Minimum relevance of a sentence in the answer, as a share (0 to 1) of the n-th best relevance.
+MIN_SHARE_OF_BEST = 0.6
 # The same for a sentence that is quoted only if the others leave room.
 MIN_SHARE_OF_FILLER = 0.3
-# Weight of the coverage of the question's words in the relevance of a sentence.
-COVERAGE_WEIGHT = 0.35
+# Minimum number of places of a kind, such as countries, for a list of them.
+MIN_PLACES = 3
 # Subtracted from the score of a sentence of a report for each sentence before it.
 LATER_SENTENCE_PENALTY = 0.05
-# Added to the score of the first sentence of a document, which often sums the document up.
-FIRST_SENTENCE_BONUS = 0.1
-# Subtracted from the score of a sentence that cannot be understood alone.
-DEPENDENT_SENTENCE_PENALTY = 0.25
-OPENING_QUOTATION_MARKS = "\"'“„«‘「『"
-PRONOUNS = {
-    fold(word) for words in WORD_LISTS["personal_pronouns"].values() for word in words.split()
-}
 NO_SIMILAR_REPORT = "No community report is similar enough to this question."
 
 
@@ -211,8 +188,8 @@ def _estimate_shares(index: IndexStore, level: int) -> dict[int, float]:
 
 def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     """Answer with the best sentences about the subject of a question, grouped by theme."""
-    index, asked = question.index, _ask_subject(question)
-    found = relevant_text_units(asked)
+    index, subject = question.index, find_subject_matches(question, subject_words(question))
+    asked, found = subject.question, subject.text_units
     reports, _ = reports_of_level(asked, settings, about_all=False)
     fitting = reports.filter(pl.col("similarity") >= settings.min_similarity)
     fitting = fitting.sort("score", "community", descending=[True, False]).head(MAX_REPORTS)
@@ -220,35 +197,30 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     note_reports(question, fitting, "score")
     scores = score_text_units(asked, found, (source for _, source in written))
     units = index.text_units(scores)
-    candidates = split_into_candidates((units[number] for number in found), found)
-    candidates = [candidate for candidate in candidates if candidate.prose]
-    candidates += _place_report_sentences(written, units, scores)
-    candidates = [replace(c, bonus=_bonus_of(c)) for c in candidates]
-    rarity = weigh_words(index, asked.content_words)
-    ranked = rank_sentences(asked, candidates, rarity=rarity, most=MAX_EMBEDDED_SENTENCES)
+    ranked = rank_subject_sentences(subject, units, scores, written)
     question.counts.update(community_reports=reports.height, text_units=len(units))
     best_first = {number: units[number] for number in sorted(units, key=lambda n: -scores[n])}
     pack = partial(_read_rows, question, settings, fitting, best_first)
     context = DeferredContext(pack, settings.max_context_tokens)
-    if not ranked or not (_is_evidence(question, ranked) or stands_out(asked, found)):
+    if not subject.is_answered_by(ranked, question):
         return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, context=context)
     points: dict[int, list[Point]] = {}
     weak: list[Point] = []
-    best = max(map(_relevance_of, ranked))
+    # One sentence that repeats the question must not outdo all others.
+    best = sorted((s.relevance for s in ranked), reverse=True)[:NTH_BEST][-1]
     for sentence in ranked:
-        candidate, relevance = sentence.candidate, _relevance_of(sentence)
-        point = Point(candidate.text, candidate.text_unit, sentence.score)
-        if relevance >= MIN_SHARE_OF_BEST * best:
-            points.setdefault(candidate.text_unit, []).append(point)
-        elif relevance >= MIN_SHARE_OF_FILLER * best:
+        point = Point(sentence.text, sentence.text_unit, sentence.score)
+        if sentence.relevance >= MIN_SHARE_OF_BEST * best:
+            points.setdefault(sentence.text_unit, []).append(point)
+        elif sentence.relevance >= MIN_SHARE_OF_FILLER * best:
             weak.append(point)
     filler = Theme("Less similar passages", "", "", weak)
     n_documents = len({units[number]["document"] for number in points})
     n_all = index.n_rows("document_rows")
     opening = f"{n_documents:,} of {n_all:,} documents have passages that fit this question:"
-    kind = asked_type(question)
-    entities = find_named_entities(index, kind, points) if kind else []
-    if entities:
+    kind, place = asked_type(question)
+    entities = find_named_entities(index, kind, place, points) if kind else []
+    if len(entities) >= (MIN_PLACES if place else 1):
         themes = [
             _theme_of(entity, _count_documents(entity.points, units))
             for entity in entities[: settings.max_points]
@@ -283,14 +255,9 @@ def _list_themes(
 
 
 def _count_documents(points: Iterable[Point], units: Mapping[int, TextUnit]) -> str:
-    return format_count("documents", len({units[point.source]["document"] for point in points}))
-
-
-def _ask_subject(question: Question) -> Question:
-    """Return the question reduced to the words of its subject, in their order."""
-    subject = set(subject_words(question))
-    kept = [w for w in WORD.findall(question.text) if subject & set(content_words(w))]
-    return replace(question, text=" ".join(kept)) if kept else question
+    """Return the number of documents of sentences; one needs no words, for it is cited."""
+    n = len({units[point.source]["document"] for point in points})
+    return format_count("documents", n) if n > 1 else ""
 
 
 def _read_report_sentences(
@@ -310,47 +277,3 @@ def _read_report_sentences(
                 if index.text_units_behind("Sources", source)
             ],
         )
-
-
-def _place_report_sentences(
-    written: Sequence[tuple[str, int]], units: Mapping[int, TextUnit], scores: Mapping[int, float]
-) -> list[Candidate]:
-    """Return the sentences of reports at their places in the text units.
-
-    A sentence that a model wrote has no place.
-    """
-    found = []
-    for text, source in dict.fromkeys(written):
-        placed = locate_sentence(text, units[source]) or Candidate(text, source, -1, -1)
-        found.append(replace(placed, prior=scores[source]))
-    return found
-
-
-def _bonus_of(candidate: Candidate) -> float:
-    """Return the bonus of a sentence at the start of a document, less a penalty.
-
-    A sentence that begins with a quotation mark or a pronoun cannot be understood alone.
-    """
-    first_word = WORD.search(candidate.text)
-    is_dependent = candidate.text[0] in OPENING_QUOTATION_MARKS or (
-        first_word is not None and fold(first_word.group()) in PRONOUNS
-    )
-    bonus = FIRST_SENTENCE_BONUS if candidate.start_char == 0 else 0.0
-    return bonus - (DEPENDENT_SENTENCE_PENALTY if is_dependent else 0.0)
-
-
-def _is_evidence(question: Question, ranked: Sequence[RankedSentence]) -> bool:
-    """Return whether the best sentences are similar enough to the question for an answer."""
-    if is_unreadable(question.index, question.text):
-        return any(share_words(question.text, s.candidate.text) for s in ranked)
-    compared = [replace(s, similarity=float(s.vector @ question.vector)) for s in ranked]
-    is_similar = any(
-        s.similarity >= HIGH_SIMILARITY
-        or (s.similarity >= MIN_SENTENCE_SIMILARITY and s.coverage >= MIN_WORD_COVERAGE)
-        for s in compared
-    )
-    return is_similar and not is_doubtful(question, compared, question.local.min_similarity)
-
-
-def _relevance_of(sentence: RankedSentence) -> float:
-    return sentence.similarity + COVERAGE_WEIGHT * sentence.coverage

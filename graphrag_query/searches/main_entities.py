@@ -10,7 +10,7 @@ from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.places import find_places
 from graphrag_query.answering.theme_answer import Point
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import TYPE_OF_WORD, WORD
+from graphrag_query.question.question_words import PLACE_OF_WORD, TYPE_OF_WORD, WORD
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import find_passages
 
@@ -32,11 +32,19 @@ class NamedEntity:
     points: list[Point]
 
 
-def asked_type(question: Question) -> str | None:
-    """Return the type of the entities that a question such as "Which companies …" asks for."""
+def asked_type(question: Question) -> tuple[str | None, str | None]:
+    """Return the type of the entities that a question such as "Which companies …" asks for.
+
+    The second value is the kind of places, such as "country", if it asks for places of a kind.
+    """
     first = WORD.findall(question.text.lower())[:MAX_WORDS_BEFORE_TYPE]
-    kinds = {TYPE_OF_WORD.get(stem_word(word)) for word in first} - {None}
-    return kinds.pop() if len(kinds) == 1 else None
+    stems = list(map(stem_word, first))
+    kinds = {TYPE_OF_WORD.get(stem) for stem in stems} - {None}
+    places = {PLACE_OF_WORD.get(stem) for stem in stems} - {None}
+    return (
+        kinds.pop() if len(kinds) == 1 else None,
+        places.pop() if len(places) == 1 else None,
+    )
 
 
 def are_of_type(entities: pl.DataFrame, kind: str, place: str | None = None) -> pl.Series:
@@ -87,20 +95,20 @@ def _codes_of_places(entities: pl.DataFrame, kind: str, place: str) -> "np.ndarr
 
 
 def find_named_entities(
-    index: IndexStore, kind: str, points: Mapping[int, Sequence[Point]]
+    index: IndexStore, kind: str, place: str | None, points: Mapping[int, Sequence[Point]]
 ) -> list[NamedEntity]:
     """Find the entities of a type that sentences name, those of the best sentences first.
 
-    `points` maps the number of a text unit to its sentences.
+    `points` maps the number of a text unit to its sentences. `place` is a kind of places, or None.
     """
     named = {n: index.links.entities_of(n).numbers.tolist() for n in points}
     numbers = sorted({entity for entities in named.values() for entity in entities})
     rows = index.open_mapped("entity_rows").rows(numbers, "title", "type", "aliases")
-    kinds = {kind, *UNCLEAR_TYPES.get(kind, ())}
+    fits = are_of_type(rows, kind, place)
     names = {
         number: (title, *aliases)
-        for number, (title, type_, aliases) in zip(numbers, rows.iter_rows(), strict=True)
-        if type_.lower() in kinds
+        for number, (title, _, aliases), fit in zip(numbers, rows.iter_rows(), fits, strict=True)
+        if fit
     }
     found: dict[int, list[Point]] = {}
     for number, entities in named.items():

@@ -121,7 +121,10 @@ class GlobalSearch(Section):
     min_score: ZeroTo100 = setting(20, "Ignore points of a map call with a lower score (0 to 100).")
     max_points: UpTo1000 = setting(24, "Maximum number of themes in an answer without a model.")
     max_words: int = setting(
-        350, "Maximum number of words of an answer without a model.", ge=20, le=_MAX
+        350,
+        "Maximum number of words of an answer without a model; citations are no words.",
+        ge=20,
+        le=_MAX,
     )
     min_similarity: Similarity = setting(
         0.1, "Ignore reports less similar to the question (cosine)."

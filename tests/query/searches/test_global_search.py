@@ -1,3 +1,4 @@
+import re
 import shutil
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import graphrag_query
-from graphrag_query.answer import Outcome
+from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval import report_selection, theme_passages
 from graphrag_query.retrieval.index_store import IndexStore
@@ -87,6 +88,11 @@ def test_a_large_index_is_not_read_as_a_whole(
     assert all("scurvy" in citation.quote.lower() for citation in sampled.citations[:3])
 
 
+def n_words(answer: Answer) -> int:
+    """Count the words of an answer without the citations of rows."""
+    return len(re.sub(r"\[Data:[^]]*\]", "", answer.text).split())
+
+
 def test_a_word_that_is_all_over_the_corpus_makes_few_points(index: Index) -> None:
     answer = index.global_("How did expeditions fight scurvy?")
     said = ["scurvy" in citation.quote.lower() for citation in answer.citations]
@@ -98,16 +104,16 @@ def test_a_word_that_is_all_over_the_corpus_makes_few_points(index: Index) -> No
 def test_an_answer_covers_many_themes_and_then_details(index: Index) -> None:
     short = index.global_("How did expeditions fight scurvy?", max_words=150)
     long = index.global_("How did expeditions fight scurvy?", max_words=600)
-    assert len(short.text.split()) <= 150 < len(long.text.split()) <= 600
+    assert n_words(short) <= 150 < n_words(long) <= 600
     assert short.looked_at["reports_used"] == len(short.citations) > 2
     assert len(long.citations) > long.looked_at["reports_used"]
-    # Every theme says how many documents it has.
-    assert long.text.count(" document") >= long.looked_at["reports_used"]
+    # Every theme of several documents says how many it has.
+    assert re.search(r"\*\* \((?:[2-9]|\d\d) documents\)", long.text)
 
 
 def test_asked_for_people_of_a_subject_it_lists_them(index: Index) -> None:
     answer = index.global_("Which people died of scurvy?")
-    assert "**Arnold Spencer-Smith** (" in answer.text
+    assert "**Arnold Spencer-Smith**" in answer.text
     assert "[Data: Entities (" in answer.text
 
 
@@ -127,7 +133,7 @@ def test_asked_for_the_main_ones_of_a_kind_it_lists_entities(
     assert all(f"**{title}** (" in answer.text for title in titles)
     assert "[Data: Entities (" in answer.text
     assert 6 < len(answer.citations) <= answer.looked_at["entities_listed"]
-    assert len(answer.text.split()) <= 350
+    assert n_words(answer) <= 350
     check_citations(answer, sample_project / "output")
 
 
@@ -175,6 +181,19 @@ def test_words_that_ask_for_the_kind_of_answer_are_no_subject(
         "What are the main themes and who matters most?",
         "Was sind die wichtigsten Themen?",
         "¿De qué tratan estos textos en conjunto?",
+        "What do these documents deal with?",
+        "What are the key takeaways?",
+        "Wovon handeln die Dokumente?",
+        "Gib mir einen Überblick über die Sammlung.",
+        "Quels sujets sont abordés ?",
+        "Dame una visión general.",
+        "Di cosa parlano questi documenti?",
+        "De que tratam estes documentos?",
+        "Waar gaan deze documenten over?",
+        "Vad handlar dokumenten om?",
+        "O czym są te dokumenty?",
+        "Jaká jsou hlavní témata?",
+        "О чём эти документы?",
     ],
 )
 def test_a_question_that_only_asks_about_the_whole_is_answered_by_themes(

@@ -1,0 +1,156 @@
+"""Words related to those of a question: similar ones, and those of other languages.
+
+Similar English words are found by the vectors of the static model that the package ships. Words in
+other languages are those of the same subject (`subjects.yaml`), and words that begin alike.
+"""
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import chain, starmap
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from graphrag_index.llm.local.static_model import load_word_table
+from graphrag_index.text.languages import Language, read_lists
+from graphrag_index.text.normalize import fold
+from graphrag_query.question.question_words import WORD
+
+# Cosine of two words above which they are related. A cosine of 1 counts 1, this one counts 0.
+MIN_COSINE = 0.4
+# How much a word of the same subject in another language counts, and a word that begins alike.
+SUBJECT_SHARE, COGNATE_SHARE = 0.8, 0.6
+# Factor of the weight of a word of no known subject, such as "progress" and "come".
+WEIGHT_WITHOUT_SUBJECT = 0.5
+# Number of equal characters at the start of words in two languages that have the same origin.
+COGNATE_CHARS = 6
+# Minimum number of characters of a German stem that may be the end of a compound.
+MIN_COMPOUND_CHARS = 6
+# Maximum number of words whose numbers are kept in memory.
+MAX_KEPT_WORDS = 1 << 16
+_ANY_LANGUAGE = ("en", "de", "fr", "es")
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RelatedWords:
+    """The words of a question in lower case, and a pattern of words in other languages for each.
+
+    A pattern is "" if the question's word is of no known subject. `has_others` tells whether texts
+    are in other languages.
+    """
+
+    words: Sequence[str]
+    patterns: Sequence[str]
+    has_others: bool
+
+    @classmethod
+    def find(
+        cls, words: Sequence[str], language: Language, others: Set[str] = frozenset()
+    ) -> "RelatedWords":
+        """Find the words of a question; `others` are the languages of texts besides its own."""
+        found = [
+            [pair for pair in _find_other_languages(word, language.code) if pair[0] in others]
+            for word in words
+        ]
+        return cls(words, ["|".join(starmap(_pattern_of, pairs)) for pairs in found], bool(others))
+
+    @property
+    def subject_shares(self) -> Floats:
+        """The factor of the weight of each word: a word of no known subject says less."""
+        return np.array([1.0 if pattern else WEIGHT_WITHOUT_SUBJECT for pattern in self.patterns])
+
+    def match(self, texts: Sequence[str]) -> Floats:
+        """Return how well each text (row) has a word related to each word (column): 0 to 1."""
+        matches = np.zeros((len(texts), len(self.words)))
+        table = _word_table()
+        asked = list(map(_number_of, self.words))
+        held = [
+            [
+                number
+                for word in set(WORD.findall(text.lower()))
+                if (number := _number_of(word)) >= 0
+            ]
+            for text in texts
+        ]
+        counts = np.fromiter(map(len, held), np.int64, len(held))
+        if counts.any() and self.words:
+            numbers, places = np.unique(
+                np.fromiter(chain.from_iterable(held), np.int64), return_inverse=True
+            )
+            vectors = table.rows[numbers].astype(np.float32)
+            vectors /= table.lengths[numbers, np.newaxis]
+            questioned = table.rows[asked].astype(np.float32) / table.lengths[asked, np.newaxis]
+            # BLAS would start threads, which cost more than this small product.
+            cosines = np.einsum("ij,kj->ik", vectors, questioned)[places]
+            starts = (np.cumsum(counts) - counts)[counts > 0]
+            best = np.maximum.reduceat(cosines, starts)
+            matches[counts > 0] = np.clip((best - MIN_COSINE) / (1 - MIN_COSINE), 0, 1)
+            # A word without a vector is matched by its stem alone.
+            matches[:, [number < 0 for number in asked]] = 0
+        if self.has_others:
+            matches = np.maximum(matches, self.match_other_languages(pl.Series(texts)))
+        return matches
+
+    def match_other_languages(self, texts: pl.Series) -> Floats:
+        """Return how well each text (row) has a word in another language for each word (column)."""
+        matches = np.zeros((len(texts), len(self.words)))
+        lower = texts.str.to_lowercase()
+        for column, (word, pattern) in enumerate(zip(self.words, self.patterns, strict=True)):
+            if len(word) > COGNATE_CHARS:
+                start = re.escape(fold(word)[:COGNATE_CHARS])
+                matches[lower.str.contains(rf"\b{start}").to_numpy(), column] = COGNATE_SHARE
+            if pattern:
+                matches[lower.str.contains(pattern).to_numpy(), column] = SUBJECT_SHARE
+        return matches
+
+
+_word_table = cache(load_word_table)
+
+
+@lru_cache(MAX_KEPT_WORDS)
+def _number_of(word: str) -> int:
+    """Return the number of a word in the table, or of its singular; -1 without one."""
+    numbers = _word_table().numbers
+    forms = (word, word.removesuffix("s"), word.removesuffix("es"), f"{word.removesuffix('ies')}y")
+    return next((numbers[form] for form in forms if form in numbers), -1)
+
+
+@cache
+def _read_subjects() -> list[dict[str, list[str]]]:
+    lists = read_lists("subjects", Path(__file__).parents[1] / "question")["subjects"]
+    return [{code: words.split() for code, words in one.items()} for one in lists]
+
+
+@cache
+def _compile_subjects(language: str) -> list[re.Pattern[str]]:
+    """Compile the words of each subject in one language to a pattern of a whole word."""
+    return [
+        re.compile("|".join(re.escape(w).replace(r"\*", r"\w*") for w in one.get(language, ["-"])))
+        for one in _read_subjects()
+    ]
+
+
+def _find_other_languages(word: str, language: str) -> list[tuple[str, str]]:
+    """Return (language, word) of the subjects of a word, in all languages but its own."""
+    if language not in _ANY_LANGUAGE:
+        return []
+    found = dict[tuple[str, str], None]()
+    for subject, pattern in zip(_read_subjects(), _compile_subjects(language), strict=True):
+        if pattern.fullmatch(word):
+            others = ((code, w) for code, words in subject.items() for w in words)
+            found |= dict.fromkeys(other for other in others if other[0] != language)
+    return list(found)
+
+
+def _pattern_of(language: str, word: str) -> str:
+    """Return a pattern of a word in a text in lower case; "*" stands for its ending."""
+    plain = re.escape(word.strip("*"))
+    may_be_compound = language == "de" and len(word.strip("*")) >= MIN_COMPOUND_CHARS
+    start = "" if word.startswith("*") or (may_be_compound and word.endswith("*")) else r"\b"
+    return f"{start}{plain}" if word.endswith("*") else rf"{start}{plain}\b"
