@@ -71,8 +71,9 @@ def text_units_in_other_languages(
 ) -> dict[int, float]:
     """Map text units in other languages to the share of the question's words that they answer.
 
-    A word is answered by a related word. The shares (0 to 1) are weighted by `weights`, one for each word. Of a large corpus, only every n-th
-    text unit is read. The embedding model may read one language only, so words decide.
+    A word is answered by a related word. The shares (0 to 1) are weighted by `weights`, one for
+    each word. Of a large corpus, only every n-th text unit is read. The embedding model may read
+    one language only, so words decide.
     """
     index = question.index
     if not any(related.patterns):
