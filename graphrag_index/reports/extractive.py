@@ -213,6 +213,8 @@ class _Headings:
         companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
         titles = self._names.titles
         heading = join_titles([titles[entity] for entity in (subject, *companions)], self._language)
+        if heading.split(" ")[0].islower():
+            heading = f"{heading[0].upper()}{heading[1:]}"
         if term:
             return f"{term[0].upper()}{term[1:]}: {heading}"
         # Avoid a heading that is equal to the title of the report.

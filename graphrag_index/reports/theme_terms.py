@@ -42,6 +42,12 @@ COUNT_BITS = 3
 MAX_WORDS, MAX_WORD_CHARS = 14, 30
 # Minimum number of text units of a report that contain a word.
 MIN_SOURCES = 2
+# Factor of the weight of a word of a common subject of texts, such as "flood" and "court".
+SUBJECT_FACTOR = 2.0
+# Factor of the weight of a word of one source, which stands for a report only without others.
+LONE_FACTOR = 0.1
+# Minimum share of its uses in which a word must be a noun.
+MIN_NOUN_SHARE = 0.15
 # Maximum number of uses of a word that show if it is a noun, and in which phrases it stands.
 MAX_USES = 16
 # Minimum share of the occurrences of a word that a phrase needs to stand for the word.
@@ -98,7 +104,12 @@ def split_words(sentences: pl.DataFrame) -> pl.DataFrame:
     without one are left out.
     """
     split = (
-        sentences.select("row", "language", form=pl.col("text").str.extract_all(_WORD))
+        # The first word of a sentence has a capital letter, whatever it is.
+        sentences.select(
+            "row",
+            "language",
+            form=pl.col("text").str.replace(r"^\P{L}*\p{L}+", "").str.extract_all(_WORD),
+        )
         .explode("form")
         .drop_nulls("form")
         .with_columns(word=pl.col("form").str.to_lowercase())
@@ -148,19 +159,39 @@ def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
             n_sources=pl.col("source").n_unique(),
         )
         .join(sizes, on="report")
-        .filter(n_sources >= MIN_SOURCES)
+        .with_columns(is_subject=is_subject_word(pl.col("word")))
+        # All words of a report with one source are in it, and a mixed report has few in common.
+        .filter(pl.col("is_subject") | (n_sources >= pl.min_horizontal(sources, MIN_SOURCES)))
         .join(corpus.counts.rename({"n": "total"}), on="word", how="left")
         .with_columns(
             n=n.cast(pl.Float64),
             total=pl.max_horizontal(total.fill_null(rarest), n).cast(pl.Float64),
         )
         # A word of few text units says little of the others, however often it is in them.
-        .with_columns(weight=likelihood * (n_sources / n * n_sources / sources).sqrt())
+        .with_columns(
+            weight=likelihood
+            * (n_sources / n * n_sources / sources).sqrt()
+            * pl.when("is_subject").then(SUBJECT_FACTOR).otherwise(1.0)
+            * pl.when(n_sources < MIN_SOURCES).then(LONE_FACTOR).otherwise(1.0)
+        )
         .filter(pl.col("weight") > 0)
         .sort("report", "weight", "word", descending=[False, True, False])
         .filter(pl.int_range(pl.len()).over("report") < MAX_WORDS)
         .select("report", "word", "weight")
     )
+
+
+def is_subject_word(word: pl.Expr) -> pl.Expr:
+    """Return whether a word is one of a common subject of texts, in any language."""
+    return word.str.contains(_subject_pattern())
+
+
+@cache
+def _subject_pattern() -> str:
+    subjects = read_lists("text/data/subjects")["subjects"]
+    words = {word for one in subjects for listed in one.values() for word in listed.split()}
+    whole = (word.strip("*") + "$" * (not word.endswith("*")) for word in words)
+    return f"^(?:{'|'.join(sorted(whole))})"
 
 
 def find_terms(
@@ -210,7 +241,7 @@ def find_terms(
         best = max(phrases, key=lambda phrase: (phrases[phrase], phrase), default="")
         if phrases[best] >= max(2, MIN_SHARE_IN_PHRASE * len(found)):
             text = best
-        elif not n_nouns and not grammar.capitalizes_nouns:
+        elif n_nouns < max(1, MIN_NOUN_SHARE * len(found)) and not grammar.capitalizes_nouns:
             continue
         terms.append(Term(text, tuple(forms), weight))
         taken.update(text.split(" "), forms)
@@ -242,7 +273,7 @@ def _is_modifier(word: str, function_words: Set[str]) -> bool:
         and word.islower()
         and word.isalpha()
         and word not in function_words
-        and word not in _NO_MODIFIERS
+        and word not in _NO_THEMES
         and not word.endswith("ly")
     )
 

@@ -19,6 +19,10 @@ from graphrag_index.reports.report_choices import (
 )
 from graphrag_index.reports.theme_terms import CorpusWords, find_terms, rank_words, split_words
 from graphrag_index.step import ShardFrames
+from graphrag_index.text.languages import language_of
+
+# A sentence that begins with a quotation says what somebody thinks, rather than what happened.
+QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
 
 # Columns of candidate sentences that make an `Evidence`.
 _EVIDENCE = (
@@ -100,7 +104,11 @@ def _choose(
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
     evidence = _make_evidence(rows[at][2:] for at in positions)
     named = [names.titles[entity] for entity in names.main]
-    terms = find_terms(uses, language, _words_of(named))
+    in_titles = _words_of(named)
+    if language_of(language).capitalizes_nouns:
+        # Names have capital letters as nouns have them.
+        in_titles |= {names.titles[at].lower() for one in evidence for at in one.entities}
+    terms = find_terms(uses, language, in_titles)
     headings, chosen = choose_statements(evidence, names, terms, *limits, language)
     statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
     return ReportChoice(compose_title(terms, named, language), headings, statements)
@@ -156,6 +164,8 @@ def _rank_sentences(
     best = np.zeros(report.max(initial=0) + 1)
     np.maximum.at(best, report, theme)
     factor = 0.3 + theme / np.maximum(best[report], 1e-9)
+    is_quotation = sentences["text"].str.contains(QUOTATION_START).to_numpy()
+    factor *= np.where(is_quotation, QUOTATION_FACTOR, 1.0)
     scored = sentences.with_columns(score=sentences["score"].to_numpy() * factor)
     order = ["report", "score", "sentence"]
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")

@@ -69,7 +69,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports", "report_choices"], code_version=6)
+@step(writes=["community_reports", "report_choices"], code_version=7)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,

@@ -10,7 +10,9 @@ _LISTS = read_lists("text/data/standalone")
 _DATELINE = re.compile(expand_pattern(_LISTS["patterns"], "DATELINE"))
 # A dateline ends with a dash.
 _DASH_NEAR_START = r"^.{2,110}?(?:[—–]|--|\s-|\)-)"
-_LAYOUT, _BOILERPLATE = (expand_pattern(_LISTS["patterns"], p) for p in ("LAYOUT", "BOILERPLATE"))
+_LAYOUT, _BOILERPLATE, _COMPARISON = (
+    expand_pattern(_LISTS["patterns"], name) for name in ("LAYOUT", "BOILERPLATE", "COMPARISON")
+)
 _UNSPACED_OPENING = "^(?:" + "|".join(_LISTS["unspaced_openings"].split()) + ")"
 _QUOTATION = re.compile(r'"[^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|「[^「」]*」')
 _MARKS = '"“”„«»「」'
@@ -44,7 +46,7 @@ def stand_alone(texts: pl.Series, languages: pl.Series) -> pl.Series:
         ),
     )
     is_unclear = (
-        text.str.contains(f"{_QUESTION}|{_UNSPACED_OPENING}|{_BOILERPLATE}")
+        text.str.contains(f"{_QUESTION}|{_UNSPACED_OPENING}|{_COMPARISON}|{_BOILERPLATE}")
         | (is_opening & ~text.str.contains(f"^[{_MARKS}]"))
         | first.is_null()
     )

@@ -9,7 +9,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, starmap
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +122,7 @@ def _number_of(word: str) -> int:
 
 @cache
 def _read_subjects() -> list[dict[str, list[str]]]:
-    lists = read_lists("subjects", Path(__file__).parents[1] / "question")["subjects"]
+    lists = read_lists("text/data/subjects")["subjects"]
     return [{code: words.split() for code, words in one.items()} for one in lists]
 
 

@@ -52,6 +52,34 @@ def test_terms_are_nouns_that_set_sentences_apart(
     assert terms_of(texts, language, names)[: len(expected) or 1] == expected
 
 
+def test_a_word_of_a_common_subject_stands_for_a_report_without_a_word_in_several_sources() -> None:
+    texts = ("The earthquake was near the ceiling.", "A carpet of the cook was old.")
+    assert terms_of(texts, "en", frozenset()) == ["earthquake", "cook"]
+
+
+def test_a_word_in_several_sources_comes_before_one_of_a_subject_in_one() -> None:
+    texts = ("The earthquake was near the ceiling.", "They painted the ceiling.", "It rained.")
+    assert terms_of(texts, "en", frozenset())[0] == "ceiling"
+
+
+def test_in_a_report_of_one_source_all_nouns_count() -> None:
+    sentences = pl.DataFrame({"row": [0], "text": "She bought a carpet.", "language": "en"})
+    words = split_words(sentences).with_columns(report=0, source=0)
+    corpus = count_corpus_words([count_words(pl.Series(OTHERS), pl.Series(["en"] * len(OTHERS)))])
+    assert "carpet" in rank_words(words, corpus)["word"].to_list()
+
+
+def test_the_first_word_of_a_german_sentence_is_no_noun() -> None:
+    sentences = pl.DataFrame({"row": [0], "text": "Fragen wir den Arzt.", "language": "de"})
+    assert split_words(sentences)["word"].to_list() == ["arzt"]
+
+
+def test_verbs_numbers_and_directions_are_no_modifiers() -> None:
+    texts = ("They laid depots there.", "Who laid depots?", "Ten miles on, he laid depots.")
+    found = terms_of(texts, "en", frozenset())
+    assert not any("laid" in term or "miles" in term for term in found)
+
+
 def test_a_corpus_without_sentences_has_no_words() -> None:
     n_sentences, counts = count_corpus_words([])
     assert (n_sentences, counts.height) == (0, 0)
