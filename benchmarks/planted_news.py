@@ -165,6 +165,11 @@ RANKS: tuple[tuple[str, str, str | None, int], ...] = (
     ("¿Qué estados se mencionan con más frecuencia?", "state", None, 3),
     ("Which states are most frequently mentioned in relation to measles?", "state", "measles", 2),
     ("Which people are named most often in documents about strikes?", "person", "strike", 1),
+    ("Which states come up the most?", "state", None, 3),
+    ("Rank the organizations by how many documents name them.", "organization", None, 3),
+    ("Welche Bundesstaaten kommen am häufigsten vor?", "state", None, 3),
+    ("Quelle personne est la plus citée ?", "person", None, 1),
+    ("¿Qué personas aparecen más a menudo en los documentos?", "person", None, 3),
 )
 COUNTS: tuple[tuple[str, Callable[[Article], bool]], ...] = (
     ("How many documents are there?", lambda a: True),
@@ -187,6 +192,17 @@ COUNTS: tuple[tuple[str, Callable[[Article], bool]], ...] = (
         "How many documents mentioned Ohio in October 2024?",
         lambda a: a.state == "Ohio" and a.month == "2024-10",
     ),
+    ("In how many documents does Samuel Okoye appear?", lambda a: a.person == "Samuel Okoye"),
+    ("What is the number of articles about the flood?", lambda a: a.topic == "flood"),
+    ("¿En cuántos documentos aparece Iowa?", lambda a: a.state == "Iowa"),
+    (
+        "In wie vielen Dokumenten kommt Merriweather Foods vor?",
+        lambda a: a.organization == "Merriweather Foods",
+    ),
+    (
+        "Dans combien de documents Marta Delgado apparaît-elle ?",
+        lambda a: a.person == "Marta Delgado",
+    ),
 )
 UP = "risen rise rose rising increase increased increasing grown grew growing up more".split()
 DOWN = "fallen fall fell falling decrease decreased decreasing declined decline down fewer".split()
@@ -204,6 +220,7 @@ def counting_questions(articles: list[Article]) -> list[CountingQuestion]:
         count = sum(map(matches, articles))
         questions.append(CountingQuestion(question, begins=(str(count),)))
     dates = [article.date for article in articles if article.person == "Peter Lindholm"]
+    vance = [article.date for article in articles if article.person == "Ingrid Vance"]
     months = Counter(article.month for article in articles if article.topic == "measles")
     [(busiest, _)] = months.most_common(1)
     return [
@@ -219,6 +236,10 @@ def counting_questions(articles: list[Article]) -> list[CountingQuestion]:
             "How did the number of documents about measles change over time?", tuple(UP)
         ),
         CountingQuestion("What is the trend of documents about strikes over time?", tuple(DOWN)),
+        CountingQuestion("When does Ingrid Vance first appear?", spell_date(vance[0])),
+        CountingQuestion("Seit wann wird Ingrid Vance erwähnt?", spell_date(vance[0])),
+        CountingQuestion("Are reports about measles becoming more frequent?", tuple(UP)),
+        CountingQuestion("Do articles about strikes become rarer over time?", tuple(DOWN)),
     ]
 
 

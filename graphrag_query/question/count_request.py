@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from graphrag_index.text.languages import PARTICLES, Language, word_set
+from graphrag_index.text.languages import PARTICLES, Language, languages, word_set
 from graphrag_index.text.normalize import fold, is_unspaced, stem_word
 from graphrag_query.question.cues import compile_cues, fold_question, remove_cues
 from graphrag_query.question.question_words import (
@@ -47,6 +47,7 @@ _CUES = (
 # Maximum number of words between "how many" and what is counted.
 MAX_WORDS_BETWEEN = 2
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]+)[\"”“»]|(?<!\w)['‘]([^'‘’]{2,}?)['’](?!\w)")
+_FUNCTION_WORDS = frozenset[str]().union(*(lang.function_words for lang in languages().values()))
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _NAME_PARTICLES = PARTICLES | {"of", "the"}
 
@@ -194,6 +195,10 @@ class _CountedWords:
                 return "dates", cue
         if "how_often" in cues and is_mentioned:
             return "occurrences", "how_often"
+        # "Rank the states by how many documents name them" asks for the states.
+        first = min(cues["how_many"][2], default=0) if "how_many" in cues else 0
+        if "most_frequent" in cues and cues["most_frequent"][1] <= first and is_mentioned:
+            return "entities", "most_frequent"
         if "how_many" in cues:
             if self._follows("how_many", cues.get("documents", ("", 0, set[int]()))[2]):
                 return "documents", "how_many"
@@ -225,6 +230,9 @@ class _CountedWords:
         if has_kind and self.kind_token is not None:
             dropped.add(self.kind_token)
         stop_words = stop_words_of(self.language)
+        # The words before "how many" or the like are none of the subject: ¿En cuántos documentos …?
+        first = min((min(tokens) for _, _, tokens in self.cues.values() if tokens), default=0)
+        dropped.update(i for i in range(first) if self.folded[i] in _FUNCTION_WORDS)
         run: list[re.Match[str]] = []
         for i, token in enumerate(self.tokens):
             word = token[0].lower()

@@ -20,6 +20,8 @@ FIRST_ENTITIES = 1_024
 MAX_WORDS_BEFORE_TYPE = 5
 # Types of names that are often of another type, which the index could not tell.
 UNCLEAR_TYPES = {"organization": ("name", "acronym")}
+# Minimum population of a city with the name of a region.
+MIN_CITY_OF_REGION = 200_000
 UNCLEAR_PLACE_TYPES = ("name", "acronym")
 
 
@@ -78,7 +80,12 @@ def _codes_of_places(entities: pl.DataFrame, kind: str, place: str) -> "np.ndarr
     types = entities["type"].str.to_lowercase()
     unclear = UNCLEAR_PLACE_TYPES if place == "country" else ()
     rows = np.flatnonzero(types.is_in([kind, *unclear]).to_numpy())
+    # Oregon and Reading are also small cities: a name of a region is a city only if it is large.
     wider = pl.col("kind").is_in(["continent", "country"]).any()
+    if place == "city":
+        wider |= (pl.col("kind") == "region").any() & (
+            pl.col("population").max() < MIN_CITY_OF_REGION
+        )
     found = (
         find_places(entities["title"][rows])
         .group_by("row")
