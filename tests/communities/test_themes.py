@@ -5,6 +5,7 @@ import random
 import re
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,20 @@ def test_a_text_unit_without_entities_lies_under_the_theme_of_its_words(corpus, 
     assert [ids for ids in units if "extra" in ids] == [ids for ids in units if "space01" in ids]
     assert not any("unknown" in ids for ids in units)
     assert "1 documents name no entity" in caplog.text
+
+
+@examples(15)
+@given(
+    st.sets(st.tuples(st.sampled_from(list(TOPICS)), st.integers(0, 9)), min_size=1, max_size=40)
+)
+def test_every_entity_lies_under_one_theme_and_every_document_under_some(cliques):
+    with TemporaryDirectory() as folder:
+        themes = top(Corpus(Path(folder)).run(sorted(cliques)))
+    assert themes.height <= 5
+    assert themes["entity_ids"].explode().is_unique().all()
+    assert themes["entity_ids"].explode().len() == 7 * len(cliques)
+    units = {f"{topic}{number:02}" for topic, number in cliques}
+    assert set(themes["text_unit_ids"].explode()) == units
 
 
 @pytest.mark.parametrize("values", [{"max_themes": 0}, {"engine": "microsoft"}])
