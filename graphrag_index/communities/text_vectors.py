@@ -95,7 +95,9 @@ def find_main_directions(matrix: "csr_array") -> Floats:
     found = matrix @ np.random.default_rng(0).standard_normal((n_columns, size))
     for _ in range(3):
         found = matrix @ (matrix.T @ _find_main_axes(found))
-    return _find_main_axes(matrix.T @ _find_main_axes(found))[:, :DIMENSION]
+    components = _find_main_axes(matrix.T @ _find_main_axes(found))[:, :DIMENSION]
+    # A matrix of zeros has no direction.
+    return components if components.shape[1] else np.zeros((n_columns, 1))
 
 
 def _find_main_axes(columns: Floats) -> Floats:
@@ -106,7 +108,7 @@ def _find_main_axes(columns: Floats) -> Floats:
     # The matrix of inner products has the singular values; columns @ its vectors has the rest.
     values, vectors = np.linalg.eigh(columns.T @ columns)
     main = np.argsort(-values)
-    main = main[values[main] > 1e-12 * values.max(initial=0)]
+    main = main[values[main] > max(1e-12 * values.max(initial=0), 1e-300)]
     axes: Floats = columns @ (vectors[:, main] / np.sqrt(values[main]))
     return axes
 

@@ -7,7 +7,7 @@ other languages are those of the same subject (`subjects.yaml`), and words that 
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain, starmap
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.llm.local.static_model import load_word_table
+from graphrag_index.llm.local.word_pieces import UNKNOWN
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.normalize import fold
 from graphrag_query.question.question_words import WORD
@@ -67,31 +68,21 @@ class RelatedWords:
     def match(self, texts: Sequence[str]) -> Floats:
         """Return how well each text (row) has a word related to each word (column): 0 to 1."""
         matches = np.zeros((len(texts), len(self.words)))
-        table = _word_table()
-        asked = list(map(_number_of, self.words))
-        held = [
-            [
-                number
-                for word in set(WORD.findall(text.lower()))
-                if (number := _number_of(word)) >= 0
-            ]
-            for text in texts
-        ]
-        counts = np.fromiter(map(len, held), np.int64, len(held))
+        table, numbers = _word_table(), _word_numbers()
+        words = [list(map(numbers.__getitem__, WORD.findall(text.lower()))) for text in texts]
+        counts = np.fromiter(map(len, words), np.int64, len(words))
         if counts.any() and self.words:
-            numbers, places = np.unique(
-                np.fromiter(chain.from_iterable(held), np.int64), return_inverse=True
-            )
-            vectors = table.rows[numbers].astype(np.float32)
-            vectors /= table.lengths[numbers, np.newaxis]
-            questioned = table.rows[asked].astype(np.float32) / table.lengths[asked, np.newaxis]
+            held = np.fromiter(chain.from_iterable(words), np.int64)
+            asked = np.array(list(map(numbers.__getitem__, self.words)), np.int64)
+            distinct = np.flatnonzero(np.bincount(held, minlength=len(table.lengths)))
             # BLAS would start threads, which cost more than this small product.
-            cosines = np.einsum("ij,kj->ik", vectors, questioned)[places]
+            cosines = np.einsum("ij,kj->ik", table.rows[distinct].astype(np.float32), _scale(asked))
+            cosines /= table.lengths[distinct, np.newaxis]
+            places = np.zeros(len(table.lengths), np.int64)
+            places[distinct] = np.arange(len(distinct))
             starts = (np.cumsum(counts) - counts)[counts > 0]
-            best = np.maximum.reduceat(cosines, starts)
+            best = np.maximum.reduceat(cosines[places[held]], starts)
             matches[counts > 0] = np.clip((best - MIN_COSINE) / (1 - MIN_COSINE), 0, 1)
-            # A word without a vector is matched by its stem alone.
-            matches[:, [number < 0 for number in asked]] = 0
         if self.has_others:
             matches = np.maximum(matches, self.match_other_languages(pl.Series(texts)))
         return matches
@@ -112,12 +103,30 @@ class RelatedWords:
 _word_table = cache(load_word_table)
 
 
-@lru_cache(MAX_KEPT_WORDS)
-def _number_of(word: str) -> int:
-    """Return the number of a word in the table, or of its singular; -1 without one."""
-    numbers = _word_table().numbers
-    forms = (word, word.removesuffix("s"), word.removesuffix("es"), f"{word.removesuffix('ies')}y")
-    return next((numbers[form] for form in forms if form in numbers), -1)
+class _WordNumbers(dict[str, int]):
+    """The numbers of words in the table, or of their singulars; `UNKNOWN` for other words."""
+
+    def __missing__(self, word: str) -> int:
+        known = _word_table().numbers
+        forms = (word.removesuffix("s"), word.removesuffix("es"), f"{word.removesuffix('ies')}y")
+        number = next((known[form] for form in forms if form in known), known[UNKNOWN])
+        if len(self) < MAX_KEPT_WORDS:
+            self[word] = number
+        return number
+
+
+@cache
+def _word_numbers() -> _WordNumbers:
+    return _WordNumbers(_word_table().numbers)
+
+
+def _scale(numbers: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float32]":
+    """Return the vectors of words at length 1; a word without a vector has zeros."""
+    table = _word_table()
+    vectors = table.rows[numbers].astype(np.float32) / table.lengths[numbers, np.newaxis]
+    vectors[numbers == table.numbers[UNKNOWN]] = 0
+    scaled: npt.NDArray[np.float32] = vectors
+    return scaled
 
 
 @cache

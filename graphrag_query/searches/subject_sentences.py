@@ -126,7 +126,9 @@ def rank_subject_sentences(
     found = subject.text_units
     candidates = split_into_candidates((units[number] for number in found), found)
     candidates = [candidate for candidate in candidates if candidate.prose]
-    candidates += _place_report_sentences(written, units, scores)
+    known = {(candidate.text, candidate.text_unit) for candidate in candidates}
+    new = [pair for pair in written if pair not in known]
+    candidates += _place_report_sentences(new, units, scores)
     # Squared, so that words all over the corpus count little.
     weights = subject.weights**2
     matches = subject.related.match([c.text for c in candidates]) @ weights

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
-from graphrag_index.communities.text_vectors import learn_word_vectors
+from graphrag_index.communities.text_vectors import find_main_directions, learn_word_vectors
 from graphrag_index.communities.themes import plan_levels, split_vectors
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
@@ -290,3 +291,8 @@ def test_texts_about_one_topic_are_similar():
 def test_a_text_without_known_words_has_a_vector_of_zeros():
     assert not learn_word_vectors(pl.Series(["one two"] * 4)).embed(pl.Series(["three", ""])).any()
     assert learn_word_vectors(pl.Series([], dtype=pl.String)).vectors.shape == (0, 1)
+
+
+def test_a_matrix_of_zeros_gives_vectors_of_zeros():
+    assert not find_main_directions(csr_array((4, 3))).any()
+    assert len(find_main_directions(csr_array((4, 3)))) == 3
